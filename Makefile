@@ -1,0 +1,55 @@
+# Two commands do all: `make demo` and `make test`. Each sets up what it needs in
+# .venv, and does nothing twice: the core is rebuilt only when its sources change.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := .stamps
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
+
+.PHONY: demo test lint types unit nightly sanitize benchmark clean
+
+demo: $(STAMPS)/installed
+	@$(BIN)/resolvent demo
+
+test: lint types unit
+
+lint: $(STAMPS)/developing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMPS)/developing
+	$(BIN)/mypy
+
+unit: $(STAMPS)/developing
+	$(BIN)/pytest -n 2 -m "not slow"
+
+# Everything, the slow tests too.
+nightly: lint types
+	$(BIN)/pytest -n 2
+
+# The core under AddressSanitizer and UndefinedBehaviorSanitizer.
+sanitize: $(STAMPS)/developing
+	BIN=$(BIN) tests/sanitize.sh
+
+benchmark: $(STAMPS)/developing
+	$(BIN)/python benchmarks/pipeline.py
+
+clean:
+	rm -rf $(VENV) $(STAMPS) build
+
+$(STAMPS)/venv:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	@mkdir -p $(STAMPS) && touch $@
+
+# Build tools live in .venv too, so that a rebuild reuses build/ instead of starting over.
+$(STAMPS)/installed: $(STAMPS)/venv $(CORE)
+	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" ninja
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/developing: $(STAMPS)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --group dev
+	@touch $@

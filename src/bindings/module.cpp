@@ -1,0 +1,275 @@
+// The door between Python and the core: checks what comes in, releases the GIL,
+// hands arrays out without copying them.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "folding.hpp"
+#include "prefix_tree.hpp"
+#include "pulse.hpp"
+#include "red_blue.hpp"
+#include "replay.hpp"
+#include "samples.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using resolvent::Id;
+using resolvent::Row;
+
+namespace {
+
+using Ids = nb::ndarray<const Id, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const Row, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// ---- what comes in ---------------------------------------------------------
+
+template <typename Array>
+auto span_of(const Array& array) {
+  return std::span(array.data(), array.size());
+}
+
+void require(bool condition, const char* what) {
+  if (!condition) throw nb::value_error(what);
+}
+
+void check_ids(std::span<const Id> ids, const char* what) {
+  Id least = 0;
+  for (const Id id : ids) least = std::min(least, id);
+  require(least >= resolvent::none, what);
+}
+
+void check_offsets(std::span<const Row> offsets, std::size_t rows) {
+  require(!offsets.empty() && offsets.front() == 0, "offsets must begin with 0");
+  for (std::size_t at = 1; at < offsets.size(); ++at)
+    require(offsets[at - 1] <= offsets[at], "offsets must not fall");
+  require(static_cast<std::size_t>(offsets.back()) == rows, "offsets must end with the number of rows");
+}
+
+resolvent::Samples checked_samples(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets) {
+  const resolvent::Samples samples{span_of(alpha), span_of(output), span_of(beta), span_of(offsets)};
+  require(samples.alpha.size() == samples.beta.size() && samples.output.size() == samples.beta.size(),
+          "alpha, output and beta must be equally long");
+  check_offsets(samples.offsets, samples.beta.size());
+  check_ids(samples.alpha, "alpha holds an id below -1");
+  check_ids(samples.beta, "beta holds an id below -1");
+  for (std::size_t row = 0; row < samples.alpha.size(); ++row)
+    require(samples.alpha[row] == resolvent::none || samples.output[row] >= 0,
+            "a row with an alpha needs an output of at least 0");
+  return samples;
+}
+
+resolvent::Order order_named(const std::string& name) {
+  if (name == "rpni") return resolvent::Order::rpni;
+  if (name == "edsm") return resolvent::Order::edsm;
+  throw nb::value_error("order must be 'rpni' or 'edsm'");
+}
+
+// Lets Ctrl-C through and tells `progress` (if it is not None) how far it is.
+resolvent::Pulse::Listener listener(const nb::object& progress) {
+  return [&progress](const resolvent::Progress& now) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress.is_none()) progress(now.red, now.blue, now.settled, now.nodes);
+    return true;
+  };
+}
+
+// ---- what goes out ---------------------------------------------------------
+
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
+  return {kept->data(), {kept->size()}, owner};
+}
+
+template <typename Record, typename Field>
+auto column(const std::vector<Record>& records, Field Record::*field) {
+  std::vector<Field> values;
+  values.reserve(records.size());
+  for (const Record& record : records) values.push_back(record.*field);
+  return array(std::move(values));
+}
+
+nb::dict learned(resolvent::PrefixTree&& tree, const resolvent::Automaton& automaton) {
+  using resolvent::Event;
+  using resolvent::Output;
+  using resolvent::Transition;
+  nb::dict out;
+  out["tree_parent"] = array(std::move(tree.parent));
+  out["tree_label"] = array(std::move(tree.label));
+  out["access"] = array(std::vector(automaton.access));
+  out["transition_state"] = column(automaton.transitions, &Transition::state);
+  out["transition_label"] = column(automaton.transitions, &Transition::label);
+  out["transition_target"] = column(automaton.transitions, &Transition::target);
+  out["transition_count"] = column(automaton.transitions, &Transition::count);
+  out["output_state"] = column(automaton.outputs, &Output::state);
+  out["output_alpha"] = column(automaton.outputs, &Output::alpha);
+  out["output_value"] = column(automaton.outputs, &Output::output);
+  out["output_count"] = column(automaton.outputs, &Output::count);
+  out["event_red"] = column(automaton.events, &Event::red);
+  out["event_blue"] = column(automaton.events, &Event::blue);
+  out["event_score"] = column(automaton.events, &Event::score);
+  out["event_folded"] = column(automaton.events, &Event::folded);
+  out["attempts"] = automaton.attempts;
+  return out;
+}
+
+// ---- the functions ---------------------------------------------------------
+
+// A dict of columns, or the two rows that contradict each other, or the
+// progress made when time ran out.
+using Learned = std::variant<std::pair<resolvent::PrefixTree, resolvent::Automaton>, resolvent::Contradiction,
+                             resolvent::TimeLimitReached>;
+
+nb::object learn(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
+                 const std::string& order_name, double time_limit, const nb::object& progress) {
+  const resolvent::Samples samples = checked_samples(alpha, output, beta, offsets);
+  const resolvent::Order order = order_named(order_name);
+  resolvent::Pulse pulse(listener(progress), time_limit);
+  Learned result = [&]() -> Learned {
+    nb::gil_scoped_release no_gil;
+    try {
+      auto built = resolvent::build_prefix_tree(samples, pulse);
+      if (const auto* contradiction = std::get_if<resolvent::Contradiction>(&built)) return *contradiction;
+      auto tree = std::get<resolvent::PrefixTree>(std::move(built));
+      auto automaton = resolvent::merge_states(tree, order, pulse);
+      return std::pair(std::move(tree), std::move(automaton));
+    } catch (const resolvent::TimeLimitReached& reached) {
+      return reached;
+    }
+  }();
+  nb::dict out;
+  if (const auto* rows = std::get_if<resolvent::Contradiction>(&result)) {
+    out["contradiction"] = nb::make_tuple(rows->first, rows->second);
+    return out;
+  }
+  if (const auto* reached = std::get_if<resolvent::TimeLimitReached>(&result)) {
+    const auto& now = reached->progress;
+    out["time_limit"] = nb::make_tuple(now.red, now.blue, now.settled, now.nodes);
+    return out;
+  }
+  auto& [tree, automaton] = std::get<0>(result);
+  return learned(std::move(tree), automaton);
+}
+
+std::optional<std::pair<Row, Row>> find_contradiction(const Ids& alpha, const Ids& output, const Ids& beta,
+                                                      const Rows& offsets) {
+  const resolvent::Samples samples = checked_samples(alpha, output, beta, offsets);
+  const nb::object nobody = nb::none();
+  resolvent::Pulse pulse(listener(nobody), 0);
+  nb::gil_scoped_release no_gil;
+  const auto built = resolvent::build_prefix_tree(samples, pulse);
+  const auto* rows = std::get_if<resolvent::Contradiction>(&built);
+  if (rows == nullptr) return std::nullopt;
+  return std::pair(rows->first, rows->second);
+}
+
+nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
+  require(labels >= 0, "labels must be at least 0");
+  const auto table = span_of(transitions);
+  require(labels == 0 ? table.empty() : table.size() % static_cast<std::size_t>(labels) == 0,
+          "transitions must hold one row of `labels` targets per state");
+  check_ids(table, "transitions holds a state below -1");
+  const auto states = labels == 0 ? std::size_t{1} : table.size() / static_cast<std::size_t>(labels);
+  require(states >= 1, "a machine needs at least one state");
+  for (const Id target : table)
+    require(target < static_cast<Id>(states), "transitions leads to a state that does not exist");
+  check_offsets(span_of(offsets), beta.size());
+  check_ids(span_of(beta), "beta holds an id below -1");
+  std::vector<Id> out(beta.size());
+  {
+    nb::gil_scoped_release no_gil;
+    resolvent::replay(table, labels, span_of(beta), span_of(offsets), out);
+  }
+  return nb::cast(array(std::move(out)));
+}
+
+// A prefix tree that can be folded step by step, for tests of the fold itself.
+class SteppedFolding {
+ public:
+  SteppedFolding(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets)
+      : pulse_(nullptr, 0), tree_(build(checked_samples(alpha, output, beta, offsets))), folding_(tree_) {
+    folding_.make_red(0);
+  }
+  SteppedFolding(const SteppedFolding&) = delete;
+
+  void promote(Id state) {
+    require(state >= 0 && state < folding_.size() && folding_.is_blue(state), "only a blue state can be promoted");
+    folding_.make_red(state);
+    can_undo_ = false;
+  }
+
+  std::optional<std::int64_t> try_fold(Id red, Id blue) {
+    require(red >= 0 && red < folding_.size() && folding_.is_red(red), "red is not a red state");
+    require(blue >= 0 && blue < folding_.size() && folding_.is_blue(blue), "blue is not a blue state");
+    const auto score = folding_.try_fold(red, blue, pulse_);
+    can_undo_ = score.has_value();
+    return score;
+  }
+
+  void undo() {
+    require(can_undo_, "there is no fold to undo");
+    folding_.undo();
+    can_undo_ = false;
+  }
+
+  // For each tree node: what it was merged into, its children, its answers.
+  auto snapshot() const {
+    using Symbols = std::vector<std::pair<Id, Id>>;
+    std::vector<std::tuple<Id, Symbols, Symbols>> nodes;
+    std::vector<resolvent::Child> children;
+    std::vector<resolvent::Answer> answers;
+    for (Id node = 0; node < folding_.size(); ++node) {
+      folding_.children(node, children);
+      folding_.answers(node, answers);
+      auto& [into, edges, outputs] = nodes.emplace_back(folding_.merged_into(node), Symbols{}, Symbols{});
+      for (const auto& child : children) edges.emplace_back(child.label, child.state);
+      for (const auto& answer : answers) outputs.emplace_back(answer.alpha, answer.output);
+    }
+    return nodes;
+  }
+
+ private:
+  resolvent::PrefixTree build(const resolvent::Samples& samples) {
+    auto built = resolvent::build_prefix_tree(samples, pulse_);
+    require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
+    return std::get<resolvent::PrefixTree>(std::move(built));
+  }
+
+  resolvent::Pulse pulse_;
+  resolvent::PrefixTree tree_;
+  resolvent::FoldingTree folding_;
+  bool can_undo_ = false;
+};
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "Resolvent's compiled core: prefix trees, state merging and replay over flat arrays.";
+  nb::set_leak_warnings(false);
+
+  module.def("learn", &learn, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(), "order"_a,
+             "time_limit"_a = 0.0, "progress"_a.none() = nb::none());
+  module.def("find_contradiction", &find_contradiction, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
+  module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
+
+  nb::class_<SteppedFolding>(module, "SteppedFolding")
+      .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a, "output"_a, "beta"_a, "offsets"_a)
+      .def("promote", &SteppedFolding::promote, "state"_a)
+      .def("try_fold", &SteppedFolding::try_fold, "red"_a, "blue"_a)
+      .def("undo", &SteppedFolding::undo)
+      .def("snapshot", &SteppedFolding::snapshot);
+}

@@ -1,0 +1,46 @@
+// Samples → prefix tree: one node per distinct label history, holding the
+// answers seen there.
+#pragma once
+
+#include <cstddef>
+#include <variant>
+#include <vector>
+
+#include "pulse.hpp"
+#include "samples.hpp"
+
+namespace resolvent {
+
+struct Answer {
+  Id alpha;
+  Id output;
+};
+
+// Nodes stand in shortlex order of their histories: by length, then label by
+// label. So node 0 is the root, and the children of a node are neighbours, in
+// label order: first_child[v] .. first_child[v + 1].
+struct PrefixTree {
+  std::vector<Id> parent;  // none for the root
+  std::vector<Id> label;   // the label that leads here; none for the root
+  std::vector<Id> first_child;
+  std::vector<Row> visits;  // how often a trace came here
+
+  // The answers at node v, by ascending alpha: first_answer[v] .. first_answer[v + 1],
+  // and how often each was seen.
+  std::vector<std::size_t> first_answer;
+  std::vector<Answer> answers;
+  std::vector<Row> counts;
+
+  [[nodiscard]] Id size() const { return static_cast<Id>(parent.size()); }
+};
+
+// Two rows with the same label history and the same alpha but different outputs.
+// The first in shortlex order of the history, then by alpha, then by row.
+struct Contradiction {
+  Row first;
+  Row second;
+};
+
+std::variant<PrefixTree, Contradiction> build_prefix_tree(const Samples& samples, Pulse& pulse);
+
+}  // namespace resolvent

@@ -1,0 +1,177 @@
+#include "red_blue.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "folding.hpp"
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+// What is known of one blue state against one red state.
+struct Verdict {
+  enum Kind : std::uint8_t { unknown, refuted, fits } kind = unknown;
+  std::int64_t score = 0;
+  std::int64_t merges = 0;  // how many had been made when the score was counted
+};
+
+// The red-blue framework. Each order settles blue states its own way; what it
+// means to promote or to merge is the same for all.
+class RedBlue {
+ public:
+  RedBlue(const PrefixTree& tree, Pulse& pulse) : pulse_(pulse), folding_(tree) {
+    pulse_.progress.nodes = tree.size();
+    make_red(0);
+  }
+
+  void run(Order order) {
+    while (!blue_.empty()) {
+      if (order == Order::rpni)
+        settle_first();
+      else
+        settle_surest();
+      pulse_.progress.red = static_cast<Id>(automaton.access.size());
+      pulse_.progress.blue = static_cast<Id>(blue_.size());
+    }
+  }
+
+  [[nodiscard]] Id state_of(Id node) const {
+    while (!folding_.is_red(node)) node = folding_.merged_into(node);
+    return node;
+  }
+
+  Automaton automaton;
+
+ private:
+  // Takes the first blue state to the first red one that it fits.
+  void settle_first() {
+    const Id blue = blue_.begin()->first;
+    for (const Id red : automaton.access)
+      if (const auto score = try_fold(red, blue)) return merged(red, blue, *score);
+    promote(blue);
+  }
+
+  // Promotes the first blue state that fits no red one; if there is none,
+  // merges the pair on which most answers agree.
+  void settle_surest() {
+    Id best_red = none;
+    Id best_blue = none;
+    std::int64_t best_score = -1;
+    for (auto& [blue, verdicts] : blue_) {
+      verdicts.resize(automaton.access.size());
+      bool fits = false;
+      for (std::size_t number = 0; number < verdicts.size(); ++number) {
+        const Id red = automaton.access[number];
+        const Verdict& verdict = judge(verdicts[number], red, blue);
+        if (verdict.kind == Verdict::refuted) continue;
+        fits = true;
+        if (verdict.score > best_score) {
+          best_score = verdict.score;
+          best_red = red;
+          best_blue = blue;
+        }
+      }
+      if (!fits) return promote(blue);
+    }
+    merged(best_red, best_blue, *try_fold(best_red, best_blue));
+  }
+
+  // Brings a verdict up to date. A refuted pair stays refuted, because states
+  // only ever gain answers; a score holds until the next merge.
+  const Verdict& judge(Verdict& verdict, Id red, Id blue) {
+    if (verdict.kind == Verdict::refuted) return verdict;
+    if (verdict.kind == Verdict::fits && verdict.merges == merges_) return verdict;
+    if (const auto score = try_fold(red, blue)) {
+      folding_.undo();
+      verdict = {Verdict::fits, *score, merges_};
+    } else {
+      verdict.kind = Verdict::refuted;
+    }
+    return verdict;
+  }
+
+  std::optional<std::int64_t> try_fold(Id red, Id blue) {
+    ++automaton.attempts;
+    return folding_.try_fold(red, blue, pulse_);
+  }
+
+  void merged(Id red, Id blue, std::int64_t score) {
+    blue_.erase(blue);
+    folding_.each_new_blue([&](Id state) { blue_.try_emplace(state); });
+    automaton.events.push_back({red, blue, score, folding_.folded()});
+    pulse_.progress.settled += folding_.folded();
+    ++merges_;
+  }
+
+  void promote(Id blue) {
+    blue_.erase(blue);
+    make_red(blue);
+    automaton.events.push_back({none, blue, 0, 0});
+  }
+
+  void make_red(Id state) {
+    folding_.make_red(state);
+    automaton.access.push_back(state);
+    std::vector<Child> children;
+    folding_.children(state, children);
+    for (const Child child : children)
+      if (!folding_.is_red(child.state)) blue_.try_emplace(child.state);
+    ++pulse_.progress.settled;
+  }
+
+  Pulse& pulse_;
+  FoldingTree folding_;
+  std::map<Id, std::vector<Verdict>> blue_;  // in shortlex order; a verdict per red state
+  std::int64_t merges_ = 0;
+};
+
+// Sums what the tree's nodes saw over the states that they became.
+void summarise(const PrefixTree& tree, const RedBlue& result, Automaton& automaton) {
+  std::vector<Id> number(tree.parent.size(), none);
+  for (std::size_t state = 0; state < automaton.access.size(); ++state)
+    number[index(automaton.access[state])] = static_cast<Id>(state);
+
+  std::vector<Id> state_of(tree.parent.size());
+  PairMap transition_at;
+  PairMap output_at;
+  for (Id node = 0; node < tree.size(); ++node) {
+    const Id state = number[index(result.state_of(node))];
+    state_of[index(node)] = state;
+    if (node > 0) {
+      const Id source = state_of[index(tree.parent[index(node)])];  // parents come first
+      Id& at = transition_at.at(source, tree.label[index(node)]);
+      if (at == none) {
+        at = static_cast<Id>(automaton.transitions.size());
+        automaton.transitions.push_back({source, tree.label[index(node)], state, 0});
+      }
+      automaton.transitions[index(at)].count += tree.visits[index(node)];
+    }
+    for (auto seen = tree.first_answer[index(node)]; seen < tree.first_answer[index(node) + 1]; ++seen) {
+      const Answer answer = tree.answers[seen];
+      Id& at = output_at.at(state, answer.alpha);
+      if (at == none) {
+        at = static_cast<Id>(automaton.outputs.size());
+        automaton.outputs.push_back({state, answer.alpha, answer.output, 0});
+      }
+      automaton.outputs[index(at)].count += tree.counts[seen];
+    }
+  }
+  std::ranges::sort(automaton.transitions, {}, [](const Transition& t) { return std::tuple(t.state, t.label); });
+  std::ranges::sort(automaton.outputs, {}, [](const Output& o) { return std::tuple(o.state, o.alpha); });
+}
+
+}  // namespace
+
+Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse) {
+  RedBlue red_blue(tree, pulse);
+  red_blue.run(order);
+  Automaton automaton = std::move(red_blue.automaton);
+  summarise(tree, red_blue, automaton);
+  return automaton;
+}
+
+}  // namespace resolvent

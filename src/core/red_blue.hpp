@@ -1,0 +1,53 @@
+// Prefix tree → automaton, by red-blue state merging.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "prefix_tree.hpp"
+#include "pulse.hpp"
+#include "samples.hpp"
+
+namespace resolvent {
+
+enum class Order : std::uint8_t {
+  // Blue states in shortlex order, each into the first red state that it fits.
+  rpni,
+  // The pair on which most answers agree; any blue state that fits no red one
+  // is promoted first. Ties go to the earlier blue, then to the earlier red.
+  edsm,
+};
+
+struct Event {
+  Id red;   // none: `blue` was promoted
+  Id blue;
+  std::int64_t score;   // answers that agreed
+  std::int64_t folded;  // tree nodes merged away
+};
+
+struct Transition {
+  Id state;
+  Id label;
+  Id target;
+  Row count;  // how often it was taken
+};
+
+struct Output {
+  Id state;
+  Id alpha;
+  Id output;
+  Row count;  // how often it was seen
+};
+
+// States are numbered in the order in which they were promoted.
+struct Automaton {
+  std::vector<Id> access;               // the tree node that each state began as
+  std::vector<Transition> transitions;  // by state, then label
+  std::vector<Output> outputs;          // by state, then alpha
+  std::vector<Event> events;
+  std::int64_t attempts = 0;  // folds tried
+};
+
+Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse);
+
+}  // namespace resolvent

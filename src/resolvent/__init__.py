@@ -1,0 +1,67 @@
+"""Resolvent: the smallest memory that makes a partially observable world Markovian.
+
+Traces of a deterministic POMDP go in; a Transition Machine that predicts the
+next observation and a Reward Machine that predicts the reward come out.
+"""
+
+from importlib.metadata import version
+
+import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
+from resolvent.errors import (
+    ContradictoryTraces,
+    MissingExtra,
+    ModelError,
+    OptionError,
+    ResolventError,
+    TimeLimitReached,
+    TraceError,
+)
+from resolvent.machines import (
+    UNSEEN,
+    Machine,
+    MachinePair,
+    RewardMachine,
+    Score,
+    TransitionMachine,
+    is_isomorphic,
+    is_minimal,
+    load,
+    to_dot,
+    to_mermaid,
+    to_text,
+)
+from resolvent.pipeline import InferenceResult, infer
+from resolvent.samples import LabelTiming
+from resolvent.traces import Trace, TraceSet, read_traces
+from resolvent.traces.collecting import collect
+
+__version__ = version("resolvent")
+
+__all__ = [
+    "UNSEEN",
+    "ContradictoryTraces",
+    "InferenceResult",
+    "LabelTiming",
+    "Machine",
+    "MachinePair",
+    "MissingExtra",
+    "ModelError",
+    "OptionError",
+    "ResolventError",
+    "RewardMachine",
+    "Score",
+    "TimeLimitReached",
+    "Trace",
+    "TraceError",
+    "TraceSet",
+    "TransitionMachine",
+    "collect",
+    "infer",
+    "is_isomorphic",
+    "is_minimal",
+    "load",
+    "read_traces",
+    "to_dot",
+    "to_mermaid",
+    "to_text",
+]

@@ -1,0 +1,64 @@
+"""Files written whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from resolvent.errors import ResolventError
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for bytes that takes its place only when the block ends well.
+
+    Until then they lie in a hidden file beside it, which any exception removes,
+    Ctrl-C included. Leave the file open: it is flushed and closed here.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder) / "answer.txt") as file:
+    ...         written = file.write(b"42")
+    ...     (Path(folder) / "answer.txt").read_text()
+    '42'
+    """
+    path = Path(path)
+    with _plain_errors(path):
+        if path.is_dir():
+            raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+        if path.exists() and not path.is_file():
+            # A pipe or a device, such as /dev/stdout: nothing there to replace.
+            with path.open("wb") as file:
+                yield file
+            return
+        target = path.resolve()  # a link stays, and what it points to is replaced
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        try:
+            with part.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """Turn the system's refusals to write this file into one clear line."""
+    try:
+        yield
+    except OSError as error:
+        # Writing itself fails without a name (a full disk). A name that is not
+        # beside the target belongs to some other file the block was using.
+        named = error.filename
+        if named is not None and Path(named).resolve().parent != path.resolve().parent:
+            raise
+        if isinstance(error, FileNotFoundError):
+            reason = f"the folder {path.parent} does not exist"
+        else:
+            reason = (error.strerror or str(error)).lower()
+        raise ResolventError(f"cannot write {path}: {reason}") from error

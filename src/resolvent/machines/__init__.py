@@ -1,0 +1,40 @@
+"""Machines: raw automaton + what was taken out → machines that answer for themselves."""
+
+from resolvent.machines.building import build_machine
+from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
+from resolvent.machines.drawing import to_dot, to_mermaid, to_text
+from resolvent.machines.machine import (
+    UNSEEN,
+    Machine,
+    RewardMachine,
+    Support,
+    TransitionMachine,
+    Unseen,
+)
+from resolvent.machines.pair import MachinePair, Provenance
+from resolvent.machines.score import MachineScore, Mismatch, Score
+from resolvent.machines.storage import load
+from resolvent.machines.termination import Termination
+
+__all__ = [
+    "UNSEEN",
+    "Machine",
+    "MachinePair",
+    "MachineScore",
+    "Mismatch",
+    "Provenance",
+    "RewardMachine",
+    "Score",
+    "Support",
+    "Termination",
+    "TransitionMachine",
+    "Unseen",
+    "build_machine",
+    "indistinguishable_pairs",
+    "is_isomorphic",
+    "is_minimal",
+    "load",
+    "to_dot",
+    "to_mermaid",
+    "to_text",
+]

@@ -1,0 +1,78 @@
+"""Raw automaton + what was taken out of the samples → machine, canonically numbered."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines.machine import Machine, Support
+from resolvent.merging import Automaton
+from resolvent.reduction import ConstantOutputs
+from resolvent.samples import SampleSet
+from resolvent.traces.vocabulary import Codes
+
+M = TypeVar("M", bound=Machine)
+
+
+def build_machine(
+    kind: type[M],
+    automaton: Automaton,
+    samples: SampleSet,
+    constants: ConstantOutputs,
+    trivial: tuple[int, ...],
+    **more: Any,
+) -> M:
+    """Make a machine of the given kind and give it back what reduction took out.
+
+    Paper: "Recovery" under both preprocessing rules.
+    """
+    table = np.full((automaton.states, len(samples.labels)), -1, np.int32)
+    table[automaton.transition_state, automaton.transition_label] = automaton.transition_target
+    table[:, list(trivial)] = np.arange(automaton.states, dtype=np.int32)[:, None]
+    order = breadth_first(table)
+    number = np.empty(automaton.states, np.int32)
+    number[order] = np.arange(automaton.states, dtype=np.int32)
+    transitions = table[order]
+    transitions = np.where(transitions >= 0, number[transitions], np.int32(-1))
+
+    transition_count = np.zeros(table.shape, np.int64)
+    transition_count[number[automaton.transition_state], automaton.transition_label] = (
+        automaton.transition_count
+    )
+
+    state = number[automaton.output_state]
+    question = samples.alpha_keys[automaton.output_alpha]
+    by_state = np.lexsort((question, state))
+    constant_question = samples.alpha_keys[constants.alpha]
+    by_question = np.argsort(constant_question)
+    return kind(
+        labels=samples.labels,
+        observations=samples.observations,
+        actions=samples.actions,
+        outputs=samples.outputs,
+        transitions=transitions,
+        trivial=trivial,
+        output_state=state[by_state],
+        output_question=question[by_state],
+        output_value=automaton.output_value[by_state],
+        constant_question=constant_question[by_question],
+        constant_value=constants.output[by_question],
+        support=Support(
+            transitions=transition_count,
+            outputs=automaton.output_count[by_state],
+            constants=constants.count[by_question],
+        ),
+        **more,
+    )
+
+
+def breadth_first(table: Codes) -> NDArray[np.int64]:
+    """Return the states in the order in which a breadth-first walk in label order meets them."""
+    met = {0: None}
+    queue = [0]
+    for state in queue:
+        for target in table[state].tolist():
+            if target >= 0 and target not in met:
+                met[target] = None
+                queue.append(target)
+    return np.array(queue, np.int64)

@@ -1,0 +1,93 @@
+"""Comparing machines: isomorphism, minimality, and states that nothing tells apart."""
+
+from typing import Any
+
+import numpy as np
+
+from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.traces.symbols import Symbol
+
+
+def is_isomorphic(first: Machine, second: Machine) -> bool:
+    """Whether two machines are the same but for the names of their states.
+
+    They must know the same: what is unseen in one must be unseen in the other.
+    Alphabets are compared by the values that the machines have answers or
+    transitions for, so a letter that one merely lists makes no difference.
+    """
+    if first.states != second.states:
+        return False
+    partner = {0: 0}
+    queue = [0]
+    labels = set(first.labels) | set(second.labels)
+    questions = _questions(first) | _questions(second)
+    for state in queue:
+        twin = partner[state]
+        for question in questions:
+            mine, yours = first.output(state, *question), second.output(twin, *question)
+            if mine is not yours and (mine is UNSEEN or yours is UNSEEN or mine != yours):
+                return False
+        for label in labels:
+            target, its_twin = first.step(state, label), second.step(twin, label)
+            if target is UNSEEN or its_twin is UNSEEN:
+                if target is not its_twin:
+                    return False
+            elif target not in partner:
+                partner[target] = its_twin
+                queue.append(target)
+            elif partner[target] != its_twin:
+                return False
+    return len(set(partner.values())) == len(partner)
+
+
+def is_minimal(machine: Machine) -> bool:
+    """Whether no two states behave the same, "unseen" taken as a behaviour of its own.
+
+    By partition refinement: states are split by their answers, then by where
+    labels lead them, until nothing splits any more.
+    """
+    answers: list[dict[int, int]] = [{} for _ in range(machine.states)]
+    for (state, question), value in machine._answers.items():
+        answers[state][question] = value
+    blocks = _numbered([tuple(sorted(one.items())) for one in answers])
+    while True:
+        moves = np.where(machine.transitions >= 0, blocks[machine.transitions], -1)
+        finer = _numbered([(int(b), *row) for b, row in zip(blocks, moves.tolist(), strict=True)])
+        if finer.max() == blocks.max():
+            return int(blocks.max()) + 1 == machine.states
+        blocks = finer
+
+
+def indistinguishable_pairs(machine: Machine) -> list[tuple[int, int]]:
+    """Return the pairs of states that no known answer tells apart, now or later.
+
+    Two states are told apart by a label history after which both know an answer
+    to the same question, and the answers differ. "Unseen" tells nothing apart.
+    """
+    apart = np.zeros((machine.states, machine.states), bool)
+    seen: dict[int, list[tuple[int, int]]] = {}
+    for (state, question), value in machine._answers.items():
+        seen.setdefault(question, []).append((state, value))
+    for answers in seen.values():
+        for state, value in answers:
+            for other, its_value in answers:
+                apart[state, other] |= value != its_value
+    while True:
+        before = apart.copy()
+        for targets in machine.transitions.T:
+            known = np.flatnonzero(targets >= 0)
+            led = targets[known]
+            apart[np.ix_(known, known)] |= apart[np.ix_(led, led)]
+        if np.array_equal(apart, before):
+            break
+    rows, columns = np.nonzero(np.triu(~apart, k=1))
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def _questions(machine: Machine) -> set[tuple[Symbol, Symbol]]:
+    return {(answer.observation, answer.action) for answer in machine.answers()}
+
+
+def _numbered(keys: list[tuple[Any, ...]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)

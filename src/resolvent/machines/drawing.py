@@ -1,0 +1,134 @@
+"""Machine → text table, Graphviz DOT, Mermaid.
+
+All three show states by number, transitions by label, and, in the table, the
+answers that depend on the state.
+"""
+
+from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.traces.symbols import Label, label_text, symbol_text
+
+_ANSWERS = {"transition": "the next observation", "reward": "the reward"}
+
+
+def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
+    """Write a machine as plain text tables, showing at most so many outputs."""
+    blocks = [
+        f"{type(machine).__name__}: {count(machine.states, 'state')}, "
+        f"answers with {_ANSWERS.get(machine.kind, 'an output')}",
+        table(*transition_table(machine)),
+    ]
+    if machine.trivial:
+        names = ", ".join(map(label_text, machine.trivial_labels))
+        blocks.append(f"labels that change nothing: {names}")
+    header, rows = output_table(machine)
+    if rows:
+        blocks.append(table(header, rows[:most_outputs]))
+    if len(rows) > most_outputs:
+        blocks.append(f"… and {len(rows) - most_outputs} more that depend on the state")
+    constants = len(machine.constant_value)
+    if constants:
+        blocks.append(f"the same in every state: {count(constants, 'answer')}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: for each state how it is reached and where labels lead."""
+    moving = [label for code, label in enumerate(machine.labels) if code not in machine.trivial]
+    header = ["state", "reached after", *map(label_text, moving)]
+    rows = [
+        [
+            str(state),
+            history_text(machine.history(state)),
+            *(_text(machine.step(state, label)) for label in moving),
+        ]
+        for state in range(machine.states)
+    ]
+    return header, rows
+
+
+def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: the answers that depend on the state, a column per state."""
+    questions = sorted(set(machine.output_question.tolist()))
+    header = ["observation", "action", *(f"state {state}" for state in range(machine.states))]
+    rows = []
+    for number in questions:
+        observation, action = machine.question(number)
+        answers = (machine.output(state, observation, action) for state in range(machine.states))
+        rows.append([symbol_text(observation), symbol_text(action), *map(_text, answers)])
+    return header, rows
+
+
+def history_text(history: tuple[Label, ...]) -> str:
+    """Write a label history for people.
+
+    >>> history_text(()), history_text((frozenset({"key"}), frozenset({"door"})))
+    ('start', 'key, door')
+    """
+    return ", ".join(map(label_text, history)) if history else "start"
+
+
+def to_dot(machine: Machine) -> str:
+    """Write a machine in Graphviz's DOT language, parallel edges joined."""
+    lines = [
+        f"digraph {machine.kind}_machine {{",
+        "  rankdir=LR;",
+        "  node [shape=circle];",
+        '  start [shape=point, label=""];',
+        "  start -> s0;",
+    ]
+    for state in range(machine.states):
+        reached = _quoted(f"after {history_text(machine.history(state))}" if state else "start")
+        lines.append(f'  s{state} [label="{state}", tooltip={reached}];')
+    for source, target, labels in edges(machine):
+        lines.append(f"  s{source} -> s{target} [label={_quoted(', '.join(labels))}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_mermaid(machine: Machine) -> str:
+    """Write a machine as a Mermaid state diagram, parallel edges joined."""
+    lines = ["stateDiagram-v2", "  direction LR", "  [*] --> s0"]
+    lines += [f'  state "{state}" as s{state}' for state in range(machine.states)]
+    for source, target, labels in edges(machine):
+        text = ", ".join(labels)
+        # Mermaid has no quoting for edge texts: entity codes keep its syntax out of them.
+        safe = "".join(c if c.isalnum() or c in " ,_-.()" else f"#{ord(c)};" for c in text)
+        lines.append(f"  s{source} --> s{target}: {safe}")
+    return "\n".join(lines) + "\n"
+
+
+def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
+    """Return (source, target, label texts) for each pair of states, trivial labels left out."""
+    joined: dict[tuple[int, int], list[str]] = {}
+    for source, targets in enumerate(machine.transitions.tolist()):
+        for code, target in enumerate(targets):
+            if target >= 0 and code not in machine.trivial:
+                joined.setdefault((source, target), []).append(label_text(machine.labels[code]))
+    return [(source, target, labels) for (source, target), labels in sorted(joined.items())]
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Set a table in columns wide enough for what they hold."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+    def line(cells: list[str]) -> str:
+        return "  ".join(map(str.ljust, cells, widths)).rstrip()
+
+    return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> count(1, "state"), count(2, "state")
+    ('1 state', '2 states')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _text(value: object) -> str:
+    return "·" if value is UNSEEN else symbol_text(value)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,167 @@
+"""Replay: machines + traces → how many steps they predict right, wrong, or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, codes_of
+from resolvent.samples import LabelTiming, labels_read, rounded_rewards
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A step that a machine predicts wrongly."""
+
+    machine: str
+    trace: int
+    step: int
+    observation: Symbol
+    action: Symbol
+    state: int
+    predicted: Any
+    actual: Any
+
+    def __str__(self) -> str:
+        return (
+            f"{self.machine} machine, trace {self.trace}, step {self.step}: in state {self.state} "
+            f"it predicts {self.predicted!r} for ({self.observation!r}, {self.action!r}), "
+            f"the trace says {self.actual!r}"
+        )
+
+
+@dataclass(frozen=True)
+class MachineScore:
+    """Steps that one machine predicts right, predicts wrong, and was never shown."""
+
+    right: int
+    wrong: int
+    unseen: int
+    first_mismatch: Mismatch | None = None
+
+    @property
+    def steps(self) -> int:
+        """All steps replayed."""
+        return self.right + self.wrong + self.unseen
+
+
+@dataclass(frozen=True)
+class Score:
+    """The scores of both machines on the same traces."""
+
+    transition: MachineScore
+    reward: MachineScore
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every step is predicted, and right."""
+        return all(one.right == one.steps for one in (self.transition, self.reward))
+
+    @property
+    def first_mismatch(self) -> Mismatch | None:
+        """The earliest step that either machine predicts wrongly."""
+        found = [self.transition.first_mismatch, self.reward.first_mismatch]
+        return min(
+            (one for one in found if one is not None),
+            key=lambda one: (one.trace, one.step),
+            default=None,
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{name:<10} right {one.right}, wrong {one.wrong}, unseen {one.unseen}"
+            for name, one in (("transition", self.transition), ("reward", self.reward))
+        ]
+        if self.first_mismatch is not None:
+            lines.append(f"first mismatch: {self.first_mismatch}")
+        return "\n".join(lines)
+
+
+def score(
+    transition: TransitionMachine, reward: RewardMachine, timing: LabelTiming, traces: TraceSet
+) -> Score:
+    """Replay traces through both machines.
+
+    An unseen label makes every later step of its trace unseen, unless the answer
+    to the question does not depend on the state.
+    """
+    transition_states = states_at_steps(transition, traces, timing)
+    reward_states = states_at_steps(reward, traces, timing)
+    observed = traces.at_step(traces.observation_codes)
+    if reward.supplemented:
+        reward_observed = _paired(reward, traces, transition_states, transition.states)
+    else:
+        reward_observed = codes_of(traces.observations, reward.observations, -1)[observed]
+    return Score(
+        _score(
+            transition,
+            traces,
+            transition_states,
+            codes_of(traces.observations, transition.observations, -1)[observed],
+            list(traces.observations),
+            traces.after_step(traces.observation_codes),
+        ),
+        _score(
+            reward,
+            traces,
+            reward_states,
+            reward_observed,
+            rounded_rewards(traces, reward.reward_digits),
+            traces.reward_codes,
+        ),
+    )
+
+
+def states_at_steps(machine: Machine, traces: TraceSet, timing: LabelTiming) -> Codes:
+    """Return the machine's state at every step of the traces; −1 where it is not known."""
+    unknown = len(machine.labels)
+    codes = np.append(codes_of(traces.labels, machine.labels, unknown), np.int32(-1))
+    return machine.replay(codes[labels_read(traces, timing)], traces.offsets)
+
+
+def _paired(
+    reward: RewardMachine, traces: TraceSet, transition_states: Codes, states: int
+) -> Codes:
+    """Return for each step the reward machine's code of (observation, transition state)."""
+    pairs = [(o, q) for o in traces.observations for q in range(states)]
+    table = codes_of(pairs, reward.observations, -1)
+    observed = traces.at_step(traces.observation_codes).astype(np.int64)
+    known = transition_states >= 0
+    return np.where(known, table[np.where(known, observed * states + transition_states, 0)], -1)
+
+
+def _score(
+    machine: Machine,
+    traces: TraceSet,
+    states: Codes,
+    observed: Codes,
+    actual_values: Sequence[Any],
+    actual_codes: Codes,
+) -> MachineScore:
+    done = codes_of(traces.actions, machine.actions, -1)[traces.action_codes]
+    questions = observed.astype(np.int64) * len(machine.actions) + done
+    questions[(observed < 0) | (done < 0)] = -1
+    predicted = machine.answer_many(states, questions)
+    actual = codes_of(actual_values, machine.outputs, len(machine.outputs))[actual_codes]
+    wrong = np.flatnonzero((predicted >= 0) & (predicted != actual))
+    unseen = int(np.count_nonzero(predicted < 0))
+    first = None
+    if len(wrong):
+        row = int(wrong[0])
+        trace, step = traces.place(row)
+        observation, action = machine.question(int(questions[row]))
+        first = Mismatch(
+            machine=machine.kind,
+            trace=trace,
+            step=step,
+            observation=observation,
+            action=action,
+            state=int(states[row]),
+            predicted=machine.outputs[int(predicted[row])],
+            actual=actual_values[int(actual_codes[row])],
+        )
+    return MachineScore(len(predicted) - len(wrong) - unseen, len(wrong), unseen, first)

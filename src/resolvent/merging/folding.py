@@ -1,0 +1,93 @@
+"""Folding: merge a blue state into a red one, with everything that follows from it.
+
+A fold works on the tree in place and keeps a list of what it did, so that a
+failed attempt costs what it touched and never a copy of the tree.
+
+Invariant: red states form the automaton found so far, and whatever hangs below
+a state that is not red is still a tree, because merges only ever target red
+states. So a fold meets each state below blue once, and no visited set is needed.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from resolvent.merging.prefix_tree import PrefixTree
+
+
+@dataclass(slots=True)
+class Fold:
+    """A merge that was made: how many answers agreed, and all it takes to undo it."""
+
+    tree: PrefixTree
+    redirected: tuple[int, int, int]
+    score: int = 0
+    merged: list[tuple[int, int]] = field(default_factory=list)
+    answered: list[tuple[int, int]] = field(default_factory=list)
+    grafted: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def undo(self) -> None:
+        """Leave the tree as it was before this fold. Only the latest fold can be undone."""
+        for state, alpha in self.answered:
+            del self.tree.answers[state][alpha]
+        for state, label, _ in self.grafted:
+            del self.tree.children[state][label]
+        above, label, blue = self.redirected
+        self.tree.children[above][label] = blue
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two states that would have to be one, but answer `alpha` differently."""
+
+    into: int
+    state: int
+    alpha: int
+
+
+def compatible(tree: PrefixTree, into: int, state: int) -> int | Conflict:
+    """Count the answers on which two states agree, or name the first on which they do not.
+
+    Paper: "Local Compatibility".
+    """
+    known, new = tree.answers[into], tree.answers[state]
+    agreeing = 0
+    for alpha, output in new.items():
+        if alpha in known:
+            if known[alpha] != output:
+                return Conflict(into, state, alpha)
+            agreeing += 1
+    return agreeing
+
+
+def try_fold(tree: PrefixTree, red: int, blue: int, above: int, label: int) -> Fold | Conflict:
+    """Merge `blue`, which hangs below the red state `above` at `label`, into `red`.
+
+    Paper: Mergeable and Merge in "DB-RPNI Pseudocode".
+
+    Returns the `Fold` when every forced pair agrees on each alpha both have
+    seen, otherwise the first `Conflict` met, and then the tree is as it was.
+    """
+    fold = Fold(tree, redirected=(above, label, blue))
+    tree.children[above][label] = red
+    pairs = deque([(red, blue)])
+    while pairs:
+        into, state = pairs.popleft()
+        agreeing = compatible(tree, into, state)
+        if isinstance(agreeing, Conflict):
+            fold.undo()
+            return agreeing
+        fold.score += agreeing
+        fold.merged.append((state, into))
+        known = tree.answers[into]
+        for alpha, output in tree.answers[state].items():
+            if alpha not in known:
+                known[alpha] = output
+                fold.answered.append((into, alpha))
+        for child_label, child in sorted(tree.children[state].items()):
+            target = tree.children[into].get(child_label)
+            if target is None:
+                tree.children[into][child_label] = child
+                fold.grafted.append((into, child_label, child))
+            else:
+                pairs.append((target, child))
+    return fold

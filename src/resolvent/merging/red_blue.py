@@ -1,0 +1,137 @@
+"""The Python engine: red-blue state merging, close to the paper's pseudocode.
+
+It is the executable specification. The native engine does the same, event for
+event, many times faster.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.merging.automaton import Automaton, Event
+from resolvent.merging.folding import Fold, try_fold
+from resolvent.merging.orders import ORDERS, Merge
+from resolvent.merging.prefix_tree import PrefixTree, build_prefix_tree
+from resolvent.merging.watch import Listener, Progress, Watch
+from resolvent.samples import SampleSet
+
+
+class RedBlue:
+    """The search: red states are settled, blue ones hang below them and come next."""
+
+    def __init__(self, tree: PrefixTree, watch: Watch) -> None:
+        self.tree = tree
+        self.red: list[int] = []
+        self.merges = 0
+        self.attempts = 0
+        self.events: list[Event] = []
+        self.merged_into: dict[int, int] = {}
+        self._blue: dict[int, tuple[int, int]] = {}  # the red state and label each hangs from
+        self._is_red: set[int] = set()
+        self._watch = watch
+        self._make_red(0)
+
+    def run(self, order_name: str) -> None:
+        """Settle blue states until there are none.
+
+        Paper: StateMerging in "DB-RPNI Pseudocode".
+        """
+        order = ORDERS[order_name]()
+        while self._blue:
+            decision = order.decide(self)
+            if isinstance(decision, Merge):
+                self._keep(decision)
+            else:
+                self._promote(decision.blue)
+
+    def blue_in_order(self) -> list[int]:
+        """Return the blue states in shortlex order."""
+        return sorted(self._blue)
+
+    def try_fold(self, red: int, blue: int) -> Fold | None:
+        """Fold blue into red in place; None, and nothing changed, when they conflict."""
+        self._watch.look(self._progress())
+        self.attempts += 1
+        result = try_fold(self.tree, red, blue, *self._blue[blue])
+        return result if isinstance(result, Fold) else None
+
+    def state_of(self, node: int) -> int:
+        """Return the red state that a node of the prefix tree has become."""
+        while node not in self._is_red:
+            node = self.merged_into[node]
+        return node
+
+    def _keep(self, merge: Merge) -> None:
+        del self._blue[merge.blue]
+        self.merges += 1
+        self.merged_into.update(merge.fold.merged)
+        for above, label, child in merge.fold.grafted:
+            if above in self._is_red:
+                self._blue[child] = (above, label)
+        folded = len(merge.fold.merged)
+        self.events.append(Event(merge.red, merge.blue, merge.fold.score, folded))
+
+    def _promote(self, blue: int) -> None:
+        del self._blue[blue]
+        self._make_red(blue)
+        self.events.append(Event(None, blue, 0, 0))
+
+    def _make_red(self, state: int) -> None:
+        self.red.append(state)
+        self._is_red.add(state)
+        for label, child in self.tree.children[state].items():
+            self._blue[child] = (state, label)
+
+    def _progress(self) -> Progress:
+        settled = len(self.red) + len(self.merged_into)
+        return Progress(len(self.red), len(self._blue), settled, len(self.tree))
+
+
+def merge_in_python(
+    samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
+) -> Automaton:
+    """Infer an automaton from samples; the `Engine` written to be read."""
+    watch = Watch(time_limit, listener)
+    tree = build_prefix_tree(samples)
+    own_answers = [list(answers.items()) for answers in tree.answers]
+    search = RedBlue(tree, watch)
+    search.run(order)
+    return _summary(search, own_answers)
+
+
+def _summary(search: RedBlue, own_answers: list[list[tuple[int, int]]]) -> Automaton:
+    """Sum what the tree's nodes saw over the states that they became."""
+    tree = search.tree
+    number = {node: state for state, node in enumerate(search.red)}
+    state_of = [number[search.state_of(node)] for node in range(len(tree))]
+    transitions: dict[tuple[int, int], tuple[int, int]] = {}
+    outputs: dict[tuple[int, int], tuple[int, int]] = {}
+    for node, state in enumerate(state_of):
+        if node > 0:
+            edge = (state_of[tree.parent[node]], tree.label[node])
+            transitions[edge] = (state, transitions.get(edge, (state, 0))[1] + tree.visits[node])
+        for alpha, output in own_answers[node]:
+            seen = outputs.get((state, alpha), (output, 0))[1]
+            outputs[state, alpha] = (output, seen + tree.counts[node][alpha])
+
+    edges, answers = sorted(transitions.items()), sorted(outputs.items())
+
+    def column(values: list[int], dtype: type = np.int32) -> NDArray[Any]:
+        return np.array(values, dtype=dtype)
+
+    return Automaton(
+        access=column(search.red),
+        transition_state=column([state for (state, _), _ in edges]),
+        transition_label=column([label for (_, label), _ in edges]),
+        transition_target=column([target for _, (target, _) in edges]),
+        transition_count=column([count for _, (_, count) in edges], np.int64),
+        output_state=column([state for (state, _), _ in answers]),
+        output_alpha=column([alpha for (_, alpha), _ in answers]),
+        output_value=column([output for _, (output, _) in answers]),
+        output_count=column([count for _, (_, count) in answers], np.int64),
+        events=tuple(search.events),
+        attempts=search.attempts,
+        tree_parent=column(tree.parent),
+        tree_label=column(tree.label),
+    )

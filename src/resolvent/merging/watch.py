@@ -1,0 +1,46 @@
+"""Progress out of, and a time limit into, a long search."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from resolvent.errors import TimeLimitReached
+
+
+class Progress(NamedTuple):
+    """How far a search is: states found, states to decide, tree nodes settled of all."""
+
+    red: int
+    blue: int
+    settled: int
+    nodes: int
+
+
+Listener: TypeAlias = Callable[[Progress], None]
+
+
+def out_of_time(limit: float, progress: Progress) -> TimeLimitReached:
+    """Return the error that says how far the search had come."""
+    return TimeLimitReached(
+        f"no machine within {limit:g} s: {progress.red} states found so far, {progress.blue} still "
+        f"to be decided, {progress.settled} of {progress.nodes} prefix-tree nodes settled; "
+        f"raise the time limit, give more traces, or declare labels that change nothing as trivial"
+    )
+
+
+class Watch:
+    """Looks at the clock now and then: tells a listener, and raises when time is up."""
+
+    def __init__(self, time_limit: float | None, listener: Listener | None) -> None:
+        self._limit = time_limit
+        self._listener = listener
+        self._started = self._told = time.monotonic()
+
+    def look(self, progress: Progress) -> None:
+        """Call this often: it costs a reading of the clock."""
+        now = time.monotonic()
+        if self._limit is not None and now - self._started > self._limit:
+            raise out_of_time(self._limit, progress)
+        if self._listener is not None and now - self._told >= 0.05:
+            self._told = now
+            self._listener(progress)

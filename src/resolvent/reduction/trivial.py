@@ -1,0 +1,49 @@
+"""Trivial beta-input removal: labels known to change no state.
+
+The search does not see them; the machine gets them back as self-loops.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from resolvent.errors import OptionError
+from resolvent.samples import NONE, SampleSet
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.vocabulary import Vocabulary
+
+
+def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) -> tuple[int, ...]:
+    """Return the codes of the trivial labels: "no event" if it occurs, and the named ones.
+
+    A name is a label, or the text it prints as. One that never occurs is an
+    error, for it is most likely misspelt.
+
+    >>> labels = Vocabulary([frozenset(), frozenset({"key"}), frozenset({"sofa"})])
+    >>> trivial_codes(labels), trivial_codes(labels, ["sofa"])
+    ((0,), (0, 2))
+    """
+    by_text = {label_text(label): code for code, label in enumerate(labels)}
+    codes = {labels.code(NO_EVENT)} if NO_EVENT in labels else set()
+    for name in named:
+        code = by_text.get(name) if isinstance(name, str) else labels.get(frozenset(name))
+        if code is None:
+            text = name if isinstance(name, str) else label_text(frozenset(name))
+            known = ", ".join(by_text)
+            raise OptionError(
+                f"trivial label '{text}' never occurs in the traces; their labels are: {known}"
+            )
+        codes.add(code)
+    return tuple(sorted(codes))
+
+
+def remove_trivial(samples: SampleSet, trivial: Iterable[int]) -> SampleSet:
+    """Blank out the labels with these codes.
+
+    Paper: "Trivial β-Input Removal".
+    """
+    kept = np.arange(len(samples.labels) + 1, dtype=np.int32)
+    kept[list(trivial)] = NONE
+    kept[NONE] = NONE  # the last entry answers for rows that read nothing
+    return replace(samples, beta=kept[samples.beta])

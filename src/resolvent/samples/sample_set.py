@@ -1,0 +1,135 @@
+"""Samples for one machine, as columns: read a label (beta), answer an input (alpha).
+
+TM and RM samples differ only in what stands in the output column. An alpha is
+an observation-action pair; its id is a position in `alpha_keys`, whose entries
+are `observation code * number of actions + action code`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.samples.timing import NONE, LabelTiming, labels_read
+from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, Vocabulary
+
+__all__ = [
+    "NONE",
+    "ObservationColumn",
+    "SampleSet",
+    "reward_samples",
+    "rounded_rewards",
+    "transition_samples",
+]
+
+# Up to here an alpha's id is its key, and tables over all keys are cheap;
+# beyond, only keys that occur get ids.
+_DENSE_KEYS = 1 << 24
+
+ObservationColumn = tuple[Vocabulary[Symbol], Codes]
+"""What stands for the observation at each step; the supplement puts (o, q) here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleSet:
+    """Rows "read `beta`, then answer `alpha` with `output`", trace after trace.
+
+    Trace i owns rows `offsets[i]:offsets[i + 1]`. Either half of a row may be
+    `NONE`: reduction takes halves out and leaves the rows where they are.
+    """
+
+    alpha: Codes
+    output: Codes
+    beta: Codes
+    offsets: NDArray[np.int64]
+    alpha_keys: NDArray[np.int64]
+    observations: Vocabulary[Symbol]
+    actions: Vocabulary[Symbol]
+    labels: Vocabulary[Label]
+    outputs: Vocabulary[Any]
+
+    def question(self, alpha: int) -> tuple[Symbol, Symbol]:
+        """Return the observation and the action that an alpha stands for."""
+        observation, action = divmod(int(self.alpha_keys[alpha]), len(self.actions))
+        return self.observations[observation], self.actions[action]
+
+
+def transition_samples(traces: TraceSet, timing: LabelTiming) -> SampleSet:
+    """Make TM samples: answer (o_t, a_t) with o_{t+1}.
+
+    Paper: "Problem Reduction to DBMM inference".
+    """
+    return _samples(
+        traces,
+        timing,
+        observed=(traces.observations, traces.at_step(traces.observation_codes)),
+        output=traces.after_step(traces.observation_codes),
+        outputs=traces.observations,
+    )
+
+
+def reward_samples(
+    traces: TraceSet,
+    timing: LabelTiming,
+    *,
+    observed: ObservationColumn | None = None,
+    digits: int | None = None,
+) -> SampleSet:
+    """Make RM samples: answer (o_t, a_t), or whatever `observed` says was seen, with r_t.
+
+    Rewards are compared as exact symbols, after rounding to `digits` decimals
+    if that is given.
+
+    Paper: "Problem Reduction to DBMM inference".
+    """
+    rewards = rounded_rewards(traces, digits)
+    outputs = Vocabulary(sorted(set(rewards)))
+    codes = np.array([outputs.code(reward) for reward in rewards], np.int32)
+    return _samples(
+        traces,
+        timing,
+        observed=observed or (traces.observations, traces.at_step(traces.observation_codes)),
+        output=codes[traces.reward_codes],
+        outputs=outputs,
+    )
+
+
+def rounded_rewards(traces: TraceSet, digits: int | None) -> list[float]:
+    """Return the traces' distinct rewards, rounded to `digits` decimals if that is given."""
+    if digits is None:
+        return list(traces.rewards)
+    return [round(reward, digits) + 0.0 for reward in traces.rewards]
+
+
+def _samples(
+    traces: TraceSet,
+    timing: LabelTiming,
+    *,
+    observed: ObservationColumn,
+    output: Codes,
+    outputs: Vocabulary[Any],
+) -> SampleSet:
+    observations, observation_codes = observed
+    size = len(observations) * len(traces.actions)
+    if size <= _DENSE_KEYS:
+        alpha = observation_codes * np.int32(len(traces.actions))
+        alpha += traces.action_codes
+        keys = np.arange(size, dtype=np.int64)
+    else:
+        wide = observation_codes.astype(np.int64) * len(traces.actions) + traces.action_codes
+        keys, inverse = np.unique(wide, return_inverse=True)
+        alpha = inverse.astype(np.int32)
+    return SampleSet(
+        alpha=alpha,
+        output=output,
+        beta=labels_read(traces, timing),
+        offsets=traces.offsets,
+        alpha_keys=keys,
+        observations=observations,
+        actions=traces.actions,
+        labels=traces.labels,
+        outputs=outputs,
+    )

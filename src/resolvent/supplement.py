@@ -1,0 +1,38 @@
+"""Observation supplement: TM + traces → observations paired with TM states.
+
+Where the next observation depends on history, the reward often seems to as
+well. Questions put to the Reward Machine about (observation, TM state) instead
+of the bare observation keep that history out of it.
+"""
+
+import numpy as np
+
+from resolvent.errors import ModelError
+from resolvent.machines import TransitionMachine
+from resolvent.machines.score import states_at_steps
+from resolvent.samples import LabelTiming, ObservationColumn
+from resolvent.traces import TraceSet, Vocabulary
+
+
+def supplement(
+    machine: TransitionMachine, traces: TraceSet, timing: LabelTiming
+) -> ObservationColumn:
+    """Pair the observation at every step with the state that the machine is in there.
+
+    Paper: StateSupp, "Observation Supplement Algorithm". Departure: the state is
+    the one after the labels that the timing says were read, not always l_{t-1}.
+    """
+    states = states_at_steps(machine, traces, timing)
+    if np.any(states < 0):
+        trace, step = traces.place(int(np.argmax(states < 0)))
+        raise ModelError(
+            f"trace {trace}, step {step}: the transition machine was never shown the labels read "
+            f"up to here; infer it from these traces"
+        )
+    codes = traces.at_step(traces.observation_codes) * np.int32(machine.states)
+    codes += states
+    used = np.zeros(len(traces.observations) * machine.states, bool)
+    used[codes] = True
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    pairs = (divmod(key, machine.states) for key in np.flatnonzero(used).tolist())
+    return Vocabulary((traces.observations[o], q) for o, q in pairs), number[codes]

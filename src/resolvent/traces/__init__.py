@@ -1,0 +1,36 @@
+"""Traces: files, Gymnasium rollouts → `TraceSet`, what the agent saw."""
+
+from resolvent.traces.files import read_traces, write_traces
+from resolvent.traces.symbols import (
+    NO_EVENT,
+    Label,
+    Symbol,
+    as_label,
+    as_symbol,
+    label_order,
+    label_text,
+    symbol_order,
+    symbol_text,
+)
+from resolvent.traces.trace import Trace
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
+
+__all__ = [
+    "NO_EVENT",
+    "Codes",
+    "Interner",
+    "Label",
+    "Symbol",
+    "Trace",
+    "TraceSet",
+    "Vocabulary",
+    "as_label",
+    "as_symbol",
+    "label_order",
+    "label_text",
+    "read_traces",
+    "symbol_order",
+    "symbol_text",
+    "write_traces",
+]

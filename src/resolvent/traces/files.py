@@ -1,0 +1,167 @@
+"""Trace files of any format ↔ `TraceSet`.
+
+What a file holds is told by its content. Only when writing does its name say
+which format it gets.
+"""
+
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from resolvent.atomic_file import atomic_write
+from resolvent.errors import OptionError, TraceError
+from resolvent.traces.json_lines import json_lines, read_json_lines
+from resolvent.traces.lines import BUFFER_BYTES, Line, Progress, read_lines
+from resolvent.traces.paper_lines import paper_lines, read_paper_lines
+from resolvent.traces.trace_set import TraceSet
+
+FORMATS = ("jsonl", "paper", "parquet")
+_PARQUET_MAGIC = b"PAR1"
+_READERS = {"jsonl": read_json_lines, "paper": read_paper_lines}
+_WRITERS = {"jsonl": json_lines, "paper": paper_lines}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+def read_traces(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    progress: Progress | None = None,
+) -> TraceSet:
+    """Read a file of traces, or a folder of Parquet files.
+
+    The format is told by content: Parquet, JSON lines or the paper's JSON lines,
+    the latter two plain or compressed by gzip or zstd. Pass `format="parquet"`,
+    `"jsonl"` or `"paper"` to say it yourself. `progress` is called now and then
+    with the fraction of the work that is done.
+    """
+    path = Path(path)
+    _check_format(format)
+    try:
+        traces = _read(path, format, progress)
+    except FileNotFoundError as error:
+        raise TraceError(f"{path} does not exist") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TraceError(f"{path} cannot be read: {reason}") from error
+    if progress:
+        progress(1.0)
+    return traces
+
+
+def _read(path: Path, format: str | None, progress: Progress | None) -> TraceSet:  # noqa: A002
+    if path.is_dir():
+        return _read_parquet(path, progress)
+    with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
+        start = file.peek(len(_PARQUET_MAGIC))
+        if not start:
+            raise TraceError(f"{path} is empty")
+        if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
+            return _read_parquet(path, progress)
+        lines = read_lines(file, str(path), progress)
+        first = next(lines, None)
+        if first is None:
+            raise TraceError(f"{path} holds no traces: it has only blank lines")
+        return _READERS[format or _line_format(first)](chain([first], lines))
+
+
+def _line_format(line: Line) -> str:
+    start = line.text.lstrip()[:1]
+    if start == b"{":
+        return "jsonl"
+    if start == b"[":
+        return "paper"
+    raise TraceError(
+        f"{line.place}: not traces: a file of traces is Parquet, "
+        f"or JSON lines that each start with {{ or ["
+    )
+
+
+def _read_parquet(path: Path, progress: Progress | None) -> TraceSet:
+    # Loading Parquet takes longer than reading a small file without it.
+    from resolvent.traces.parquet import read_parquet
+
+    return read_parquet(path, progress)
+
+
+def write_traces(
+    traces: TraceSet,
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> None:
+    """Write traces to a file, whole or not at all; the same traces give the same bytes.
+
+    The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz`
+    or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
+    """
+    path = Path(path)
+    _check_format(format)
+    compression = _COMPRESSIONS.get(path.suffix.lower())
+    format = format or _format_of_name(path)  # noqa: A001
+    if format == "parquet" and compression:
+        raise OptionError(f"{path}: Parquet is compressed inside; leave out {path.suffix}")
+    if not len(traces):
+        raise TraceError(f"there are no traces to write to {path}")
+    try:
+        with atomic_write(path) as file:
+            if format == "parquet":
+                from resolvent.traces.parquet import write_parquet
+
+                write_parquet(traces, file)
+            else:
+                _write_lines(_WRITERS[format](traces), file, compression)
+    except UnicodeEncodeError as error:
+        raise TraceError(f"cannot write {path}: a string is not valid Unicode ({error})") from error
+
+
+def _check_format(format: str | None) -> None:  # noqa: A002
+    if format is not None and format not in FORMATS:
+        raise OptionError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+
+
+def _format_of_name(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    match suffixes[-1:]:
+        case [".parquet"]:
+            return "parquet"
+        case [".jsonl" | ".json"]:
+            return "jsonl"
+    raise OptionError(
+        f"{path}: the name does not say which format to write: end it in .parquet, .jsonl, "
+        f".jsonl.gz or .jsonl.zst, or name the format ({', '.join(FORMATS)})"
+    )
+
+
+def _write_lines(lines: Iterable[bytes], file: BinaryIO, compression: str | None) -> None:
+    if compression == "gzip":
+        # No name and no time in the header, so that bytes depend on traces only.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
+            zipped.writelines(lines)
+    elif compression == "zstd":
+        codec = pa.Codec("zstd")
+        for block in _blocks(lines):
+            file.write(codec.compress(block, asbytes=True))
+    else:
+        file.writelines(lines)
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Join lines into blocks worth compressing; each becomes one zstd frame."""
+    block: list[bytes] = []
+    size = 0
+    for line in lines:
+        block.append(line)
+        size += len(line)
+        if size >= 4 * BUFFER_BYTES:
+            yield b"".join(block)
+            block, size = [], 0
+    if block:
+        yield b"".join(block)

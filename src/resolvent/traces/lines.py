@@ -1,0 +1,111 @@
+"""Lines of trace files: a plain, gzip or zstd file → its lines, and values decoded from them."""
+
+import codecs
+import io
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from resolvent.errors import TraceError
+
+T = TypeVar("T")
+
+Progress = Callable[[float], None]
+
+BUFFER_BYTES = 1 << 20
+_SECONDS_BETWEEN_REPORTS = 0.05
+_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+class Line(NamedTuple):
+    """One line of a file, and where it is, as an error would say it."""
+
+    place: str
+    text: bytes
+
+
+def read_lines(
+    file: "io.BufferedReader[Any]", name: str, progress: Progress | None = None
+) -> Iterator[Line]:
+    """Yield the lines that are not blank, decompressed if need be, each with its end."""
+    size = os.fstat(file.fileno()).st_size  # 0 for a pipe, whose end is not known
+    next_report = time.monotonic()
+    number = 0
+    try:
+        for number, text in enumerate(_decompressed(file), 1):
+            if progress and size and time.monotonic() >= next_report:
+                progress(min(file.tell() / size, 1.0))
+                next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+            if number == 1:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            if not text.isspace():
+                yield Line(f"{name}, line {number}", text)
+    except OSError as error:
+        raise TraceError(
+            f"{name}: cannot be read past line {number} ({error}): "
+            f"the file looks cut short or damaged; make it again"
+        ) from error
+
+
+def _decompressed(file: "io.BufferedReader[Any]") -> "io.BufferedReader[Any]":
+    start = file.peek(4)
+    for magic, compression in _COMPRESSIONS.items():
+        if start.startswith(magic):
+            stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression)
+            return io.BufferedReader(stream, BUFFER_BYTES)
+    return file
+
+
+def decode_line(
+    decoder: msgspec.json.Decoder[T], text: bytes, where: Callable[[str], str], shape: str
+) -> T:
+    """Decode a line, or say in a `TraceError` what is wrong with it.
+
+    `where` turns a path such as `$.rewards[3]` into words; `shape` says what a
+    line should look like.
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `")
+        message = message[0].lower() + message[1:]
+        place = f"{where(path.rstrip('`'))}: " if path else ""
+        raise TraceError(f"{place}{message}; a line should be {shape}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TraceError(_what_is_malformed(text, error, where)) from error
+
+
+def _what_is_malformed(text: bytes, error: Exception, where: Callable[[str], str]) -> str:
+    # JSON has no NaN and no Infinity, yet much software writes them: Python's
+    # own decoder takes them, so it can tell where they are.
+    try:
+        found = _not_finite(json.loads(text), "$")
+    except (ValueError, RecursionError):
+        found = None
+    if found:
+        path, number = found
+        return f"{where(path)} is {number}; numbers must be finite"
+    if not text.endswith(b"\n"):
+        return (
+            f"the last line has no end and is not whole ({error}): "
+            f"the file looks cut short; remove the line or make the file again"
+        )
+    return f"not valid JSON ({error}): correct or remove the line"
+
+
+def _not_finite(value: Any, path: str) -> tuple[str, float] | None:
+    """Find the first NaN or infinity inside a JSON value, with its path."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return path, value
+    inside: Iterator[tuple[str, Any]] = iter(())
+    if isinstance(value, list):
+        inside = ((f"{path}[{index}]", element) for index, element in enumerate(value))
+    elif isinstance(value, dict):
+        inside = ((f"{path}.{key}", element) for key, element in value.items())
+    return next(filter(None, (_not_finite(element, at) for at, element in inside)), None)

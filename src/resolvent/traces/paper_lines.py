@@ -1,0 +1,185 @@
+"""The paper's JSON lines ↔ `TraceSet`.
+
+A line is one episode, `[[[label, observation], action, reward], …]`. The label
+"None" is no event; any other string or int is one proposition. The last entry
+repeats the last action and reward, and only its observation and label count.
+
+The format does not say how an episode ended. The authors' generators run each
+to its end, so all are read as terminated, and writing forgets the flags.
+"""
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError, locating
+from resolvent.traces.columns import ColumnCoder, episodes
+from resolvent.traces.lines import Line, decode_line
+from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, symbol_order
+from resolvent.traces.trace import check_lengths
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
+
+_NO_EVENT_LABEL = "None"
+_SHAPE = "[[[label, observation], action, reward], …]"
+_ENTRY_PATH = re.compile(r"\$\[(\d+)\]((?:\[[01]\])*(?:\[2\])?)")
+_ENTRY_PARTS = {
+    "[0]": "[label, observation]",
+    "[0][0]": "the label",
+    "[0][1]": "the observation",
+    "[1]": "the action",
+    "[2]": "the reward",
+}
+
+_Entry = tuple[tuple[str | int | None, Any], Any, float]
+_ENTRY = msgspec.json.Decoder(_Entry)
+_EPISODE = msgspec.json.Decoder(list[_Entry])
+
+MOST_PIECES = 1 << 19
+"""Distinct entries kept as text: beyond this they repeat too little to be worth it."""
+
+
+def read_paper_lines(lines: Iterable[Line]) -> TraceSet:
+    """Read one trace from each line.
+
+    >>> text = b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]'
+    >>> read_paper_lines([Line("line 1", text)])[0]
+    Trace(observations=(7, 8), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
+rewards=(0.5,), terminated=True, truncated=False)
+    """
+    entries = _Entries()
+    parts = []
+    for place, text in lines:
+        with locating(place):
+            rows = entries.rows_of(text)
+            count = len(rows)
+            check_lengths(count, count, max(count - 1, 0), max(count - 1, 0))
+            parts.append(rows)
+    ends = np.cumsum([len(rows) for rows in parts])
+    seen = np.concatenate(parts)
+    acted = np.delete(seen, ends - 1)
+    columns = [
+        (vocabulary, codes[rows])
+        for (vocabulary, codes), rows in zip(
+            entries.columns(), (seen, seen, acted, acted), strict=True
+        )
+    ]
+    return TraceSet.from_columns(
+        *columns,
+        offsets=np.concatenate([[0], ends - np.arange(1, len(parts) + 1)]),
+        terminated=np.ones(len(parts), bool),
+        truncated=np.zeros(len(parts), bool),
+    )
+
+
+class _Entries(dict[bytes, int]):
+    """The text of each distinct entry → its row in tables of column codes.
+
+    Entries repeat a lot, so that looking up an entry's text is several times
+    faster than decoding it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.coder = ColumnCoder()
+        self.coder.labels[_NO_EVENT_LABEL] = self.coder.labels[None]
+        self._tables = tuple(array("i") for _ in range(4))
+        self._new: list[bytes] = []
+
+    def __missing__(self, piece: bytes) -> int:
+        row = self[piece] = len(self._tables[0]) + len(self._new)
+        self._new.append(piece)
+        return row
+
+    def rows_of(self, text: bytes) -> NDArray[np.int32]:
+        """Return the table row of each entry of a line."""
+        if len(self) < MOST_PIECES and (rows := self._rows_by_text(text.strip())) is not None:
+            return rows
+        return self._add(decode_line(_EPISODE, text, _where, _SHAPE))
+
+    def _rows_by_text(self, text: bytes) -> NDArray[np.int32] | None:
+        """Look up the entries of a line by their text; None when that does not work out."""
+        if not (text.startswith(b"[[[") and text.endswith(b"]]")):
+            return None
+        separator = b"], [[" if b"], [[" in text else b"],[["
+        pieces = text[3:-2].split(separator)
+        rows = np.fromiter(map(self.__getitem__, pieces), np.int32, len(pieces))
+        if self._new:
+            # The separator might also lie within a string or a nested list. But
+            # if each piece, closed again, is an entry, then the line is exactly
+            # the list of these entries, since joining them gives its text.
+            try:
+                self._add([_ENTRY.decode(b"[[" + piece + b"]") for piece in self._new])
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TraceError):
+                for piece in self._new:
+                    del self[piece]
+                return None
+            finally:
+                self._new.clear()
+        return rows
+
+    def _add(self, entries: list[_Entry]) -> NDArray[np.int32]:
+        """Put entries into the tables and return their rows."""
+        first = len(self._tables[0])
+        if entries:
+            heads, actions, rewards = zip(*entries, strict=True)
+            labels, observations = zip(*heads, strict=True)
+            coded = self.coder.code(observations, labels, actions, rewards)
+            for table, codes in zip(self._tables, coded, strict=True):
+                table.frombytes(codes.tobytes())
+        return np.arange(first, first + len(entries), dtype=np.int32)
+
+    def columns(self) -> list[tuple[Vocabulary[Any], Codes]]:
+        """Return vocabulary and codes by row of observations, labels, actions, rewards."""
+        # A `TraceSet` sorts its vocabularies; doing so here, on the few distinct
+        # entries, leaves it nothing to do on the many steps.
+        orders: tuple[Callable[[Any], Any], ...] = (symbol_order, label_order, symbol_order, float)
+        return [
+            canonical(values, np.frombuffer(table, np.int32), order)
+            for values, table, order in zip(self.coder.values(), self._tables, orders, strict=True)
+        ]
+
+
+def _where(path: str) -> str:
+    if match := _ENTRY_PATH.match(path):
+        part = _ENTRY_PARTS.get(match[2])
+        return f"step {match[1]}: {part}" if part else f"step {match[1]}"
+    return path
+
+
+def paper_lines(traces: TraceSet) -> Iterator[bytes]:
+    """Yield one line for each trace; `TraceError` for a label the format cannot hold."""
+    spelled = [_spelled(label) for label in traces.labels]
+    bad_codes = [code for code, spelling in enumerate(spelled) if spelling is None]
+    if bad_codes:
+        _refuse(traces, bad_codes)
+    for observations, labels, actions, rewards in episodes(traces, spelled):
+        actions.append(actions[-1])
+        rewards.append(rewards[-1])
+        heads = zip(labels, observations, strict=True)
+        yield msgspec.json.encode(list(zip(heads, actions, rewards, strict=True))) + b"\n"
+
+
+def _spelled(label: Label) -> str | None:
+    """Spell a label as the paper's files do; None when they have no way to."""
+    if label == NO_EVENT:
+        return _NO_EVENT_LABEL
+    (first, *others) = label
+    return None if others or first == _NO_EVENT_LABEL else first
+
+
+def _refuse(traces: TraceSet, bad_codes: list[int]) -> None:
+    position = int(np.argmax(np.isin(traces.label_codes, bad_codes)))
+    starts = traces.offsets + np.arange(len(traces.offsets))
+    number = int(np.searchsorted(starts, position, side="right")) - 1
+    label = traces.labels[traces.label_codes[position]]
+    raise TraceError(
+        f"trace {number}, step {position - starts[number]}: the paper's format holds one "
+        f'proposition a label and keeps "{_NO_EVENT_LABEL}" for no event, so it cannot hold '
+        f'"{label_text(label)}": write jsonl or parquet instead'
+    )

@@ -1,0 +1,310 @@
+"""Parquet, one row a step ↔ `TraceSet`.
+
+Columns are `episode, step, observation, label, action, reward, terminated,
+truncated`; the last two may be left out. The last row of an episode holds the
+final observation and label, with null action and reward. Flags are written on
+that row, and read as set when any row of the episode sets them. A label is a
+list of strings; a plain string is read too, and null as no event.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError, locating
+from resolvent.traces.lines import Progress
+from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.trace import check_lengths
+from resolvent.traces.trace_set import Column, TraceSet
+from resolvent.traces.vocabulary import Codes, Interner
+
+_REQUIRED = ("episode", "step", "observation", "label", "action", "reward")
+_OPTIONAL = ("terminated", "truncated")
+_SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
+
+
+def read_parquet(path: Path, progress: Progress | None = None) -> TraceSet:
+    """Read a Parquet file, or all `.parquet` files of a folder in the order of their names.
+
+    Each file's episodes are its own, even where their numbers are the same.
+    """
+    if not path.is_dir():
+        return _read_file(path)
+    files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise TraceError(f"{path} is a folder without .parquet files: name a file of traces")
+    sets = []
+    for number, file in enumerate(files):
+        if progress:
+            progress(number / len(files))
+        sets.append(_read_file(file))
+    with locating(str(path)):
+        return TraceSet.concatenate(sets)
+
+
+def _read_file(path: Path) -> TraceSet:
+    with locating(str(path)):
+        try:
+            return _Rows.of(_read_table(path)).traces()
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = str(error).splitlines()[0]
+            raise TraceError(
+                f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
+            ) from error
+
+
+def _read_table(path: Path) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        missing = [name for name in _REQUIRED if name not in names]
+        if missing:
+            raise TraceError(
+                f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
+                f"and this file has {', '.join(names)}"
+            )
+        table = file.read([name for name in (*_REQUIRED, *_OPTIONAL) if name in names])
+    if table.num_rows == 0:
+        raise TraceError("holds no traces: the table has no rows")
+    return table
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a table in order of episode and step, checked to be whole traces."""
+
+    table: pa.Table
+    starts: NDArray[np.int64]
+    final: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "_Rows":
+        """Sort a table's rows and find where its episodes start and end."""
+        episode, step = _episode_keys(table), _steps(table)
+        changes = np.diff(episode)
+        if not np.all((changes > 0) | ((changes == 0) & (np.diff(step) > 0))):
+            order = np.lexsort((step, episode))
+            table, episode, step = table.take(order), episode[order], step[order]
+        first = np.concatenate([[True], episode[1:] != episode[:-1]])
+        starts = np.flatnonzero(first)
+        rows = cls(table, starts, np.append(first[1:], True))
+        counted = np.arange(len(step)) - np.repeat(starts, rows.lengths)
+        if np.any(wrong := step != counted):
+            row = int(np.argmax(wrong))
+            raise TraceError(
+                f"episode {table['episode'][row]}: step {step[row]} stands where step "
+                f"{counted[row]} should: steps must be 0, 1, 2, … without gaps or repeats"
+            )
+        return rows
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many rows each episode has."""
+        return np.diff(np.append(self.starts, self.table.num_rows))
+
+    def place(self, row: int) -> str:
+        """Name a row as an error would."""
+        return f"episode {self.table['episode'][row]}, step {self.table['step'][row]}"
+
+    def traces(self) -> TraceSet:
+        """Code all columns."""
+        for name in ("action", "reward"):
+            self._check_nulls(name)
+        short = int(np.argmin(self.lengths))
+        with locating(f"episode {self.table['episode'][int(self.starts[short])]}"):
+            count = int(self.lengths[short])
+            check_lengths(count, count, count - 1, count - 1)
+        seen = np.arange(self.table.num_rows)
+        acted = np.flatnonzero(~self.final)
+        return TraceSet.from_columns(
+            self._code("observation", seen, as_symbol),
+            self._labels(),
+            self._code("action", acted, as_symbol),
+            self._rewards(acted),
+            offsets=np.append(0, np.cumsum(self.lengths - 1)),
+            terminated=self._flag("terminated"),
+            truncated=self._flag("truncated"),
+        )
+
+    def _check_nulls(self, name: str) -> None:
+        """Check that the column is null on the final row of each episode and only there."""
+        null = self.table[name].is_null().to_numpy(zero_copy_only=False)
+        if not np.any(wrong := null != self.final):
+            return
+        row = int(np.argmax(wrong))
+        if not self.final[row]:
+            raise TraceError(
+                f"{self.place(row)}: the {name} is null: only the last row of an episode, "
+                f"which holds the final observation, may have no {name}"
+            )
+        raise TraceError(
+            f"{self.place(row)}: the {name} is {self.table[name][row]} on the episode's last "
+            f"row: end each episode with a row that holds the final observation and label, "
+            f"with null action and reward"
+        )
+
+    def _code(self, name: str, rows: NDArray[np.int64], convert: Callable[[Any], Symbol]) -> Column:
+        """Code the values of some rows by converting each distinct value once."""
+        column = self.table[name]
+        if len(rows) < len(column):
+            column = column.take(rows)
+        if column.null_count:
+            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise TraceError(f"{self.place(int(rows[row]))}: the {name} is null: give it a value")
+        values, codes = _distinct(column)
+        symbols = []
+        for code, value in enumerate(values):
+            try:
+                symbols.append(convert(value))
+            except TraceError as error:
+                row = int(rows[np.argmax(codes == code)])
+                raise TraceError(f"{self.place(row)}: the {name}: {error}") from error
+        # Two values may be one symbol, as 0.0 and -0.0 are.
+        interner: Interner[Symbol] = Interner()
+        with locating(f"{name}s"):
+            symbol_codes = interner.encode(symbols)
+        return interner.values_in_order(), symbol_codes[codes]
+
+    def _labels(self) -> Column:
+        values, codes = _distinct_labels(self.table["label"])
+        labels: Interner[Label] = Interner()
+        new_codes = np.empty(len(values), np.int32)
+        for code, value in enumerate(values):
+            try:
+                new_codes[code] = labels[as_label(value)]
+            except TraceError as error:
+                row = int(np.argmax(codes == code))
+                raise TraceError(f"{self.place(row)}: {error}") from error
+        return labels.values_in_order(), new_codes[codes]
+
+    def _rewards(self, acted: NDArray[np.int64]) -> Column:
+        kind = self.table["reward"].type
+        if not (
+            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        ):
+            raise TraceError(f"the column `reward` is of type {kind}: rewards must be numbers")
+        return self._code("reward", acted, lambda reward: as_symbol(float(reward)))
+
+    def _flag(self, name: str) -> NDArray[np.bool_]:
+        if name not in self.table.column_names:
+            return np.zeros(len(self.starts), bool)
+        column = self.table[name]
+        if not (pa.types.is_boolean(column.type) or pa.types.is_null(column.type)):
+            raise TraceError(f"the column `{name}` is of type {column.type}: use booleans")
+        values = column.cast(pa.bool_()).fill_null(False).to_numpy()
+        return np.logical_or.reduceat(values, self.starts)
+
+
+def _episode_keys(table: pa.Table) -> NDArray[Any]:
+    """Return integers that order the episodes: their numbers, or else first come first."""
+    column = table["episode"]
+    _check_present(column, "episode")
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy())
+    return _distinct(column)[1]
+
+
+def _steps(table: pa.Table) -> NDArray[np.int64]:
+    column = table["step"]
+    _check_present(column, "step")
+    if not pa.types.is_integer(column.type):
+        raise TraceError(f"the column `step` is of type {column.type}: steps must be integers")
+    return np.asarray(column.cast(pa.int64()).to_numpy())
+
+
+def _check_present(column: pa.ChunkedArray, name: str) -> None:
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise TraceError(f"row {row}: the {name} is null: every row needs its {name}")
+
+
+def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
+    """Return a column's distinct values (at least those) and the code of each row."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_nested(kind):
+        return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
+
+
+def _distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
+    """Return the distinct labels (at least those) and the code of each row."""
+    if not pa.types.is_nested(column.type):
+        return _distinct(column)
+    try:
+        lists = column.cast(pa.list_(pa.string())).combine_chunks()
+        names = lists.flatten()
+        # What cannot be joined and split again without loss is taken one by one.
+        joinable = not (
+            names.null_count
+            or pc.any(pc.equal(names, "")).as_py()
+            or pc.any(pc.match_substring(names, _SEPARATOR)).as_py()
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        joinable = False
+    if joinable:
+        values, codes = _distinct(pa.chunked_array([pc.binary_join(lists, _SEPARATOR)]))
+        return [text.split(_SEPARATOR) if text else None for text in values], codes
+    return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+
+
+def write_parquet(traces: TraceSet, file: BinaryIO) -> None:
+    """Write a table with one row a step; `TraceError` for symbols no column can hold."""
+    lengths = np.diff(traces.offsets) + 1
+    ends = np.cumsum(lengths)
+    final = np.zeros(int(ends[-1]), bool)
+    final[ends - 1] = True
+    step = np.arange(len(final)) - np.repeat(ends - lengths, lengths)
+    flags = {
+        name: np.repeat(getattr(traces, name), lengths) & final
+        for name in ("terminated", "truncated")
+    }
+    labels = pa.array([sorted(label) for label in traces.labels], pa.list_(pa.string()))
+    table = pa.table(
+        {
+            "episode": np.repeat(np.arange(len(traces)), lengths),
+            "step": step,
+            "observation": _symbol_array("observations", traces.observations).take(
+                pa.array(traces.observation_codes)
+            ),
+            "label": labels.take(pa.array(traces.label_codes)),
+            "action": _with_nulls(
+                _symbol_array("actions", traces.actions), traces.action_codes, final
+            ),
+            "reward": _with_nulls(
+                pa.array(list(traces.rewards), pa.float64()), traces.reward_codes, final
+            ),
+            **flags,
+        }
+    )
+    pq.write_table(table, file, compression="zstd")
+
+
+def _with_nulls(values: pa.Array, codes: Codes, null: NDArray[np.bool_]) -> pa.Array:
+    """Lay out the values where they belong, leaving out the rows that are null."""
+    indices = np.zeros(len(null), np.int32)
+    indices[~null] = codes
+    return values.take(pa.array(indices, mask=null))
+
+
+def _symbol_array(name: str, symbols: Any) -> pa.Array:
+    try:
+        values = pa.array(list(symbols))
+        # Arrow makes one type of tuples like (1, 2.5), and so would change them.
+        same = repr([as_symbol(value) for value in values.to_pylist()]) == repr(list(symbols))
+    except (pa.ArrowException, OverflowError):
+        same = False
+    if not same:
+        raise TraceError(
+            f"the {name} are not of one type that Parquet can hold "
+            f"(such as {symbols[0]!r}): write jsonl instead"
+        )
+    return values

@@ -1,0 +1,129 @@
+"""Symbols and labels: any observation, action or set of events → one hashable value.
+
+A symbol is a bool, int, finite float, string, or a tuple of symbols, so that it
+survives JSON. A label is a frozenset of proposition names; the empty set is
+"no event".
+"""
+
+import enum
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from resolvent.errors import TraceError
+
+Symbol: TypeAlias = Hashable
+Label: TypeAlias = frozenset[str]
+
+NO_EVENT: Label = frozenset()
+NO_EVENT_TEXT = "no event"
+
+_RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
+
+
+def as_symbol(value: Any) -> Symbol:
+    """Turn an observation or action into the symbol that stands for it.
+
+    NumPy arrays and lists become nested tuples, mappings become tuples of
+    (key, value) pairs in key order, enum members become their values.
+
+    >>> as_symbol(np.array([[1, 2], [3, 4]]))
+    ((1, 2), (3, 4))
+    >>> as_symbol({"image": [0, 1], "direction": np.int64(3)})
+    (('direction', 3), ('image', (0, 1)))
+    """
+    kind = type(value)
+    if kind is int or kind is bool or (kind is str and value.isascii()):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, enum.Enum):
+        return as_symbol(value.value)
+    if isinstance(value, np.generic | np.ndarray):
+        return as_symbol(value.tolist())
+    if isinstance(value, tuple | list):
+        return tuple(map(as_symbol, value))
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TraceError("a mapping can be a symbol only when its keys are strings")
+        return tuple((key, as_symbol(value[key])) for key in sorted(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise TraceError(f"{value} cannot be a symbol: it does not survive JSON")
+        return float(value) + 0.0  # one zero, not two
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, int):
+        return int(value)
+    raise TraceError(
+        f"a {kind.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
+    )
+
+
+def as_label(value: Any) -> Label:
+    """Turn what an environment or a file calls a label into a set of propositions.
+
+    >>> sorted(as_label(["key", "door"])), as_label("key"), as_label(None), as_label(3)
+    (['door', 'key'], frozenset({'key'}), frozenset(), frozenset({'3'}))
+    """
+    if value is None:
+        return NO_EVENT
+    if isinstance(value, frozenset | set | list | tuple | np.ndarray):
+        return frozenset(map(_as_proposition, value))
+    return frozenset((_as_proposition(value),))
+
+
+def _as_proposition(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        value = value.name
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        value = str(int(value))
+    if not isinstance(value, str):
+        raise TraceError(
+            f"{value!r} cannot be a proposition of a label: use strings, such as {{'key'}}"
+        )
+    if not value:
+        raise TraceError("a proposition of a label is the empty string: give it a name")
+    return _encodable(value)
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TraceError(f"{text!r} is not valid Unicode: it does not survive JSON") from None
+    return str(text)
+
+
+def label_text(label: Label) -> str:
+    """Write a label for people: its propositions, or "no event" for the empty set.
+
+    >>> label_text(frozenset({"key"})), label_text(frozenset({"b", "a"})), label_text(frozenset())
+    ('key', 'a & b', 'no event')
+    """
+    return " & ".join(sorted(label)) if label else NO_EVENT_TEXT
+
+
+def symbol_text(symbol: Symbol) -> str:
+    """Write a symbol for people: strings bare, everything else as Python does.
+
+    >>> symbol_text("corridor"), symbol_text((1, 2)), symbol_text(0.5)
+    ('corridor', '(1, 2)', '0.5')
+    """
+    return symbol if isinstance(symbol, str) else repr(symbol)
+
+
+def symbol_order(symbol: Any) -> tuple[Any, ...]:
+    """Sort key that orders all symbols, whatever their types.
+
+    >>> sorted([(1, "b"), (1, 2), (0, "z")], key=symbol_order)
+    [(0, 'z'), (1, 2), (1, 'b')]
+    """
+    if isinstance(symbol, tuple):
+        return (_RANKS[tuple], tuple(map(symbol_order, symbol)))
+    return (_RANKS[type(symbol)], symbol)
+
+
+def label_order(label: Label) -> tuple[int, tuple[str, ...]]:
+    """Sort key for labels: fewer propositions first, then by name."""
+    return (len(label), tuple(sorted(label)))

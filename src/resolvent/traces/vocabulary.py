@@ -1,0 +1,137 @@
+"""Vocabularies: distinct values in a fixed order ↔ dense integer codes.
+
+Readers intern values in the order they meet them (`Interner`); a `TraceSet`
+keeps them in sorted order (`Vocabulary`), so that the order in which traces
+come makes no difference.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError
+
+V = TypeVar("V", bound=Hashable)
+
+Codes = NDArray[np.int32]
+
+
+class Vocabulary(Sequence[V], Generic[V]):
+    """Distinct values; a value's code is its position.
+
+    >>> rooms = Vocabulary(["attic", "cellar"])
+    >>> rooms.code("cellar"), rooms[1], "garden" in rooms, rooms.get("garden")
+    (1, 'cellar', False, None)
+    """
+
+    __slots__ = ("_codes", "_values")
+
+    def __init__(self, values: Iterable[V]) -> None:
+        self._values: tuple[V, ...] = tuple(values)
+        self._codes: dict[V, int] = {value: code for code, value in enumerate(self._values)}
+        if len(self._codes) != len(self._values):
+            raise ValueError("a vocabulary's values must be distinct")
+
+    def code(self, value: V) -> int:
+        """Return the code of a value; `KeyError` when it is not in the vocabulary."""
+        return self._codes[value]
+
+    def get(self, value: Any) -> int | None:
+        """Return the code of a value, or None when it is not in the vocabulary."""
+        return self._codes.get(value)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._codes
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._values)
+
+    def __getitem__(self, code: Any) -> Any:
+        return self._values[code]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({list(self._values)!r})"
+
+
+class Interner(dict[V, int], Generic[V]):
+    """Gives each new value the next code; the keys are the values in that order.
+
+    All values must be of one type (ints among floats are taken as floats), for
+    1, 1.0 and True are the same key of a dict and yet different symbols.
+
+    >>> seen = Interner()
+    >>> seen.encode(["b", "a", "b"]).tolist(), seen.values_in_order()
+    ([0, 1, 0], ['b', 'a'])
+    >>> seen.encode(["a", 7])
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: step 1: 7 is an int, but the first value was a str; use one type
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._types: set[type] = set()
+
+    def __missing__(self, value: V) -> int:
+        code = self[value] = len(self)
+        return code
+
+    def encode(self, values: Sequence[V]) -> Codes:
+        """Return the codes of the values, as one array and without a Python loop."""
+        types = set(map(type, values))
+        if not types <= self._types:
+            self._admit(types, values)
+        return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+
+    def _admit(self, types: set[type], values: Sequence[V]) -> None:
+        together = self._types | types
+        if len(together) > 1 and together != {int, float}:
+            usual = next(iter(self._types), type(values[0]))
+            accepted = {int, float} if usual in (int, float) else {usual}
+            step, odd = next(
+                (step, value) for step, value in enumerate(values) if type(value) not in accepted
+            )
+            raise TraceError(
+                f"step {step}: {odd!r} is {_a(type(odd))}, "
+                f"but the first value was {_a(usual)}; use one type"
+            )
+        self._types = together
+
+    def values_in_order(self) -> list[V]:
+        """Return the distinct values, each at the position that is its code."""
+        if self._types == {int, float}:
+            floats = [float(value) for value in self]  # type: ignore[arg-type]
+            if len(set(floats)) < len(self):
+                raise TraceError(
+                    "ints and floats are mixed, and some ints are too large to be floats; use one"
+                )
+            return floats  # type: ignore[return-value]
+        return list(self)
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def canonical(
+    values: Sequence[V], codes: Codes, order: Callable[[V], Any]
+) -> tuple[Vocabulary[V], Codes]:
+    """Drop values no code uses, sort the rest, and rewrite the codes to match."""
+    used = np.zeros(len(values), dtype=bool)
+    used[codes] = True
+    kept = sorted(np.flatnonzero(used).tolist(), key=lambda code: order(values[code]))
+    if kept == list(range(len(values))):
+        return Vocabulary(values), codes
+    new_code = np.full(len(values), -1, dtype=np.int32)
+    new_code[kept] = np.arange(len(kept), dtype=np.int32)
+    return Vocabulary(values[code] for code in kept), new_code[codes]

@@ -1,0 +1,148 @@
+import enum
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolvent.errors import TraceError
+from resolvent.traces.symbols import (
+    as_label,
+    as_symbol,
+    label_order,
+    label_text,
+    symbol_order,
+    symbol_text,
+)
+from strategies import alphabets, labels
+
+
+class Colour(enum.Enum):
+    RED = 3
+
+
+class Direction(enum.IntEnum):
+    UP = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "symbol"),
+    [
+        (3, 3),
+        (True, True),
+        ("hall", "hall"),
+        (0.5, 0.5),
+        (-0.0, 0.0),
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("hall"), "hall"),
+        (np.array(7), 7),
+        (np.array([[1, 2], [3, 4]]), ((1, 2), (3, 4))),
+        ([1, [2, "x"]], (1, (2, "x"))),
+        ((), ()),
+        ({"b": 1, "a": [2]}, (("a", (2,)), ("b", 1))),
+        (Colour.RED, 3),
+        (Direction.UP, 1),
+    ],
+)
+def test_as_symbol(value, symbol):
+    result = as_symbol(value)
+    assert result == symbol
+    assert type(result) is type(symbol)
+    assert repr(result) == repr(symbol)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "nan cannot be a symbol"),
+        ([1, float("inf")], "inf cannot be a symbol"),
+        (None, "a NoneType cannot be a symbol"),
+        (b"bytes", "a bytes cannot be a symbol"),
+        ({1: 2}, "only when its keys are strings"),
+    ],
+)
+def test_what_cannot_be_a_symbol(value, message):
+    with pytest.raises(TraceError, match=message):
+        as_symbol(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (None, set()),
+        ([], set()),
+        ("key", {"key"}),
+        (3, {"3"}),
+        (np.int64(3), {"3"}),
+        (["b", "a", "b"], {"a", "b"}),
+        ({"key"}, {"key"}),
+        ((1, "x"), {"1", "x"}),
+        (np.array(["key"]), {"key"}),
+        (Colour.RED, {"RED"}),
+    ],
+)
+def test_as_label(value, label):
+    assert as_label(value) == frozenset(label)
+
+
+@pytest.mark.parametrize("value", [0.5, True, [None], [["key"]], b"key"])
+def test_what_cannot_be_a_label(value):
+    with pytest.raises(TraceError, match="cannot be a proposition"):
+        as_label(value)
+
+
+def test_a_proposition_needs_a_name():
+    with pytest.raises(TraceError, match="empty string"):
+        as_label(["key", ""])
+
+
+def test_text_for_people():
+    assert label_text(frozenset()) == "no event"
+    assert label_text(frozenset({"key", "door"})) == "door & key"
+    assert symbol_text("attic") == "attic"
+    assert symbol_text((1, "a")) == "(1, 'a')"
+
+
+def test_symbol_order_puts_types_one_after_the_other():
+    shuffled = ["b", (1,), 2, True, 0.5, "a", (), 1, False]
+    ordered = sorted(shuffled, key=symbol_order)
+    assert list(map(repr, ordered)) == [
+        "False",
+        "True",
+        "1",
+        "2",
+        "0.5",
+        "'a'",
+        "'b'",
+        "()",
+        "(1,)",
+    ]
+
+
+@given(st.lists(alphabets, max_size=3))
+def test_symbol_order_can_compare_all_symbols(lists):
+    symbols = [as_symbol(value) for values in lists for value in values]
+    backwards = symbols[::-1]
+    assert sorted(symbols, key=symbol_order) == sorted(backwards, key=symbol_order)
+
+
+def test_label_order():
+    ordered = [frozenset(), frozenset("b"), frozenset("c"), frozenset("ad"), frozenset("bc")]
+    backwards = ordered[::-1]
+    assert sorted(backwards, key=label_order) == ordered
+
+
+@given(labels)
+def test_labels_are_their_own_labels(label):
+    assert as_label(label) == as_label(sorted(label)) == label
+    assert functools.reduce(frozenset.union, map(as_label, label), frozenset()) == label
+
+
+def test_text_that_is_not_unicode():
+    with pytest.raises(TraceError, match="not valid Unicode"):
+        as_symbol(("\ud800", 1))
+    with pytest.raises(TraceError, match="not valid Unicode"):
+        as_label(["\ud800"])

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from resolvent.errors import TraceError
+from resolvent.traces.vocabulary import Interner, Vocabulary, canonical
+
+
+def test_a_value_s_code_is_its_position():
+    rooms = Vocabulary(["attic", "cellar"])
+    assert [rooms.code("attic"), rooms.code("cellar")] == [0, 1]
+    assert list(rooms) == ["attic", "cellar"]
+    assert rooms[1] == "cellar"
+    assert len(rooms) == 2
+    assert "attic" in rooms
+    assert "garden" not in rooms
+    assert rooms.get("garden") is None
+    with pytest.raises(KeyError):
+        rooms.code("garden")
+
+
+def test_vocabularies_compare_by_value():
+    assert Vocabulary([1, 2]) == Vocabulary([1, 2])
+    assert hash(Vocabulary([1, 2])) == hash(Vocabulary([1, 2]))
+    assert Vocabulary([1, 2]) != Vocabulary([2, 1])
+    assert Vocabulary([1, 2]) != [1, 2]
+    assert repr(Vocabulary([1])) == "Vocabulary([1])"
+
+
+def test_values_must_be_distinct():
+    with pytest.raises(ValueError, match="distinct"):
+        Vocabulary(["a", "a"])
+
+
+def test_interner_gives_codes_in_order_of_first_sight():
+    interner = Interner()
+    assert interner.encode(["b", "a", "b"]).tolist() == [0, 1, 0]
+    assert interner.encode(["c", "a"]).tolist() == [2, 1]
+    assert interner.encode([]).tolist() == []
+    assert interner.values_in_order() == ["b", "a", "c"]
+    assert interner.encode(["a"]).dtype == np.int32
+
+
+def test_ints_among_floats_are_floats():
+    interner = Interner()
+    assert interner.encode([1, 2]).tolist() == [0, 1]
+    assert interner.encode([1.0, 0.5]).tolist() == [0, 2]
+    assert list(map(repr, interner.values_in_order())) == ["1.0", "2.0", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1], ["a"], "step 0: 'a' is a str, but the first value was an int"),
+        ([], [1, True], "step 1: True is a bool, but the first value was an int"),
+        ([(1,)], [(2,), 3], "step 1: 3 is an int, but the first value was a tuple"),
+        ([0.5], [1.0, 2.0, False], "step 2: False is a bool, but the first value was a float"),
+    ],
+)
+def test_values_of_two_types(first, second, message):
+    interner = Interner()
+    interner.encode(first)
+    with pytest.raises(TraceError, match=message):
+        interner.encode(second)
+
+
+def test_canonical_sorts_and_drops_what_is_not_used():
+    vocabulary, codes = canonical([30, 10, 20, 40], np.array([0, 2, 0], np.int32), int)
+    assert list(vocabulary) == [20, 30]
+    assert codes.tolist() == [1, 0, 1]
+
+
+def test_canonical_leaves_what_is_in_order():
+    before = np.array([0, 1], np.int32)
+    vocabulary, codes = canonical([1, 2], before, int)
+    assert list(vocabulary) == [1, 2]
+    assert codes is before
