@@ -22,6 +22,7 @@
 #include "red_blue.hpp"
 #include "replay.hpp"
 #include "samples.hpp"
+#include "tally.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -177,6 +178,19 @@ std::optional<std::pair<Row, Row>> find_contradiction(const Ids& alpha, const Id
   return std::pair(rows->first, rows->second);
 }
 
+nb::object tally_outputs(const Ids& alpha, const Ids& output, std::int64_t alphas) {
+  require(alpha.size() == output.size(), "alpha and output must be equally long");
+  require(alphas >= 0, "alphas must be at least 0");
+  for (const Id id : span_of(alpha)) require(id >= 0 && id < alphas, "alpha holds an id that is out of range");
+  check_ids(span_of(output), "output holds an id below -1");
+  resolvent::Tally tally;
+  {
+    nb::gil_scoped_release no_gil;
+    tally = resolvent::tally_outputs(span_of(alpha), span_of(output), static_cast<std::size_t>(alphas));
+  }
+  return nb::make_tuple(array(std::move(tally.output)), array(std::move(tally.count)), array(std::move(tally.varies)));
+}
+
 nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
   require(labels >= 0, "labels must be at least 0");
   const auto table = span_of(transitions);
@@ -207,14 +221,16 @@ class SteppedFolding {
   SteppedFolding(const SteppedFolding&) = delete;
 
   void promote(Id state) {
+    keep();
     require(state >= 0 && state < folding_.size() && folding_.is_blue(state), "only a blue state can be promoted");
     folding_.make_red(state);
-    can_undo_ = false;
   }
 
   std::optional<std::int64_t> try_fold(Id red, Id blue) {
     require(red >= 0 && red < folding_.size() && folding_.is_red(red), "red is not a red state");
-    require(blue >= 0 && blue < folding_.size() && folding_.is_blue(blue), "blue is not a blue state");
+    require(blue >= 0 && blue < folding_.size(), "blue is not a blue state");
+    keep();
+    require(folding_.is_blue(blue), "blue is not a blue state");
     const auto score = folding_.try_fold(red, blue, pulse_);
     can_undo_ = score.has_value();
     return score;
@@ -243,6 +259,12 @@ class SteppedFolding {
   }
 
  private:
+  // A fold that was not undone before the next step stays.
+  void keep() {
+    if (can_undo_) folding_.keep();
+    can_undo_ = false;
+  }
+
   resolvent::PrefixTree build(const resolvent::Samples& samples) {
     auto built = resolvent::build_prefix_tree(samples, pulse_);
     require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
@@ -264,6 +286,7 @@ NB_MODULE(_core, module) {
   module.def("learn", &learn, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(), "order"_a,
              "time_limit"_a = 0.0, "progress"_a.none() = nb::none());
   module.def("find_contradiction", &find_contradiction, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
+  module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
   module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")

@@ -66,9 +66,9 @@ void FoldingTree::answers(Id state, std::vector<Answer>& into) const {
   std::ranges::sort(into, {}, &Answer::alpha);
 }
 
+// For states that are not indexed.
 Id FoldingTree::output_of(Id state, Id alpha) const {
   const Node& node = at(state);
-  if (node.indexed) return outputs_.find(state, alpha);
   for (const Answer answer : tree_answers(state))
     if (answer.alpha == alpha) return answer.output;
   for (auto link = node.gained_answers; link != end_of_list; link = answer_links_[index(link)].next)
@@ -109,30 +109,49 @@ void FoldingTree::index_if_large(Id state) {
   if (own + node.gained > searched_at_most) index_state(state);
 }
 
-bool FoldingTree::fold_answers(Pair pair) {
-  for (const Answer answer : tree_answers(pair.from))
-    if (!fold_answer(pair.into, answer)) return false;
-  for (auto at_link = at(pair.from).gained_answers; at_link != end_of_list;) {
-    const Link link = answer_links_[index(at_link)];  // a copy: folding may grow the list
-    if (!fold_answer(pair.into, {link.symbol, link.value})) return false;
+// Visits the answers of a state until `visit` returns false; whether it never did.
+template <typename Visit>
+bool FoldingTree::each_answer(Id state, Visit visit) const {
+  for (const Answer answer : tree_answers(state))
+    if (!visit(answer)) return false;
+  for (auto at_link = at(state).gained_answers; at_link != end_of_list;) {
+    const Link link = answer_links_[index(at_link)];  // a copy: visiting may grow the list
+    if (!visit(Answer{link.symbol, link.value})) return false;
     at_link = link.next;
   }
   return true;
 }
 
-bool FoldingTree::fold_answer(Id into, Answer answer) {
-  const Id known = output_of(into, answer.alpha);
-  if (known != none) {
+bool FoldingTree::fold_answers(Pair pair) {
+  if (at(pair.into).indexed) {
+    return each_answer(pair.from, [&](Answer answer) {
+      Id& known = outputs_.at(pair.into, answer.alpha);
+      if (known == none) {
+        known = answer.output;
+        gain_answer(pair.into, answer);
+        return true;
+      }
+      ++score_;
+      return known == answer.output;
+    });
+  }
+  return each_answer(pair.from, [&](Answer answer) {
+    const Id known = output_of(pair.into, answer.alpha);
+    if (known == none) {
+      gain_answer(pair.into, answer);
+      return true;
+    }
     ++score_;
     return known == answer.output;
-  }
-  Node& node = at(into);
-  if (node.indexed) outputs_.at(into, answer.alpha) = answer.output;
+  });
+}
+
+void FoldingTree::gain_answer(Id state, Answer answer) {
+  Node& node = at(state);
   answer_links_.push_back({answer.alpha, answer.output, node.gained_answers});
   node.gained_answers = static_cast<std::int32_t>(answer_links_.size() - 1);
   ++node.gained;
-  changes_.push_back({Change::answered, into, answer.alpha, none, none});
-  return true;
+  changes_.push_back({Change::answered, state, answer.alpha, none, none});
 }
 
 void FoldingTree::fold_children(Pair pair) {
@@ -175,10 +194,9 @@ void FoldingTree::prefetch(std::size_t next) const {
   }
 }
 
-std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse) {
+std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse, std::size_t horizon) {
   changes_.clear();
   score_ = 0;
-  folded_ = 0;
 
   const Id above = at(blue).parent;
   const Id label = at(blue).label;
@@ -186,14 +204,11 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse)
   changes_.push_back({Change::redirected, above, label, blue, none});
 
   queue_.assign(1, {red, blue});
-  for (std::size_t next = 0; next < queue_.size(); ++next) {
+  for (std::size_t next = 0; next < std::min(queue_.size(), horizon); ++next) {
     pulse.beat();
     prefetch(next);
     const Pair pair = queue_[next];
     index_if_large(pair.into);
-    ++folded_;
-    at(pair.from).merged_into = pair.into;
-    changes_.push_back({Change::merged, pair.from, none, none, none});
     if (!fold_answers(pair)) {
       undo();
       return std::nullopt;
@@ -201,6 +216,10 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse)
     fold_children(pair);
   }
   return score_;
+}
+
+void FoldingTree::keep() {
+  for (const Pair pair : queue_) at(pair.from).merged_into = pair.into;
 }
 
 void FoldingTree::undo() {
@@ -223,9 +242,6 @@ void FoldingTree::undo() {
         break;
       case Change::redirected:
         children_.at(change.state, change.symbol) = change.other;
-        break;
-      case Change::merged:
-        node.merged_into = change.state;
         break;
     }
   }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,6 +27,8 @@ struct Child {
 
 class FoldingTree {
  public:
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
   explicit FoldingTree(const PrefixTree& tree);
 
   [[nodiscard]] Id size() const { return static_cast<Id>(nodes_.size() - 1); }
@@ -41,14 +44,16 @@ class FoldingTree {
 
   // Merges a blue state into a red one with all that follows from it. Returns how many
   // answers agreed, or nothing, and the tree as it was, when two disagree.
-  // Whatever was done before is kept for good.
-  std::optional<std::int64_t> try_fold(Id red, Id blue, Pulse& pulse);
+  // With a horizon only the first so many pairs of states are looked at; such
+  // a fold is for scoring and must be undone.
+  std::optional<std::int64_t> try_fold(Id red, Id blue, Pulse& pulse, std::size_t horizon = unlimited);
 
-  // Takes back the last successful fold.
+  // Takes back the last successful fold, or keeps it for good.
   void undo();
+  void keep();
 
   // How many states the last successful fold merged away.
-  [[nodiscard]] std::int64_t folded() const { return folded_; }
+  [[nodiscard]] std::int64_t folded() const { return static_cast<std::int64_t>(queue_.size()); }
 
   // Visits the states that the last successful fold made blue.
   template <typename Visit>
@@ -81,7 +86,7 @@ class FoldingTree {
     std::uint32_t red : 1;
   };
   struct Change {
-    enum Kind : std::uint8_t { answered, grafted, redirected, merged } kind;
+    enum Kind : std::uint8_t { answered, grafted, redirected } kind;
     Id state;
     Id symbol;
     Id other;   // grafted: the child; redirected: where the edge went before
@@ -106,7 +111,9 @@ class FoldingTree {
   void index_if_large(Id state);
   void prefetch(std::size_t next) const;
   bool fold_answers(Pair pair);
-  bool fold_answer(Id into, Answer answer);
+  template <typename Visit>
+  bool each_answer(Id state, Visit visit) const;
+  void gain_answer(Id state, Answer answer);
   void fold_children(Pair pair);
   void fold_child(Id into, Child child);
 
@@ -124,7 +131,6 @@ class FoldingTree {
   std::vector<Pair> queue_;
   std::vector<Child> scratch_;
   std::int64_t score_ = 0;
-  std::int64_t folded_ = 0;
 };
 
 }  // namespace resolvent

@@ -42,7 +42,13 @@ class PairMap {
     return slots_[at].value;
   }
 
-  void erase(Id state, Id symbol) { at(state, symbol) = none; }
+  // The pair must be present.
+  void erase(Id state, Id symbol) {
+    const std::uint64_t wanted = key(state, symbol);
+    std::size_t at = place(wanted);
+    while (slots_[at].key != wanted) at = (at + 1) & mask_;
+    slots_[at].value = none;
+  }
 
  private:
   struct Slot {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "pair_map.hpp"
@@ -12,59 +13,81 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
-// A tree whose nodes are numbered as they were first met.
-struct Sketch {
-  std::vector<Id> parent{none};
-  std::vector<Id> label{none};
-  std::vector<Row> visits{0};
-  std::vector<Id> node_of_row;
+// A tree whose nodes are numbered as they were first met. Most traces soon go
+// ways of their own, so most nodes are made right after their parents and have
+// one child: children hang in a list, and only nodes with many get a hash table.
+class Sketch {
+ public:
+  struct Node {
+    Id parent;
+    Id label;
+    Id first_child = none;
+    Id next_sibling = none;
+    Id children = 0;
+    Row visits = 0;
+  };
+
+  std::vector<Node> nodes{{none, none}};
+
+  [[nodiscard]] Id child(Id node, Id label) const {
+    if (nodes[index(node)].children > listed_at_most) return crowded_.find(node, label);
+    Id child = nodes[index(node)].first_child;
+    while (child != none && nodes[index(child)].label != label) child = nodes[index(child)].next_sibling;
+    return child;
+  }
+
+  Id add(Id node, Id label) {
+    if (nodes.size() == index(std::numeric_limits<Id>::max()))
+      throw std::length_error("the prefix tree has more than 2^31 nodes");
+    const auto child = static_cast<Id>(nodes.size());
+    nodes.push_back({node, label});
+    nodes.back().next_sibling = nodes[index(node)].first_child;
+    nodes[index(node)].first_child = child;
+    if (++nodes[index(node)].children == listed_at_most + 1) {
+      for (Id each = child; each != none; each = nodes[index(each)].next_sibling)
+        crowded_.at(node, nodes[index(each)].label) = each;
+    } else if (nodes[index(node)].children > listed_at_most) {
+      crowded_.at(node, label) = child;
+    }
+    return child;
+  }
+
+ private:
+  static constexpr Id listed_at_most = 8;
+
+  PairMap crowded_;
 };
 
-Sketch grow(const Samples& samples, Pulse& pulse) {
-  Sketch sketch;
-  const std::size_t rows = samples.beta.size();
-  sketch.node_of_row.resize(rows);
-  const auto labelled = rows - static_cast<std::size_t>(std::ranges::count(samples.beta, none));
-  PairMap children(labelled / 4);
+struct Seen {
+  Id node;
+  Answer answer;
+};
+
+// Grows the tree and returns, row by row, what was answered where.
+std::vector<Seen> grow(const Samples& samples, Sketch& sketch, Pulse& pulse) {
+  std::vector<Seen> seen;
+  seen.reserve(samples.alpha.size() - static_cast<std::size_t>(std::ranges::count(samples.alpha, none)));
   for (std::size_t trace = 0; trace + 1 < samples.offsets.size(); ++trace) {
     Id node = 0;
-    ++sketch.visits[0];
+    ++sketch.nodes[0].visits;
     const auto end = static_cast<std::size_t>(samples.offsets[trace + 1]);
     for (auto row = static_cast<std::size_t>(samples.offsets[trace]); row < end; ++row) {
-      pulse.beat();
-      if (samples.beta[row] != none) {
-        Id& child = children.at(node, samples.beta[row]);
-        if (child == none) {
-          if (sketch.parent.size() == index(std::numeric_limits<Id>::max()))
-            throw std::length_error("the prefix tree has more than 2^31 nodes");
-          child = static_cast<Id>(sketch.parent.size());
-          sketch.parent.push_back(node);
-          sketch.label.push_back(samples.beta[row]);
-          sketch.visits.push_back(0);
-        }
-        node = child;
-        ++sketch.visits[index(node)];
+      if (const Id label = samples.beta[row]; label != none) {
+        pulse.beat();
+        const Id child = sketch.child(node, label);
+        node = child != none ? child : sketch.add(node, label);
+        ++sketch.nodes[index(node)].visits;
       }
-      sketch.node_of_row[row] = node;
+      if (samples.alpha[row] != none) seen.push_back({node, {samples.alpha[row], samples.output[row]}});
     }
   }
-  return sketch;
+  return seen;
 }
 
 // Numbers the nodes in shortlex order, fills the tree's shape, and returns the
 // new number of each old node.
 std::vector<Id> number_shortlex(const Sketch& sketch, PrefixTree& tree) {
-  const std::size_t nodes = sketch.parent.size();
-  std::vector<Id> start(nodes + 1, 0);
-  for (std::size_t node = 1; node < nodes; ++node) ++start[index(sketch.parent[node]) + 1];
-  std::partial_sum(start.begin(), start.end(), start.begin());
-  std::vector<Id> children(nodes - 1);
-  {
-    std::vector<Id> next(start.begin(), start.end() - 1);
-    for (std::size_t node = 1; node < nodes; ++node)
-      children[index(next[index(sketch.parent[node])]++)] = static_cast<Id>(node);
-  }
-
+  const std::size_t nodes = sketch.nodes.size();
   std::vector<Id> order{0};  // old numbers in shortlex order
   order.reserve(nodes);
   std::vector<Id> new_number(nodes);
@@ -73,61 +96,78 @@ std::vector<Id> number_shortlex(const Sketch& sketch, PrefixTree& tree) {
   tree.visits.reserve(nodes);
   tree.first_child.reserve(nodes + 1);
   for (std::size_t at = 0; at < nodes; ++at) {
-    const std::size_t old = index(order[at]);
-    new_number[old] = static_cast<Id>(at);
-    tree.parent.push_back(at == 0 ? none : new_number[index(sketch.parent[old])]);
-    tree.label.push_back(sketch.label[old]);
-    tree.visits.push_back(sketch.visits[old]);
+    const Sketch::Node& old = sketch.nodes[index(order[at])];
+    new_number[index(order[at])] = static_cast<Id>(at);
+    tree.parent.push_back(at == 0 ? none : new_number[index(old.parent)]);
+    tree.label.push_back(old.label);
+    tree.visits.push_back(old.visits);
     tree.first_child.push_back(static_cast<Id>(order.size()));
-    const auto begin = children.begin() + start[old];
-    const auto end = children.begin() + start[old + 1];
-    std::sort(begin, end, [&](Id a, Id b) { return sketch.label[index(a)] < sketch.label[index(b)]; });
-    order.insert(order.end(), begin, end);
+    for (Id child = old.first_child; child != none; child = sketch.nodes[index(child)].next_sibling)
+      order.push_back(child);
+    if (old.children > 1)
+      std::ranges::sort(order.end() - old.children, order.end(), {},
+                        [&](Id child) { return sketch.nodes[index(child)].label; });
   }
   tree.first_child.push_back(static_cast<Id>(nodes));
   return new_number;
 }
 
+// The first row that answers `alpha` at a node of the sketch, and the first
+// after it that answers it otherwise.
+Contradiction find_rows(const Samples& samples, const Sketch& sketch, Id at, Id alpha) {
+  std::optional<Row> first;
+  for (std::size_t trace = 0; trace + 1 < samples.offsets.size(); ++trace) {
+    Id node = 0;
+    const auto end = static_cast<std::size_t>(samples.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(samples.offsets[trace]); row < end; ++row) {
+      if (samples.beta[row] != none) node = sketch.child(node, samples.beta[row]);
+      if (node != at || samples.alpha[row] != alpha) continue;
+      if (!first)
+        first = static_cast<Row>(row);
+      else if (samples.output[row] != samples.output[static_cast<std::size_t>(*first)])
+        return {*first, static_cast<Row>(row)};
+    }
+  }
+  throw std::logic_error("the rows of a contradiction are gone");
+}
+
 }  // namespace
 
 std::variant<PrefixTree, Contradiction> build_prefix_tree(const Samples& samples, Pulse& pulse) {
+  Sketch sketch;
+  const std::vector<Seen> seen = grow(samples, sketch, pulse);
   PrefixTree tree;
-  const Sketch sketch = grow(samples, pulse);
   const std::vector<Id> new_number = number_shortlex(sketch, tree);
-  const std::size_t nodes = sketch.parent.size();
+  const std::size_t nodes = sketch.nodes.size();
 
-  // Rows that answer something, grouped by node.
+  // Answers grouped by node.
   std::vector<std::size_t> start(nodes + 1, 0);
-  const std::size_t rows = samples.alpha.size();
-  for (std::size_t row = 0; row < rows; ++row)
-    if (samples.alpha[row] != none) ++start[index(new_number[index(sketch.node_of_row[row])]) + 1];
+  for (const Seen& one : seen) ++start[index(new_number[index(one.node)]) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
-  struct Seen {
-    Answer answer;
-    Row row;
-  };
-  std::vector<Seen> seen(start.back());
+  std::vector<Answer> grouped(start.back());
   {
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
-    for (std::size_t row = 0; row < rows; ++row)
-      if (samples.alpha[row] != none)
-        seen[next[index(new_number[index(sketch.node_of_row[row])])]++] = {
-            {samples.alpha[row], samples.output[row]}, static_cast<Row>(row)};
+    for (const Seen& one : seen) grouped[next[index(new_number[index(one.node)])]++] = one.answer;
   }
 
+  // Equal alphas of a node become one answer and a count.
   tree.first_answer.reserve(nodes + 1);
+  tree.answers.reserve(grouped.size());
+  tree.counts.reserve(grouped.size());
   for (std::size_t node = 0; node < nodes; ++node) {
     tree.first_answer.push_back(tree.answers.size());
-    const auto begin = seen.begin() + static_cast<std::ptrdiff_t>(start[node]);
-    const auto end = seen.begin() + static_cast<std::ptrdiff_t>(start[node + 1]);
-    std::sort(begin, end, [](const Seen& a, const Seen& b) {
-      return a.answer.alpha != b.answer.alpha ? a.answer.alpha < b.answer.alpha : a.row < b.row;
-    });
+    const auto begin = grouped.begin() + static_cast<std::ptrdiff_t>(start[node]);
+    const auto end = grouped.begin() + static_cast<std::ptrdiff_t>(start[node + 1]);
+    if (end - begin > 1) std::sort(begin, end, [](Answer a, Answer b) { return a.alpha < b.alpha; });
     for (auto group = begin; group != end;) {
       auto next = group;
-      for (; next != end && next->answer.alpha == group->answer.alpha; ++next)
-        if (next->answer.output != group->answer.output) return Contradiction{group->row, next->row};
-      tree.answers.push_back(group->answer);
+      for (; next != end && next->alpha == group->alpha; ++next) {
+        if (next->output != group->output) {
+          const auto old = std::ranges::find(new_number, static_cast<Id>(node)) - new_number.begin();
+          return find_rows(samples, sketch, static_cast<Id>(old), group->alpha);
+        }
+      }
+      tree.answers.push_back(*group);
       tree.counts.push_back(next - group);
       group = next;
     }

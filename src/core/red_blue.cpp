@@ -60,46 +60,50 @@ class RedBlue {
   void settle_surest() {
     Id best_red = none;
     Id best_blue = none;
-    std::int64_t best_score = -1;
+    Verdict* best = nullptr;
     for (auto& [blue, verdicts] : blue_) {
       verdicts.resize(automaton.access.size());
       bool fits = false;
       for (std::size_t number = 0; number < verdicts.size(); ++number) {
         const Id red = automaton.access[number];
-        const Verdict& verdict = judge(verdicts[number], red, blue);
+        Verdict& verdict = verdicts[number];
+        judge(verdict, red, blue);
         if (verdict.kind == Verdict::refuted) continue;
         fits = true;
-        if (verdict.score > best_score) {
-          best_score = verdict.score;
+        if (best == nullptr || verdict.score > best->score) {
+          best = &verdict;
           best_red = red;
           best_blue = blue;
         }
       }
       if (!fits) return promote(blue);
     }
-    merged(best_red, best_blue, *try_fold(best_red, best_blue));
+    if (const auto score = try_fold(best_red, best_blue))
+      merged(best_red, best_blue, *score);
+    else
+      best->kind = Verdict::refuted;  // they conflict beyond the horizon
   }
 
   // Brings a verdict up to date. A refuted pair stays refuted, because states
   // only ever gain answers; a score holds until the next merge.
-  const Verdict& judge(Verdict& verdict, Id red, Id blue) {
-    if (verdict.kind == Verdict::refuted) return verdict;
-    if (verdict.kind == Verdict::fits && verdict.merges == merges_) return verdict;
-    if (const auto score = try_fold(red, blue)) {
+  void judge(Verdict& verdict, Id red, Id blue) {
+    if (verdict.kind == Verdict::refuted) return;
+    if (verdict.kind == Verdict::fits && verdict.merges == merges_) return;
+    if (const auto score = try_fold(red, blue, evidence_horizon)) {
       folding_.undo();
       verdict = {Verdict::fits, *score, merges_};
     } else {
       verdict.kind = Verdict::refuted;
     }
-    return verdict;
   }
 
-  std::optional<std::int64_t> try_fold(Id red, Id blue) {
+  std::optional<std::int64_t> try_fold(Id red, Id blue, std::size_t within = FoldingTree::unlimited) {
     ++automaton.attempts;
-    return folding_.try_fold(red, blue, pulse_);
+    return folding_.try_fold(red, blue, pulse_, within);
   }
 
   void merged(Id red, Id blue, std::int64_t score) {
+    folding_.keep();
     blue_.erase(blue);
     folding_.each_new_blue([&](Id state) { blue_.try_emplace(state); });
     automaton.events.push_back({red, blue, score, folding_.folded()});

@@ -118,9 +118,11 @@ def score(
 
 def states_at_steps(machine: Machine, traces: TraceSet, timing: LabelTiming) -> Codes:
     """Return the machine's state at every step of the traces; −1 where it is not known."""
-    unknown = len(machine.labels)
-    codes = np.append(codes_of(traces.labels, machine.labels, unknown), np.int32(-1))
-    return machine.replay(codes[labels_read(traces, timing)], traces.offsets)
+    read = labels_read(traces, timing)
+    if traces.labels != machine.labels:
+        codes = codes_of(traces.labels, machine.labels, len(machine.labels))
+        read = np.append(codes, np.int32(-1))[read]
+    return machine.replay(read, traces.offsets)
 
 
 def _paired(

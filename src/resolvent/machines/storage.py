@@ -132,7 +132,7 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
         header = msgspec.json.decode(data, type=_Header)
     except msgspec.ValidationError:
         header = _Header()
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(
             f"{source} is not valid JSON, perhaps it was cut short: {error}; infer it again"
         ) from error
@@ -149,7 +149,13 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
     try:
         content = msgspec.json.decode(data, type=_File)
         return _pair(content)
-    except (msgspec.ValidationError, ValueError, TraceError) as error:
+    except (
+        msgspec.ValidationError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+        TraceError,
+    ) as error:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
 
 
@@ -240,6 +246,8 @@ def _pair(content: _File) -> MachinePair:
 def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: Any) -> M:
     if tables.states < 1:
         raise ValueError(f"the {kind.kind} machine has no state")
+    if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
+        raise ValueError(f"the {kind.kind} machine has more states than its transitions reach")
     labels = Vocabulary(frozenset(label) for label in tables.labels)
     observations = Vocabulary(map(as_symbol, tables.observations))
     actions = Vocabulary(map(as_symbol, tables.actions))

@@ -59,18 +59,22 @@ def compatible(tree: PrefixTree, into: int, state: int) -> int | Conflict:
     return agreeing
 
 
-def try_fold(tree: PrefixTree, red: int, blue: int, above: int, label: int) -> Fold | Conflict:
+def try_fold(
+    tree: PrefixTree, red: int, blue: int, above: int, label: int, horizon: int | None = None
+) -> Fold | Conflict:
     """Merge `blue`, which hangs below the red state `above` at `label`, into `red`.
 
     Paper: Mergeable and Merge in "DB-RPNI Pseudocode".
 
     Returns the `Fold` when every forced pair agrees on each alpha both have
     seen, otherwise the first `Conflict` met, and then the tree is as it was.
+    With a horizon only the first so many pairs are looked at; such a fold is for
+    scoring and must be undone.
     """
     fold = Fold(tree, redirected=(above, label, blue))
     tree.children[above][label] = red
     pairs = deque([(red, blue)])
-    while pairs:
+    while pairs and (horizon is None or len(fold.merged) < horizon):
         into, state = pairs.popleft()
         agreeing = compatible(tree, into, state)
         if isinstance(agreeing, Conflict):

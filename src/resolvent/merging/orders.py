@@ -6,7 +6,7 @@ implements the same two; docs/decisions/merge-order.md says why these.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from resolvent.merging.folding import Fold
 
@@ -20,7 +20,7 @@ class Search(Protocol):
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
 
-    def try_fold(self, red: int, blue: int) -> Fold | None:
+    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | None:
         """Fold blue into red in place; None, and nothing changed, when they conflict."""
 
 
@@ -67,35 +67,36 @@ class Rpni:
 class Edsm:
     """The pair on which most answers agree, among all blue states and all red ones.
 
-    Any blue state that fits no red one is promoted first. Ties go to the earlier
-    blue state, then to the earlier red one. An answer counts once however often
-    it was seen, so repeated traces change nothing.
+    Answers are counted over the first `horizon` pairs of states that a merge
+    forces together. Any blue state that fits no red one within it is promoted
+    first. Ties go to the earlier blue state, then to the earlier red one. An
+    answer counts once however often it was seen, so repeated traces change
+    nothing.
     """
+
+    horizon: ClassVar[int] = 256
 
     refuted: set[tuple[int, int]] = field(default_factory=set)
     scores: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def decide(self, search: Search) -> Merge | Promote:
         """Promote the first blue state without a fit, or merge the surest pair."""
-        best: tuple[int, int] | None = None
-        best_score = -1
-        for blue in search.blue_in_order():
-            fits = False
-            for red in search.red:
-                score = self._score(search, red, blue)
-                if score is None:
-                    continue
-                fits = True
-                if score > best_score:
-                    best, best_score = (red, blue), score
-            if not fits:
-                return Promote(blue)
-        if best is None:
-            raise RuntimeError("decide() was called with no blue state")
-        fold = search.try_fold(*best)
-        if fold is None:
-            raise RuntimeError("a pair that fitted does not fit any more")
-        return Merge(*best, fold)
+        while True:
+            scores: dict[tuple[int, int], int] = {}
+            for blue in search.blue_in_order():
+                fits = False
+                for red in search.red:
+                    score = self._score(search, red, blue)
+                    if score is not None:
+                        fits = True
+                        scores[red, blue] = score
+                if not fits:
+                    return Promote(blue)
+            best = max(scores, key=scores.__getitem__)  # the first of equals
+            fold = search.try_fold(*best)
+            if fold is not None:
+                return Merge(*best, fold)
+            self.refuted.add(best)  # they conflict beyond the horizon
 
     def _score(self, search: Search, red: int, blue: int) -> int | None:
         # A refuted pair stays refuted, because states only ever gain answers;
@@ -106,7 +107,7 @@ class Edsm:
             merges, score = self.scores[red, blue]
             if merges == search.merges:
                 return score
-        fold = search.try_fold(red, blue)
+        fold = search.try_fold(red, blue, self.horizon)
         if fold is None:
             self.refuted.add((red, blue))
             return None

@@ -49,11 +49,11 @@ class RedBlue:
         """Return the blue states in shortlex order."""
         return sorted(self._blue)
 
-    def try_fold(self, red: int, blue: int) -> Fold | None:
+    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | None:
         """Fold blue into red in place; None, and nothing changed, when they conflict."""
         self._watch.look(self._progress())
         self.attempts += 1
-        result = try_fold(self.tree, red, blue, *self._blue[blue])
+        result = try_fold(self.tree, red, blue, *self._blue[blue], horizon)
         return result if isinstance(result, Fold) else None
 
     def state_of(self, node: int) -> int:

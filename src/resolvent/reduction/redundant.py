@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.samples import NONE, SampleSet
 from resolvent.traces.vocabulary import Codes
 
@@ -33,15 +34,11 @@ def remove_redundant(samples: SampleSet) -> tuple[SampleSet, ConstantOutputs]:
 
     Paper: "Redundant α-Input Removal".
     """
-    alpha, output = samples.alpha, samples.output
-    some_output = np.full(len(samples.alpha_keys), NONE, np.int32)
-    some_output[alpha] = output
-    varies = np.zeros(len(samples.alpha_keys), bool)
-    varies[alpha[output != some_output[alpha]]] = True
-    count = np.bincount(alpha, minlength=len(samples.alpha_keys))
-    constant = np.flatnonzero((count > 0) & ~varies).astype(np.int32)
-    kept = np.where(varies, np.arange(len(varies), dtype=np.int32), np.int32(NONE))
+    alphas = len(samples.alpha_keys)
+    output, count, varies = _core.tally_outputs(samples.alpha, samples.output, alphas)
+    constant = np.flatnonzero((count > 0) & (varies == 0)).astype(np.int32)
+    kept = np.where(varies, np.arange(alphas, dtype=np.int32), np.int32(NONE))
     return (
-        replace(samples, alpha=kept[alpha]),
-        ConstantOutputs(constant, some_output[constant], count[constant]),
+        replace(samples, alpha=kept[samples.alpha]),
+        ConstantOutputs(constant, output[constant], count[constant]),
     )

@@ -245,16 +245,12 @@ class TraceSet(Sequence[Trace]):
             list(self.rewards),
         ]
         digest.update(msgspec.json.encode(vocabularies))
-        for column in (
-            self.observation_codes,
-            self.label_codes,
-            self.action_codes,
-            self.reward_codes,
-            self.offsets,
-            self.terminated,
-            self.truncated,
-        ):
-            digest.update(column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes())
+        codes = (self.observation_codes, self.label_codes, self.action_codes, self.reward_codes)
+        for column, values in zip(codes, vocabularies, strict=True):
+            # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
+            digest.update(column.astype(np.min_scalar_type(len(values)).newbyteorder("<")).tobytes())
+        for plain in (self.offsets, self.terminated, self.truncated):
+            digest.update(plain.astype(plain.dtype.newbyteorder("<"), copy=False).tobytes())
         return digest.hexdigest()
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
