@@ -1,0 +1,60 @@
+"""The command `resolvent`: its errors are one line and an exit code, never a traceback.
+
+Exit codes: 0 done; 1 `check` found a wrong prediction; 2 bad input or options;
+3 time limit reached; 130 interrupted.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from resolvent.cli.app import app
+from resolvent.errors import ResolventError, TimeLimitReached
+
+# Typer's versions take this class from different places; its child is always here.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default the one of this process, and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
+    try:
+        code = app(arguments, prog_name="resolvent", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except _UsageError as error:
+        return _failed(_usage_text(error), 2)
+    except TimeLimitReached as error:
+        return _failed(str(error), 3)
+    except ResolventError as error:
+        return _failed(str(error), 2)
+    except BrokenPipeError:
+        # Whoever read the output has had enough, as `head` does. Python flushes
+        # once more on its way out, and must not complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{where}{(error.strerror or str(error)).lower()}", 2)
+    if code == _INTERRUPTED:
+        print("resolvent: interrupted", file=sys.stderr)
+    return int(code)
+
+
+def _failed(message: str, code: int) -> int:
+    print(f"resolvent: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _usage_text(error: Exception) -> str:
+    """Write what Typer has against the arguments as our own errors are written."""
+    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = "resolvent" if context is None else context.command_path
+    return f"{message[:1].lower()}{message[1:]} (see `{path} --help`)"

@@ -1,0 +1,50 @@
+"""The table of commands."""
+
+from typing import Annotated
+
+import typer
+
+from resolvent.cli.check import check
+from resolvent.cli.collect import collect
+from resolvent.cli.convert import convert
+from resolvent.cli.demo import demo
+from resolvent.cli.infer import infer
+from resolvent.cli.show import show
+
+app = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad input or options, "
+    "3 time limit reached, 130 interrupted.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import resolvent
+
+        print(f"resolvent {resolvent.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Infer the smallest memory that makes a partially observable world Markovian.
+
+    New here? Run [bold]resolvent demo[/bold].
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+for command in (demo, collect, infer, show, check, convert):
+    app.command()(command)

@@ -1,0 +1,106 @@
+"""`resolvent collect`: a Gymnasium environment → a file of traces."""
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium as gym
+import typer
+
+from resolvent.cli.options import Json, check_trace_target, choice
+from resolvent.cli.printing import command, print_json, size
+from resolvent.display.progress import ProgressBar
+from resolvent.errors import OptionError
+from resolvent.traces.collecting import collect as collect_traces
+from resolvent.traces.files import FORMATS
+from resolvent.traces.symbols import label_text
+
+
+def collect(
+    environment: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV",
+            help="A Gymnasium id such as resolvent/House-v0, or module:Name-v0 to import the "
+            "module that registers it first.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write: .parquet, .jsonl, .jsonl.gz or .jsonl.zst.",
+            show_default=False,
+        ),
+    ],
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to play.")
+    ] = 500,
+    seed: Annotated[
+        int, typer.Option(metavar="S", min=0, help="The same seed gives the same traces.")
+    ] = 0,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Play random actions in an environment and write what happened."""
+    check_trace_target(output, format)
+    # Environments may print what they like; standard output is for the result.
+    with redirect_stdout(sys.stderr), ProgressBar() as bar:
+        world = _made(environment)
+        try:
+            traces = collect_traces(
+                world,
+                episodes=episodes,
+                seed=seed,
+                max_steps=max_steps,
+                progress=bar.stage(f"collecting in {environment}"),
+            )
+        finally:
+            world.close()
+    traces.save(output, format=format)
+    if json:
+        print_json(
+            {
+                "environment": environment,
+                "seed": seed,
+                "traces": len(traces),
+                "steps": traces.steps,
+                "terminated": int(traces.terminated.sum()),
+                "observations": len(traces.observations),
+                "actions": len(traces.actions),
+                "labels": [sorted(label) for label in traces.labels],
+                "output": str(output),
+            }
+        )
+        return
+    print(f"wrote {output}: {size(traces)}")
+    print(f"labels seen: {', '.join(map(label_text, traces.labels))}")
+    print(f"\nnext: {command('resolvent', 'infer', output, '-o', 'machines.json')}")
+
+
+def _made(environment: str) -> gym.Env[Any, Any]:
+    module, colon, _ = environment.partition(":")
+    if colon:
+        sys.path.insert(0, "")  # a module beside the user counts, as with `python -m`
+    try:
+        return gym.make(environment)
+    except ImportError as error:
+        what = f"module '{module}' of " if colon else ""
+        raise OptionError(f"cannot import {what}environment '{environment}': {error}") from error
+    except gym.error.Error as error:
+        raise OptionError(
+            f"cannot make environment '{environment}': {str(error).rstrip('.')} (give a Gymnasium "
+            f"id such as resolvent/House-v0, or module:Name-v0 to import what registers it)"
+        ) from error

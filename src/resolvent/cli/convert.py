@@ -1,0 +1,45 @@
+"""`resolvent convert`: a file of traces → the same traces in another format."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resolvent.cli.options import Json, Traces, check_trace_target, choice
+from resolvent.cli.printing import print_json, size
+from resolvent.display.progress import ProgressBar
+from resolvent.traces import read_traces
+from resolvent.traces.files import FORMATS
+
+
+def convert(
+    source: Traces,
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT",
+            help="Where to write: .parquet, .jsonl, .jsonl.gz or .jsonl.zst.",
+            show_default=False,
+        ),
+    ],
+    format: Annotated[  # noqa: A002
+        str | None, choice("--format", FORMATS, "Write this format, whatever the name of OUT.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write traces in another format; how TRACES is written is told by its content."""
+    check_trace_target(target, format)
+    with ProgressBar() as bar:
+        traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
+    traces.save(target, format=format)
+    if json:
+        print_json(
+            {
+                "input": str(source),
+                "output": str(target),
+                "traces": len(traces),
+                "steps": traces.steps,
+            }
+        )
+        return
+    print(f"wrote {target}: {size(traces)}")

@@ -1,0 +1,111 @@
+"""`resolvent demo`: the house of the paper's Figure 1, from traces to a checked memory.
+
+Here it is played, inferred and checked; `display/house_story.py` tells it.
+"""
+
+import gymnasium as gym
+
+from resolvent.cli.options import Json
+from resolvent.cli.printing import print_json
+from resolvent.display.house_story import HouseStory, Moment, tell
+from resolvent.machines import Machine, MachinePair, MachineScore
+from resolvent.machines.score import states_at_steps
+from resolvent.pipeline import infer
+from resolvent.traces import TraceSet
+from resolvent.traces.collecting import collect
+
+_EPISODES = 500
+_FRESH_EPISODES = 200
+
+
+def demo(json: Json = False) -> None:
+    """See it all at once: a small house, its traces, its two machines, and a check."""
+    story = play()
+    if not json:
+        tell(story)
+        return
+    print_json(
+        {
+            **story.result.as_dict(),
+            "meanings": {
+                "transition": story.transition_meanings,
+                "reward": story.reward_meanings,
+            },
+            "check": {
+                "transition": _figures(story.score.transition),
+                "reward": _figures(story.score.reward),
+            },
+            "interference_rm_states": {
+                "supplemented": story.supplemented_states,
+                "not_supplemented": story.unsupplemented_states,
+            },
+        }
+    )
+
+
+def play() -> HouseStory:
+    """Collect in the house, infer, and check on traces of another seed."""
+    house = gym.make("resolvent/House-v0", render_mode="ansi")
+    house.reset()
+    picture = str(house.render())
+    traces = collect(house, episodes=_EPISODES, seed=0)
+    fresh = collect(house, episodes=_FRESH_EPISODES, seed=1)
+    result = infer(traces)
+    pair = result.machines
+
+    other_house = gym.make("resolvent/HouseInterference-v0")
+    other_traces = collect(other_house, episodes=_EPISODES, seed=0)
+    return HouseStory(
+        picture=picture,
+        result=result,
+        transition_meanings=_meanings(pair.transition, {(): "no key yet", ("key",): "has the key"}),
+        reward_meanings=_meanings(
+            pair.reward, {(): "toilet not visited", ("key", "toilet"): "toilet visited"}
+        ),
+        ups=_moments(pair, traces, "corridor", "up"),
+        sits=_moments(pair, traces, "limegreenroom", "sit"),
+        fresh=fresh,
+        score=pair.score(fresh),
+        fresh_ups=_moments(pair, fresh, "corridor", "up"),
+        fresh_sits=_moments(pair, fresh, "limegreenroom", "sit"),
+        supplemented_states=infer(other_traces).reward.states,
+        unsupplemented_states=infer(other_traces, supplement=False).reward.states,
+    )
+
+
+def _meanings(machine: Machine, named: dict[tuple[str, ...], str]) -> list[str]:
+    """Say what each state means, by the events after which the machine is in it."""
+    meaning = {machine.run({event} for event in events): text for events, text in named.items()}
+    return [meaning.get(state, "?") for state in range(machine.states)]
+
+
+def _moments(
+    pair: MachinePair, traces: TraceSet, observation: str, action: str
+) -> tuple[Moment, ...]:
+    """Find all steps with this observation and action: what is predicted, what happened."""
+    transition_states = states_at_steps(pair.transition, traces, pair.timing)
+    reward_states = states_at_steps(pair.reward, traces, pair.timing)
+    found = []
+    for number, trace in enumerate(traces):
+        for step, asked in enumerate(zip(trace.observations, trace.actions, strict=False)):
+            if asked != (observation, action):
+                continue
+            row = traces.offsets[number] + step
+            q, u = int(transition_states[row]), int(reward_states[row])
+            found.append(
+                Moment(
+                    number,
+                    step,
+                    observation,
+                    action,
+                    q,
+                    u,
+                    predicted=pair.predict(observation, action, q, u),
+                    happened=(trace.observations[step + 1], trace.rewards[step]),
+                )
+            )
+    return tuple(found)
+
+
+def _figures(score: MachineScore) -> dict[str, int]:
+    return {"right": score.right, "wrong": score.wrong, "unseen": score.unseen}

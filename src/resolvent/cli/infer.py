@@ -1,0 +1,160 @@
+"""`resolvent infer`: a file of traces → a file of machines, and how they were found."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resolvent.cli.options import Json, Traces, check_target, choice
+from resolvent.cli.printing import amount, command, print_json
+from resolvent.display.progress import ProgressBar
+from resolvent.errors import OptionError
+from resolvent.merging import Progress
+from resolvent.merging.engines import ENGINES
+from resolvent.merging.orders import ORDERS
+from resolvent.pipeline import InferenceResult
+from resolvent.pipeline import infer as infer_machines
+from resolvent.samples import LabelTiming
+from resolvent.traces import read_traces
+from resolvent.traces.files import FORMATS
+
+_REDUCTIONS = "What the paper's ablation switches off"
+
+
+def _above_zero(seconds: float | None) -> float | None:
+    if seconds is not None and not seconds > 0:
+        raise typer.BadParameter(f"{seconds:g} is not above 0")
+    return seconds
+
+
+def infer(
+    source: Traces,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the machines here, as JSON."),
+    ] = None,
+    strategy: Annotated[
+        str,
+        choice("--strategy", ORDERS, "Merge by most evidence, or in the paper's order."),
+    ] = "edsm",
+    timing: Annotated[
+        str,
+        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
+    ] = str(LabelTiming.CURRENT),
+    trivial: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="A label known to change nothing, besides 'no event'; may be given repeatedly.",
+            show_default=False,
+        ),
+    ] = None,
+    reward_digits: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Round rewards to N decimals."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", callback=_above_zero, help="Give up after S seconds, with exit code 3."
+        ),
+    ] = None,
+    engine: Annotated[
+        str, choice("--engine", ENGINES, "The compiled engine, or the one written to be read.")
+    ] = "native",
+    format: Annotated[  # noqa: A002
+        str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
+    ] = None,
+    no_supplement: Annotated[
+        bool,
+        typer.Option(
+            "--no-supplement",
+            help="Do not tell the Reward Machine the Transition Machine's state.",
+            rich_help_panel=_REDUCTIONS,
+        ),
+    ] = False,
+    keep_redundant: Annotated[
+        bool,
+        typer.Option(
+            "--keep-redundant",
+            help="Search also with steps that always have the same outcome.",
+            rich_help_panel=_REDUCTIONS,
+        ),
+    ] = False,
+    keep_trivial: Annotated[
+        bool,
+        typer.Option(
+            "--keep-trivial",
+            help="Search also with labels taken as trivial.",
+            rich_help_panel=_REDUCTIONS,
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Infer the Transition Machine and the Reward Machine that explain traces."""
+    if keep_trivial and trivial:
+        raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
+    if output is not None:
+        check_target(output)
+    with ProgressBar() as bar:
+        started = time.perf_counter()
+        traces = read_traces(source, format=format, progress=bar.stage(f"reading {source.name}"))
+        seconds_reading = time.perf_counter() - started
+        result = infer_machines(
+            traces,
+            strategy=strategy,
+            timing=timing,
+            trivial=trivial or (),
+            supplement=not no_supplement,
+            remove_redundant=not keep_redundant,
+            remove_trivial=not keep_trivial,
+            reward_digits=reward_digits,
+            engine=engine,
+            time_limit=time_limit,
+            progress=lambda machine, now: bar.show(*_stage(machine, now)),
+        )
+    if output is not None:
+        result.machines.save(output)
+    if json:
+        print_json(_figures(result, seconds_reading, output))
+    else:
+        _print_summary(result, seconds_reading, source, output)
+
+
+def _stage(machine: str, now: Progress) -> tuple[str, float]:
+    """Say how far the search for a machine is, as a progress bar shows it."""
+    if now.nodes == 0:
+        return f"{machine} machine, building its prefix tree", 0.0
+    return f"{machine} machine, {amount(now.red, 'state')}", now.settled / now.nodes
+
+
+def _figures(result: InferenceResult, reading: float, output: Path | None) -> dict[str, object]:
+    figures = result.as_dict()
+    seconds = {"read": round(reading, 6), **figures["seconds"]}
+    seconds["total"] = round(reading + result.seconds["total"], 6)
+    return {**figures, "seconds": seconds, "output": None if output is None else str(output)}
+
+
+def _print_summary(
+    result: InferenceResult, reading: float, source: Path, output: Path | None
+) -> None:
+    from resolvent.display.tables import show, table
+
+    print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
+    machines = (("Transition Machine", result.transition), ("Reward Machine", result.reward))
+    rows = []
+    for name, one in machines:
+        numbers = (one.states, one.prefix_tree_nodes, one.merges)
+        rows.append([name, *(f"{number:,}" for number in numbers), f"{one.seconds:.3f}"])
+    header = ["", "states", "prefix tree", "merges", "seconds"]
+    show(table(header, rows, right=range(1, 5)))
+    print(f"\nread in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
+    if result.machines.termination.ambiguous:
+        print(f"note: {result.machines.termination}")
+    if output is None:
+        print("\nnothing was written: add -o machines.json to keep the machines")
+        return
+    print(f"\nwrote {output}")
+    print(f"next: {command('resolvent', 'show', output)}")
+    print(f"      {command('resolvent', 'check', output)} OTHER_TRACES")

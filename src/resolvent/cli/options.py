@@ -1,0 +1,76 @@
+"""Options that several commands share, and what is refused before any work is done."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from resolvent.errors import ResolventError, TraceError
+from resolvent.traces import TraceSet
+from resolvent.traces.files import write_traces
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+]
+Traces = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACES",
+        help="A file of traces (Parquet, JSON lines or the paper's JSON lines, also compressed by "
+        "gzip or zstd), or a folder of Parquet files.",
+        show_default=False,
+    ),
+]
+Machines = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MACHINES",
+        help="A file that `resolvent infer -o` wrote.",
+        show_default=False,
+    ),
+]
+
+
+def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
+    """Make an option that takes one of some names and refuses any other at once."""
+    known = tuple(names)
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in known:
+            raise typer.BadParameter(f"'{value}' is not one of {', '.join(known)}")
+        return value
+
+    return typer.Option(
+        flag,
+        metavar="|".join(known),
+        help=text,
+        callback=check,
+        autocompletion=lambda: list(known),
+        **more,
+    )
+
+
+def check_target(path: Path) -> None:
+    """Refuse a file to write that could not be written, before the work and not after it."""
+    folder = path.parent
+    if path.is_dir():
+        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+    if not folder.exists():
+        raise ResolventError(
+            f"cannot write {path}: the folder {folder} does not exist; make it first"
+        )
+    if not folder.is_dir():
+        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise ResolventError(f"cannot write {path}: permission denied")
+
+
+def check_trace_target(path: Path, format: str | None = None) -> None:  # noqa: A002
+    """Refuse a file of traces that could not be written, or whose name tells no format."""
+    check_target(path)
+    # Having no traces to write is what `write_traces` objects to last.
+    with suppress(TraceError):
+        write_traces(TraceSet(), path, format=format)

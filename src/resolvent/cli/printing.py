@@ -1,0 +1,36 @@
+"""Results → standard output: one JSON object, or lines for people."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from resolvent.traces import TraceSet
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print the one JSON object of a command."""
+    print(json.dumps(value, allow_nan=False))  # ASCII, whatever the terminal's encoding
+
+
+def amount(number: int, noun: str) -> str:
+    """Write a number of things, thousands apart.
+
+    >>> amount(1, "trace"), amount(18239, "step")
+    ('1 trace', '18,239 steps')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(traces: TraceSet) -> str:
+    """Write how many traces and steps there are."""
+    return f"{amount(len(traces), 'trace')}, {amount(traces.steps, 'step')}"
+
+
+def command(*words: str | Path) -> str:
+    """Write a command so that it can be copied into a shell.
+
+    >>> command("resolvent", "show", Path("my machines.json"))
+    "resolvent show 'my machines.json'"
+    """
+    return shlex.join(map(str, words))

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+
+@pytest.fixture
+def fresh(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "fresh.parquet"
+    assert run("collect", "resolvent/House-v0", "-n", "50", "--seed", "1", "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def unlocked(tmp_path: Path) -> Path:
+    """A house whose cyanroom opens without the key: its second step is predicted wrongly."""
+    path = tmp_path / "unlocked.jsonl"
+    path.write_text(
+        '{"observations":["corridor","corridor","cyanroom"],"labels":[[],[],["toilet"]],'
+        '"actions":["down","up"],"rewards":[0,0]}\n'
+    )
+    return path
+
+
+def test_all_right(run: Run, machines: Path, fresh: Path) -> None:
+    outcome = run("check", machines, fresh)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "every step is predicted, and right" in outcome.out
+
+
+def test_json_all_right(run: Run, machines: Path, fresh: Path) -> None:
+    outcome = run("check", machines, fresh, "--json")
+    assert outcome.code == 0
+    for name in ("transition", "reward"):
+        assert outcome.json[name] == {
+            "right": outcome.json["steps"],
+            "wrong": 0,
+            "unseen": 0,
+            "first_mismatch": None,
+        }
+
+
+def test_a_wrong_prediction_is_named_and_gives_exit_code_1(
+    run: Run, machines: Path, unlocked: Path
+) -> None:
+    outcome = run("check", machines, unlocked)
+    assert (outcome.code, outcome.err) == (1, "")
+    assert "transition machine, trace 0, step 1" in outcome.out
+    assert "predicts 'corridor'" in outcome.out
+
+
+def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) -> None:
+    outcome = run("check", machines, unlocked, "--json")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.json["transition"] == {
+        "right": 1,
+        "wrong": 1,
+        "unseen": 0,
+        "first_mismatch": {
+            "machine": "transition",
+            "trace": 0,
+            "step": 1,
+            "observation": "corridor",
+            "action": "up",
+            "state": 0,
+            "predicted": "corridor",
+            "actual": "cyanroom",
+        },
+    }
+
+
+def test_another_world_is_unseen_rather_than_wrong(
+    run: Run, machines: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "attic.jsonl"
+    path.write_text(
+        '{"observations":["attic","attic"],"labels":[[],[]],"actions":["up"],"rewards":[0]}\n'
+    )
+    outcome = run("check", machines, path)
+    assert outcome.code == 0
+    assert "1 step the machines were never shown" in outcome.out
+    assert "every step" not in outcome.out
+
+
+def test_arguments_the_wrong_way_round(run: Run, machines: Path, house: Path) -> None:
+    outcome = run("check", house, machines)
+    assert outcome.code == 2
+    assert "house.jsonl" in outcome.error

@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+from resolvent import load
+from resolvent.cli.infer import _stage
+from resolvent.merging import Progress
+
+
+def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:
+    path = tmp_path / "machines.json"
+    outcome = run("infer", house, "-o", path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"wrote {path}" in outcome.out
+    assert f"resolvent show {path}" in outcome.out
+    pair = load(path)
+    assert (pair.transition.states, pair.reward.states) == (2, 2)
+
+
+def test_json_has_what_the_design_promises(run: Run, house: Path) -> None:
+    outcome = run("infer", house, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    figures = outcome.json
+    assert (figures["tm_states"], figures["rm_states"], figures["traces"]) == (2, 2, 200)
+    assert figures["steps"] > 1000
+    assert figures["output"] is None
+    assert set(figures["prefix_tree_nodes"]) == {"transition", "reward"}
+    seconds = figures["seconds"]
+    assert set(seconds) == {"read", "transition", "reward", "total"}
+    assert seconds["total"] >= seconds["read"] + seconds["transition"] + seconds["reward"]
+
+
+def test_without_a_target_nothing_is_written(
+    run: Run, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = run("infer", house)
+    assert outcome.code == 0
+    assert "-o" in outcome.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "other.jsonl"
+    run("collect", "resolvent/HouseInterference-v0", "-n", "200", "-o", path)
+    full = run("infer", path, "--json").json
+    bare = run(
+        *("infer", path, "--no-supplement", "--keep-redundant", "--keep-trivial"),
+        *("--strategy", "rpni", "--engine", "python", "--reward-digits", "2", "--json"),
+    ).json
+    assert (full["rm_states"], bare["rm_states"]) == (1, 2)
+    assert full["constant_outputs"]["transition"] > 0
+    assert bare["constant_outputs"]["transition"] == 0
+    assert bare["prefix_tree_nodes"]["transition"] > full["prefix_tree_nodes"]["transition"]
+    assert bare["options"] == {
+        "strategy": "rpni",
+        "timing": "current",
+        "supplement": False,
+        "remove_redundant": False,
+        "remove_trivial": False,
+        "reward_digits": 2,
+        "engine": "python",
+    }
+
+
+def test_trivial_labels_shrink_the_tree(run: Run, house: Path) -> None:
+    nodes = [
+        run("infer", house, *options, "--json").json["prefix_tree_nodes"]["transition"]
+        for options in ((), ("--trivial", "sofa"))
+    ]
+    assert nodes[1] < nodes[0]
+
+
+def test_time_limit_has_its_own_exit_code(run: Run, house: Path, tmp_path: Path) -> None:
+    path = tmp_path / "machines.json"
+    outcome = run("infer", house, "--engine", "python", "--time-limit", "1e-6", "-o", path)
+    assert outcome.code == 3
+    assert "time limit" in outcome.error
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--strategy", "guess"], ["--strategy", "guess", "edsm, rpni"]),
+        (["--timing", "late"], ["--timing", "late", "current, current-with-initial, lagged"]),
+        (["--engine", "steam"], ["--engine", "native, python"]),
+        (["--format", "csv"], ["--format", "jsonl, paper, parquet"]),
+        (["--time-limit", "0"], ["--time-limit", "above 0"]),
+        (["--time-limit", "nan"], ["--time-limit", "above 0"]),
+        (["--reward-digits", "-1"], ["--reward-digits"]),
+        (["--trivial", "lamp"], ["lamp", "never occurs", "no event, key, sofa, toilet"]),
+        (["--trivial", "sofa", "--keep-trivial"], ["--keep-trivial", "--trivial", "leave out one"]),
+        (["-o", "missing/machines.json"], ["missing", "does not exist"]),
+        (["-o", "."], ["folder"]),
+        (["--no-such-option"], ["--no-such-option", "resolvent infer --help"]),
+        (["--format", "parquet"], ["house.jsonl", "Parquet"]),
+    ],
+)
+def test_options_that_cannot_be_honoured(
+    run: Run, house: Path, options: list[str], words: list[str]
+) -> None:
+    outcome = run("infer", house, *options)
+    assert outcome.code == 2
+    assert all(word in outcome.error for word in words), outcome.err
+
+
+def test_bad_target_is_refused_before_the_work(
+    run: Run, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resolvent.cli.infer.read_traces", pytest.fail)
+    assert run("infer", house, "-o", tmp_path / "missing" / "machines.json").code == 2
+
+
+def test_progress_is_told_before_the_tree_is_known() -> None:
+    assert _stage("reward", Progress(0, 0, 0, 0))[1] == 0.0
+    assert _stage("reward", Progress(1, 3, 5, 20)) == ("reward machine, 1 state", 0.25)

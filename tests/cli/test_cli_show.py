@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+from resolvent import load, to_dot, to_mermaid, to_text
+
+
+def test_text_of_both_machines(run: Run, machines: Path) -> None:
+    outcome = run("show", machines)
+    pair = load(machines)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == to_text(pair.transition) + "\n" + to_text(pair.reward)
+
+
+@pytest.mark.parametrize(("name", "draw"), [("dot", to_dot), ("mermaid", to_mermaid)])
+def test_one_drawing(run: Run, machines: Path, name: str, draw: object) -> None:
+    assert callable(draw)
+    outcome = run("show", machines, "--format", name, "--machine", "reward")
+    assert outcome.code == 0
+    assert outcome.out == draw(load(machines).reward)
+
+
+def test_json_spells_everything_out(run: Run, machines: Path) -> None:
+    tables = run("show", machines, "--json").json
+    assert tables["timing"] == "current"
+    assert tables["transition"]["reached_after"] == [[], [["key"]]]
+    assert tables["transition"]["trivial_labels"] == [[]]
+    assert {"from": 0, "label": ["key"], "to": 1} in tables["transition"]["transitions"]
+    up = {"observation": "corridor", "action": "up"}
+    assert {**up, "state": 0, "output": "corridor"} in tables["transition"]["outputs"]
+    assert {**up, "state": 1, "output": "cyanroom"} in tables["transition"]["outputs"]
+    sit = {"observation": ["limegreenroom", 1], "action": "sit"}
+    assert {**sit, "state": 1, "output": 1.0} in tables["reward"]["outputs"]
+
+
+def test_json_of_one_machine(run: Run, machines: Path) -> None:
+    assert set(run("show", machines, "--machine", "reward", "--json").json) == {"timing", "reward"}
+
+
+def test_all_outputs(run: Run, tmp_path: Path) -> None:
+    # Thirty doors that open only after the key: thirty outputs by state.
+    lines = [
+        f'{{"observations":["hall","hall","{end}"],"labels":[[],["{label}"],[]],'
+        f'"actions":["wait","door{door}"],"rewards":[0,0]}}\n'
+        for door in range(30)
+        for label, end in (("key", "garden"), ("lamp", "hall"))
+    ]
+    traces, machines = tmp_path / "doors.jsonl", tmp_path / "machines.json"
+    traces.write_text("".join(lines))
+    assert run("infer", traces, "-o", machines).code == 0
+    few = run("show", machines, "--machine", "transition").out
+    every = run("show", machines, "--machine", "transition", "--all").out
+    assert "… and 10 more" in few
+    assert "more that depend" not in every
+    assert all(f"door{door} " in every for door in range(30))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--json", "--format", "dot"], ["--json", "--format", "leave out one"]),
+        (["--all", "--format", "dot"], ["--all", "text"]),
+        (["--format", "svg"], ["--format", "text, dot, mermaid"]),
+        (["--machine", "third"], ["--machine", "transition, reward, both"]),
+    ],
+)
+def test_options_that_cannot_be_honoured(
+    run: Run, machines: Path, options: list[str], words: list[str]
+) -> None:
+    outcome = run("show", machines, *options)
+    assert outcome.code == 2
+    assert all(word in outcome.error for word in words), outcome.err
+
+
+def test_model_of_another_version(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "future.json"
+    path.write_text(machines.read_text().replace('"version": 1,', '"version": 99,', 1))
+    outcome = run("show", path)
+    assert outcome.code == 2
+    assert all(word in outcome.error for word in ("future.json", "version 99", "infer it again"))
+
+
+def test_model_cut_short(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "half.json"
+    path.write_bytes(machines.read_bytes()[: machines.stat().st_size // 2])
+    outcome = run("show", path)
+    assert outcome.code == 2
+    assert all(word in outcome.error for word in ("half.json", "cut short", "infer it again"))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"), [(None, "does not exist"), ("", "is empty"), ("{}", "not a machine file")]
+)
+def test_not_a_model(run: Run, tmp_path: Path, text: str | None, word: str) -> None:
+    path = tmp_path / "model.json"
+    if text is not None:
+        path.write_text(text)
+    outcome = run("show", path)
+    assert outcome.code == 2
+    assert "model.json" in outcome.error
+    assert word in outcome.error
