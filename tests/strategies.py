@@ -1,8 +1,17 @@
-"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, trace sets."""
+"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, sample sets.
 
+Large structures are drawn as sizes and a seed: Hypothesis shrinks the sizes,
+and drawing stays fast.
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
 from hypothesis import strategies as st
 
-from resolvent.traces import Trace, TraceSet
+from resolvent.samples import LabelTiming, SampleSet
+from resolvent.traces import Trace, TraceSet, Vocabulary
 
 _finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -56,3 +65,153 @@ def paper_trace_sets(draw):
         Trace(trace.observations, trace.labels, trace.actions, trace.rewards, terminated=True)
         for trace in traces
     )
+
+
+def sample_set(traces, labels=None, alphas=None, outputs=None):
+    """Make a `SampleSet` of traces given as lists of rows (beta, alpha, output)."""
+    rows = [row for trace in traces for row in trace]
+    beta, alpha, output = np.array(rows, np.int32).reshape(len(rows), 3).T
+    alphas = max([-1, *alpha.tolist()]) + 1 if alphas is None else alphas
+    labels = max([-1, *beta.tolist()]) + 1 if labels is None else labels
+    outputs = max([-1, *output.tolist()]) + 1 if outputs is None else outputs
+    return SampleSet(
+        alpha=np.ascontiguousarray(alpha),
+        output=np.ascontiguousarray(output),
+        beta=np.ascontiguousarray(beta),
+        offsets=np.cumsum([0, *map(len, traces)], dtype=np.int64),
+        alpha_keys=np.arange(alphas, dtype=np.int64),
+        observations=Vocabulary(range(alphas)),
+        actions=Vocabulary(["ask"]),
+        labels=Vocabulary(frozenset({f"{code:05}"}) for code in range(labels)),
+        outputs=Vocabulary(range(outputs)),
+    )
+
+
+def columns(samples):
+    """The four arrays that the native core takes."""
+    return samples.alpha, samples.output, samples.beta, samples.offsets
+
+
+@dataclass(frozen=True)
+class Target:
+    """A complete machine to be found: `step[state][label]` and `answer[state][alpha]`."""
+
+    step: tuple[tuple[int, ...], ...]
+    answer: tuple[tuple[int, ...], ...]
+
+    @property
+    def labels(self):
+        return range(len(self.step[0]))
+
+    @property
+    def alphas(self):
+        return range(len(self.answer[0]))
+
+    def run(self, word):
+        state = 0
+        for label in word:
+            state = self.step[state][label]
+        return state
+
+
+@st.composite
+def targets(draw, states=6, labels=4, alphas=5, outputs=4, min_outputs=1):
+    """Complete machines, not always minimal, not always reachable: the caller looks."""
+    n = draw(st.integers(1, states))
+    k = draw(st.integers(1, labels))
+    questions = draw(st.integers(1, alphas))
+    values = draw(st.integers(min_outputs, outputs))
+    random = Random(draw(st.integers(0, 2**32)))
+    step = [[random.randrange(n) for _ in range(k)] for _ in range(n)]
+    # A random path through all states, so that most draws are reachable.
+    path = random.sample(range(1, n), n - 1)
+    for source, target in zip([0, *path], path, strict=False):
+        step[source][random.randrange(k)] = target
+    answer = [[random.randrange(values) for _ in range(questions)] for _ in range(n)]
+    return Target(tuple(map(tuple, step)), tuple(map(tuple, answer)))
+
+
+@st.composite
+def sample_sets(draw, labels=3, alphas=3, outputs=3, traces=6, length=12):
+    """Rows of all kinds, contradictory or not: either half may be missing, traces may be empty."""
+    k = draw(st.integers(1, labels))
+    questions = draw(st.integers(1, alphas))
+    values = draw(st.integers(1, outputs))
+    lengths = draw(st.lists(st.integers(0, length), max_size=traces))
+    random = Random(draw(st.integers(0, 2**32)))
+    honest = draw(st.booleans())  # answers of some machine, or any answers
+    target = draw(targets(states=4, labels=k, alphas=questions, outputs=values))
+    made = []
+    for rows in lengths:
+        state, trace = 0, []
+        for _ in range(rows):
+            beta = random.choice([-1, *target.labels])
+            alpha = random.choice([-1, *target.alphas])
+            if beta >= 0:
+                state = target.step[state][beta]
+            output = target.answer[state][alpha] if honest else random.randrange(values)
+            trace.append((beta, alpha, output if alpha >= 0 else random.choice([-1, 0])))
+        made.append(trace)
+    return sample_set(made, labels=k, alphas=questions, outputs=values)
+
+
+@st.composite
+def world_traces(draw, traces=6, length=14):
+    """Traces of a random small Det-POMDP, which fit together under every timing and option.
+
+    A label is a function of the observation, "no event" changes nothing, and all
+    traces start with the same label. So whichever of l_0 … l_t a timing reads,
+    together with o_t they fix the hidden state.
+    """
+    random = Random(draw(st.integers(0, 2**32)))
+    cells, actions = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    tm_states, rm_states = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    names = [frozenset(), frozenset({"a"}), frozenset({"b"}), frozenset({"a", "b"})]
+    label_of = [random.choice(names) for _ in range(cells)]
+
+    def moves(states):
+        table = {(s, label): random.randrange(states) for s in range(states) for label in names}
+        return {**table, **{(s, frozenset()): s for s in range(states)}}
+
+    tm, rm = moves(tm_states), moves(rm_states)
+    often = draw(st.floats(0, 1))  # how often a hidden state matters
+
+    def depends(states, values):
+        common = random.choice(values)
+        return [random.choice(values) if random.random() < often else common for _ in states]
+
+    pairs = [(o, a) for o in range(cells) for a in range(actions)]
+    next_cell = {pair: depends(range(tm_states), range(cells)) for pair in pairs}
+    pays = {
+        (*pair, q): depends(range(rm_states), [0.0, 1.0, -0.25])
+        for pair in pairs
+        for q in range(tm_states)
+    }
+    first_label = random.choice(label_of)
+    starts = [cell for cell in range(cells) if label_of[cell] == first_label]
+    made = []
+    for steps in draw(st.lists(st.integers(1, length), min_size=1, max_size=traces)):
+        o, q, u = random.choice(starts), 0, 0
+        seen, done, paid = [o], [], []
+        for _ in range(steps):
+            a = random.randrange(actions)
+            done.append(a)
+            paid.append(pays[o, a, q][u])
+            o = next_cell[o, a][q]
+            q, u = tm[q, label_of[o]], rm[u, label_of[o]]
+            seen.append(o)
+        ended = random.random() < 0.5
+        made.append(Trace(seen, [label_of[o] for o in seen], done, paid, ended, not ended))
+    return TraceSet(made)
+
+
+infer_options = st.fixed_dictionaries(
+    {
+        "strategy": st.sampled_from(["edsm", "rpni"]),
+        "timing": st.sampled_from(LabelTiming),
+        "supplement": st.booleans(),
+        "remove_redundant": st.booleans(),
+        "remove_trivial": st.booleans(),
+    }
+)
+"""Every choice that `infer` leaves to the caller, but for the engine."""

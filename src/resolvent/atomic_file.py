@@ -57,7 +57,7 @@ def _plain_errors(path: Path) -> Iterator[None]:
         named = error.filename
         if named is not None and Path(named).resolve().parent != path.resolve().parent:
             raise
-        if isinstance(error, FileNotFoundError):
+        if not path.parent.exists():
             reason = f"the folder {path.parent} does not exist"
         else:
             reason = (error.strerror or str(error)).lower()

@@ -7,7 +7,7 @@ from resolvent.errors import ContradictoryTraces
 from resolvent.machines.drawing import history_text
 from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
-from resolvent.samples import NONE, LabelTiming, SampleSet, labels_read
+from resolvent.samples import NONE, LabelTiming, SampleSet, transition_samples
 from resolvent.traces import TraceSet, symbol_text
 
 
@@ -24,6 +24,7 @@ def explain(
     traces: TraceSet,
     samples: SampleSet,
     reduced: SampleSet,
+    trivial: tuple[int, ...],
     machine: str,
     options: Timed,
 ) -> ContradictoryTraces:
@@ -43,16 +44,17 @@ def explain(
         f"trace {first}, step {first_step} and trace {second}, step {second_step} read the same "
         f"labels ({history}) but have different {what} for ({symbol_text(observation)}, "
         f"{symbol_text(action)}): {answers[0]} and {answers[1]}; "
-        f"{_advice(traces, samples, reduced, options)}"
+        f"{_advice(traces, samples, trivial, options)}"
     )
 
 
-def _advice(traces: TraceSet, samples: SampleSet, reduced: SampleSet, options: Timed) -> str:
-    trivial = sorted(set(samples.beta.tolist()) - set(reduced.beta.tolist()))
+def _advice(traces: TraceSet, samples: SampleSet, trivial: tuple[int, ...], options: Timed) -> str:
     for timing in LabelTiming:
         if timing is options.timing:
             continue
-        other = replace(samples, beta=labels_read(traces, timing))
+        # Questions about bare observations: the states that the supplement paired
+        # them with are those of the timing that failed.
+        other = replace(transition_samples(traces, timing), output=samples.output)
         if find_contradiction(remove_trivial(other, trivial)) is None:
             return f"with the other label timing they fit: use --timing {timing}"
     if trivial and find_contradiction(samples) is None:

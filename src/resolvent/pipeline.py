@@ -253,7 +253,9 @@ class _Run:
                 listener=self._listener(kind.kind),
             )
         except Contradiction as rows:
-            raise explain(rows, self.traces, samples, reduced, kind.kind, self.options) from None
+            raise explain(
+                rows, self.traces, samples, reduced, self.trivial, kind.kind, self.options
+            ) from None
         machine = build_machine(kind, automaton, samples, constants, self.trivial, **more)
         self._note(machine, automaton)
         return machine

@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from resolvent.errors import ResolventError, TraceError
-from resolvent.traces import TraceSet
-from resolvent.traces.files import write_traces
+from resolvent.errors import ResolventError
+from resolvent.traces.files import written_format
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -71,6 +69,4 @@ def check_target(path: Path) -> None:
 def check_trace_target(path: Path, format: str | None = None) -> None:  # noqa: A002
     """Refuse a file of traces that could not be written, or whose name tells no format."""
     check_target(path)
-    # Having no traces to write is what `write_traces` objects to last.
-    with suppress(TraceError):
-        write_traces(TraceSet(), path, format=format)
+    written_format(path, format)

@@ -101,23 +101,26 @@ def write_traces(
     or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
     """
     path = Path(path)
-    _check_format(format)
-    compression = _COMPRESSIONS.get(path.suffix.lower())
-    format = format or _format_of_name(path)  # noqa: A001
-    if format == "parquet" and compression:
-        raise OptionError(f"{path}: Parquet is compressed inside; leave out {path.suffix}")
+    format = written_format(path, format)  # noqa: A001
     if not len(traces):
         raise TraceError(f"there are no traces to write to {path}")
-    try:
-        with atomic_write(path) as file:
-            if format == "parquet":
-                from resolvent.traces.parquet import write_parquet
+    with atomic_write(path) as file:
+        if format == "parquet":
+            from resolvent.traces.parquet import write_parquet
 
-                write_parquet(traces, file)
-            else:
-                _write_lines(_WRITERS[format](traces), file, compression)
-    except UnicodeEncodeError as error:
-        raise TraceError(f"cannot write {path}: a string is not valid Unicode ({error})") from error
+            write_parquet(traces, file)
+        else:
+            compression = _COMPRESSIONS.get(path.suffix.lower())
+            _write_lines(_WRITERS[format](traces), file, compression)
+
+
+def written_format(path: Path, format: str | None) -> str:  # noqa: A002
+    """Return the format that `write_traces` would use, or refuse as it would."""
+    _check_format(format)
+    format = format or _format_of_name(path)  # noqa: A001
+    if format == "parquet" and path.suffix.lower() in _COMPRESSIONS:
+        raise OptionError(f"{path}: Parquet is compressed inside; leave out {path.suffix}")
+    return format
 
 
 def _check_format(format: str | None) -> None:  # noqa: A002

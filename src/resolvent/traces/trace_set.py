@@ -238,7 +238,7 @@ class TraceSet(Sequence[Trace]):
     def digest(self) -> str:
         """SHA-256 over all that the traces hold, the same on every machine."""
         digest = hashlib.sha256()
-        vocabularies = [
+        vocabularies: list[list[Any]] = [
             list(self.observations),
             [sorted(label) for label in self.labels],
             list(self.actions),
