@@ -26,5 +26,5 @@ for library in libasan.so libubsan.so libstdc++.so; do
 done
 LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
   HYPOTHESIS_PROFILE=sanitize PYTHONPATH=$PWD/$out/package:$site \
-  "$python" -s -m pytest -m "not slow" -p no:xdist "$@" \
+  "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
   tests/merging tests/reduction tests/machines tests/laws

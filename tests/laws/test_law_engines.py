@@ -1,0 +1,218 @@
+"""Law 3: the Python engine and the native engine return the same machine and event log."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import resolvent as rs
+from resolvent.machines.storage import encode
+from resolvent.merging import Contradiction, merge
+from resolvent.merging.orders import Edsm, Promote
+from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.merging.red_blue import RedBlue
+from resolvent.merging.watch import Watch
+from strategies import infer_options, sample_set, sample_sets, targets, world_traces
+
+ORDERS = ["edsm", "rpni"]
+
+
+def outcome(samples, order, engine):
+    """The rows of the contradiction, or every field of the automaton."""
+    try:
+        found = merge(samples, order=order, engine=engine)
+    except Contradiction as contradiction:
+        return contradiction.first, contradiction.second
+    return {field.name: getattr(found, field.name) for field in fields(found)}
+
+
+def assert_same(samples, order):
+    native, python = (outcome(samples, order, engine) for engine in ("native", "python"))
+    assert type(native) is type(python)
+    if isinstance(native, tuple):
+        assert native == python
+        return native
+    for name, value in native.items():
+        if isinstance(value, np.ndarray):
+            assert value.dtype == python[name].dtype, name
+            assert value.tolist() == python[name].tolist(), name
+        else:
+            assert value == python[name], name
+    return native
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=250)
+@given(samples=sample_sets())
+def test_same_on_any_samples(order, samples):
+    assert_same(samples, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=60)
+@given(samples=sample_sets(labels=2, alphas=2, outputs=2, traces=25, length=25))
+def test_same_on_many_long_traces(order, samples):
+    assert_same(samples, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=40)
+@given(samples=sample_sets(labels=1, alphas=60, outputs=3, traces=10, length=80))
+def test_same_where_states_know_so_much_that_the_core_indexes_them(order, samples):
+    assert_same(samples, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=60)
+@given(samples=sample_sets(labels=40, alphas=3, outputs=2, traces=30, length=8))
+def test_same_where_states_have_many_children(order, samples):
+    assert_same(samples, order)
+
+
+@settings(deadline=None, max_examples=40)
+@given(world_traces(), infer_options)
+def test_same_files_and_events_from_traces(traces, options):
+    native, python = (rs.infer(traces, engine=engine, **options) for engine in ("native", "python"))
+    assert native.machines == python.machines
+    assert encode(native.machines) == encode(python.machines)
+    for machine in ("transition", "reward"):
+        assert native.events(machine) == python.events(machine)
+        mine, yours = getattr(native, machine), getattr(python, machine)
+        assert (mine.attempts, mine.merges, mine.promotions) == (
+            yours.attempts,
+            yours.merges,
+            yours.promotions,
+        )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "traces",
+    [[], [[]], [[], []], [[(-1, -1, -1)]], [[(0, -1, -1)] * 3], [[(-1, 0, 0)] * 3]],
+    ids=["no trace", "an empty trace", "two", "an empty row", "labels only", "answers only"],
+)
+def test_same_on_next_to_nothing(order, traces):
+    found = assert_same(sample_set(traces), order)
+    assert len(found["access"]) == 1
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_same_contradiction_the_first_by_history_then_alpha_then_row(order):
+    late = [(0, -1, -1), (1, 0, 0)]  # rows 0 1: history 0 1
+    samples = sample_set(
+        [
+            late,
+            [(0, -1, -1), (1, 0, 1)],  # rows 2 3: contradicts row 1
+            [(1, 2, 0), (-1, 1, 0)],  # rows 4 5: history 1, which comes before 0 1
+            [(1, 2, 1), (-1, 1, 5), (-1, 1, 6)],  # rows 6 7 8: alpha 1 comes before alpha 2
+        ]
+    )
+    assert assert_same(samples, order) == (5, 7)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_same_with_ten_thousand_sparse_labels(order):
+    """Only label 9,999 changes anything; the others loop."""
+    random = np.random.default_rng(0)
+    traces = []
+    for _ in range(60):
+        state, trace = 0, []
+        for label in random.choice([3, 77, 4_000, 9_998, 9_999, *range(100, 9_000, 97)], 20):
+            state ^= label == 9_999
+            trace.append((int(label), 0, int(state)))
+        traces.append(trace)
+    found = assert_same(sample_set(traces, labels=10_000), order)
+    assert len(found["access"]) == 2
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_same_with_ids_at_the_end_of_32_bits(order):
+    last = 2**31 - 1
+    rows = [(last, last, last), (0, last, 0), (last, last, last)] * 4
+    samples = sample_set([rows], labels=0, alphas=0, outputs=0)
+    found = assert_same(samples, order)
+    # The root answers nothing, so what follows `last` joins it; what follows 0 does not.
+    assert found["transition_state"].tolist() == [0, 0, 1]
+    assert found["transition_label"].tolist() == [0, last, last]
+    assert found["transition_target"].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_same_on_a_trace_of_20_000_labels(order):
+    """A ring of three: long traces must not recurse."""
+    rows = [(0, 0, step % 3) for step in range(1, 20_001)]
+    found = assert_same(sample_set([rows]), order)
+    assert len(found["access"]) == 3
+    assert found["transition_target"].tolist() == [1, 2, 0]
+    assert found["transition_count"].tolist() == [6667, 6667, 6666]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("silent", [0, 500, 600, 1500])
+def test_same_where_the_evidence_lies_far_ahead(order, silent):
+    """A ring of three that is asked nothing for long: beyond where edsm looks to score a pair."""
+    rows = [(0, 0 if step > silent else -1, step % 3) for step in range(1, silent + 300)]
+    found = assert_same(sample_set([rows]), order)
+    assert len(found["access"]) == 3
+    assert found["transition_target"].tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=15)
+@given(target=targets(states=3, labels=2, alphas=2, outputs=2), seed=st.integers(0, 2**32))
+def test_same_on_bushy_trees_with_late_evidence(order, target, seed):
+    random = np.random.default_rng(seed)
+    traces = []
+    for _ in range(25):
+        state, trace = 0, []
+        for step, label in enumerate(random.integers(0, len(target.labels), 90).tolist()):
+            state = target.step[state][label]
+            alpha = int(random.integers(len(target.alphas))) if step > 60 else -1
+            trace.append((label, alpha, target.answer[state][alpha]))
+        traces.append(trace)
+    assert_same(sample_set(traces), order)
+
+
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
+def test_same_where_the_conflict_lies_at_the_edge_of_what_edsm_looks_at(beyond):
+    """One line of labels, answered at its start and, differently, at its end.
+
+    To loop its first label folds the whole line into the start, pair by pair, and the
+    last pair conflicts. If edsm looks that far it knows at once; if not, it tries
+    the pair once more in full. So the number of attempts shows how far it looks.
+    """
+    depth = Edsm.horizon + beyond
+    line = [(-1, 0, 0), *[(0, -1, -1)] * (depth - 1), (0, 0, 1)]
+    found = assert_same(sample_set([line]), "edsm")
+    first_promoted = next(event.blue for event in found["events"] if event.red is None)
+    assert first_promoted == 1
+
+
+def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():
+    """The line above, cut to two decisions: attempts up to the first promotion, by hand."""
+    for beyond, attempts in ((0, 1), (1, 2)):
+        depth = Edsm.horizon + beyond
+        line = [(-1, 0, 0), *[(0, -1, -1)] * (depth - 1), (0, 0, 1)]
+        search = RedBlue(build_prefix_tree(sample_set([line])), Watch(None, None))
+        assert Edsm().decide(search) == Promote(1)
+        assert search.attempts == attempts
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32))
+def test_same_on_noise(order, seed):
+    """Answers drawn at random, so that hardly anything merges and every tie-break shows."""
+    random = np.random.default_rng(seed)
+    told = {}
+    traces = []
+    for _ in range(12):
+        history, trace = (), []
+        for label in random.integers(0, 2, 10).tolist():
+            history = (*history, label)
+            answer = told.setdefault(history, int(random.integers(0, 2)))
+            trace.append((label, 0, answer))
+        traces.append(trace)
+    assert_same(sample_set(traces), order)

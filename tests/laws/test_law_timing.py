@@ -1,0 +1,106 @@
+"""Law 7: learner, supplement, replay and live reader read the same labels at every step."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import labels_before, state_at
+
+import resolvent as rs
+from resolvent.machines.score import states_at_steps
+from resolvent.samples import (
+    NONE,
+    LabelReader,
+    LabelTiming,
+    labels_read,
+    reward_samples,
+    transition_samples,
+)
+from resolvent.supplement import supplement
+from strategies import infer_options, trace_sets, world_traces
+
+timings = pytest.mark.parametrize("timing", LabelTiming)
+
+
+def histories(column, traces, vocabulary):
+    """What a column of label codes has read by each step."""
+    rows = iter(column.tolist())
+    found = []
+    for trace in traces:
+        history = ()
+        for _ in trace.actions:
+            code = next(rows)
+            if code != NONE:
+                history = (*history, vocabulary[code])
+            found.append(history)
+    return found
+
+
+def expected(traces, timing):
+    return [labels_before(trace, t, timing) for trace in traces for t in range(len(trace))]
+
+
+@timings
+@settings(deadline=None, max_examples=80)
+@given(traces=trace_sets())
+def test_the_learners_samples_read_what_the_table_says(timing, traces):
+    for column in (
+        labels_read(traces, timing),
+        transition_samples(traces, timing).beta,
+        reward_samples(traces, timing).beta,
+    ):
+        assert histories(column, traces, traces.labels) == expected(traces, timing)
+
+
+@timings
+@settings(deadline=None, max_examples=80)
+@given(traces=trace_sets())
+def test_the_live_reader_reads_what_the_table_says(timing, traces):
+    reader = LabelReader(timing)
+    for trace in traces:
+        read = ()
+        for t in range(len(trace)):
+            label = reader.reset(trace.labels[0]) if t == 0 else reader.step(trace.labels[t])
+            if label is not None:
+                read = (*read, label)
+            assert read == labels_before(trace, t, timing)
+
+
+@settings(deadline=None, max_examples=80)
+@given(world_traces(), infer_options)
+def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, options):
+    timing = options["timing"]
+    pair = rs.infer(traces, **options).machines
+    for machine in (pair.transition, pair.reward):
+        states = states_at_steps(machine, traces, timing).tolist()
+        stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
+        assert states == stepped
+    vocabulary, codes = supplement(pair.transition, traces, timing)
+    assert [vocabulary[code] for code in codes] == [
+        (trace.observations[t], state_at(pair.transition, trace, t, timing))
+        for trace in traces
+        for t in range(len(trace))
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(world_traces(), world_traces(), infer_options)
+def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, others, options):
+    timing = options["timing"]
+    pair = rs.infer(traces, **options).machines
+    for machine in (pair.transition, pair.reward):
+        states = states_at_steps(machine, others, timing).tolist()
+        stepped = [state_at(machine, x, t, timing) for x in others for t in range(len(x))]
+        assert states == [-1 if state is rs.UNSEEN else state for state in stepped]
+
+
+@settings(deadline=None, max_examples=60)
+@given(world_traces(), st.data(), infer_options)
+def test_the_live_reader_drives_a_machine_to_the_same_states(traces, data, options):
+    pair = rs.infer(traces, **options).machines
+    trace = traces[data.draw(st.integers(0, len(traces) - 1))]
+    reader = LabelReader(pair.timing)
+    state = 0
+    for t in range(len(trace)):
+        label = reader.reset(trace.labels[0]) if t == 0 else reader.step(trace.labels[t])
+        state = state if label is None else pair.transition.step(state, label)
+        assert state == state_at(pair.transition, trace, t, pair.timing)

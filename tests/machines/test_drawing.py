@@ -1,0 +1,143 @@
+import re
+
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.machines import TransitionMachine
+from resolvent.machines.drawing import edges, table
+from resolvent.traces import Vocabulary
+
+HOSTILE = ['say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"]
+
+
+def machine_with(names, trivial=()):
+    """Two states; each label leads from 0 to 1, the first one back as well."""
+    labels = Vocabulary(frozenset({name}) for name in names)
+    step = np.array([[1] * len(labels), [0] + [-1] * (len(labels) - 1)], np.int32)
+    for code in trivial:
+        step[:, code] = [0, 1]
+    return TransitionMachine(
+        labels=labels,
+        observations=Vocabulary(["hall"]),
+        actions=Vocabulary(["go", "look"]),
+        outputs=Vocabulary(["hall", "yard"]),
+        transitions=step,
+        trivial=trivial,
+        output_state=np.array([0, 1], np.int32),
+        output_question=np.array([0, 0], np.int64),
+        output_value=np.array([0, 1], np.int32),
+        constant_question=np.array([1], np.int64),
+        constant_value=np.array([0], np.int32),
+    )
+
+
+def test_text_by_hand():
+    assert rs.to_text(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+        "TransitionMachine: 2 states, answers with the next observation\n"
+        "\n"
+        "state  reached after  bell  key\n"
+        "-----  -------------  ----  ---\n"
+        "0      start          1     1\n"
+        "1      bell           0     ·\n"
+        "\n"
+        "labels that change nothing: rain\n"
+        "\n"
+        "observation  action  state 0  state 1\n"
+        "-----------  ------  -------  -------\n"
+        "hall         go      hall     yard\n"
+        "\n"
+        "the same in every state: 1 answer\n"
+    )
+
+
+def test_text_shows_no_more_outputs_than_asked():
+    text = rs.to_text(machine_with(["bell"]), most_outputs=0)
+    assert "… and 1 more that depend on the state" in text
+    assert "yard" not in text
+
+
+def test_dot_by_hand():
+    assert rs.to_dot(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+        "digraph transition_machine {\n"
+        "  rankdir=LR;\n"
+        "  node [shape=circle];\n"
+        '  start [shape=point, label=""];\n'
+        "  start -> s0;\n"
+        '  s0 [label="0", tooltip="start"];\n'
+        '  s1 [label="1", tooltip="after bell"];\n'
+        '  s0 -> s1 [label="bell, key"];\n'
+        '  s1 -> s0 [label="bell"];\n'
+        "}\n"
+    )
+
+
+def test_mermaid_by_hand():
+    assert rs.to_mermaid(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+        "stateDiagram-v2\n"
+        "  direction LR\n"
+        "  [*] --> s0\n"
+        '  state "0" as s0\n'
+        '  state "1" as s1\n'
+        "  s0 --> s1: bell, key\n"
+        "  s1 --> s0: bell\n"
+    )
+
+
+def dot_strings(text):
+    """The quoted strings of a DOT file, read by its grammar: a backslash guards the next letter."""
+    return re.findall(r'"((?:[^"\\]|\\.)*)"', text, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_dot_quotes_hostile_labels(name):
+    text = rs.to_dot(machine_with([name]))
+    assert len(text.splitlines()) == 10  # one line a statement
+    for line in text.splitlines():
+        bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
+        assert re.fullmatch(r'[\w \[\]=;,{}>"-]*', bare), bare
+    meant = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    assert meant in dot_strings(text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_mermaid_keeps_its_syntax_out_of_hostile_labels(name):
+    text = rs.to_mermaid(machine_with([name]))
+    lines = text.splitlines()
+    assert len(lines) == 7
+    for line in lines[5:]:
+        arrow, _, label = line.partition(": ")
+        assert re.fullmatch(r"  s\d --> s\d", arrow)
+        assert "-->" not in label
+        assert re.fullmatch(r"(?:[\w ,.()-]|#\d+;)*", label), label
+        assert re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label) == name
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_text_survives_hostile_labels(name):
+    assert "2 states" in rs.to_text(machine_with([name]))
+
+
+def test_parallel_edges_are_joined_and_trivial_ones_left_out():
+    assert edges(machine_with(["bell", "key", "rain"], trivial=(2,))) == [
+        (0, 1, ["bell", "key"]),
+        (1, 0, ["bell"]),
+    ]
+
+
+def test_labels_of_several_propositions_and_none():
+    machine = machine_with(["a"])
+    labels = Vocabulary([frozenset(), frozenset({"b", "a"})])
+    from dataclasses import replace
+
+    both = replace(machine, labels=labels, transitions=np.array([[1, 0], [1, 1]], np.int32))
+    assert edges(both) == [
+        (0, 0, ["a & b"]),
+        (0, 1, ["no event"]),
+        (1, 1, ["no event", "a & b"]),
+    ]
+
+
+def test_tables_are_as_wide_as_what_they_hold():
+    assert table(["a", "long"], [["xxx", "y"]]) == "a    long\n---  ----\nxxx  y"
+    assert table(["a"], []) == "a\n-"

@@ -1,0 +1,195 @@
+import numpy as np
+import pytest
+
+from resolvent.errors import ModelError
+from resolvent.machines import UNSEEN, Machine, RewardMachine, TransitionMachine, Unseen
+from resolvent.machines.machine import Answer, codes_of
+from resolvent.traces import Vocabulary
+
+
+def lock(kind=TransitionMachine, **changes):
+    """A door that a key opens, made by hand: state 0 locked, state 1 open.
+
+    Labels: no event = 0 (trivial), bell = 1, key = 2; the bell was never heard
+    in state 1. Questions: (hall, look) = 0, (hall, push) = 1, (room, look) = 2,
+    (room, push) = 3. Pushing in the hall depends on the state, looking in the
+    hall never changes it, and in the room only state 1 was asked to look.
+    """
+    tables = {
+        "labels": Vocabulary([frozenset(), frozenset({"bell"}), frozenset({"key"})]),
+        "observations": Vocabulary(["hall", "room"]),
+        "actions": Vocabulary(["look", "push"]),
+        "outputs": Vocabulary(["hall", "room"]),
+        "transitions": np.array([[0, 0, 1], [1, -1, 1]], np.int32),
+        "trivial": (0,),
+        "output_state": np.array([0, 1, 1], np.int32),
+        "output_question": np.array([1, 1, 2], np.int64),
+        "output_value": np.array([0, 1, 1], np.int32),
+        "constant_question": np.array([0], np.int64),
+        "constant_value": np.array([0], np.int32),
+    }
+    return kind(**{**tables, **changes})
+
+
+def test_steps_follow_the_table():
+    machine = lock()
+    assert machine.states == 2
+    assert machine.step(0, {"key"}) == 1
+    assert machine.step(0, {"bell"}) == 0
+    assert machine.step(1, []) == 1
+    assert machine.step(1, {"bell"}) is UNSEEN
+    assert machine.step(0, {"gong"}) is UNSEEN
+    assert machine.step(0, {"key", "bell"}) is UNSEEN
+    assert machine.step(UNSEEN, {"key"}) is UNSEEN
+
+
+def test_labels_may_come_in_any_form():
+    machine = lock()
+    for label in ("key", ["key"], ("key",), {"key"}, frozenset({"key"}), np.array(["key"])):
+        assert machine.step(0, label) == 1
+
+
+def test_runs_read_labels_one_after_another():
+    machine = lock()
+    assert machine.run([]) == 0
+    assert machine.run([{"bell"}, {"key"}, []]) == 1
+    assert machine.run([{"key"}, {"bell"}, {"key"}]) is UNSEEN  # lost for good
+    assert machine.run([{"key"}], state=1) == 1
+
+
+def test_answers_depend_on_the_state_where_they_do():
+    machine = lock()
+    assert machine.output(0, "hall", "push") == "hall"
+    assert machine.output(1, "hall", "push") == "room"
+    assert machine.output(1, "room", "look") == "room"
+    assert machine.output(0, "room", "look") is UNSEEN
+    assert machine.output(1, "room", "push") is UNSEEN
+
+
+def test_constant_answers_need_no_state():
+    machine = lock()
+    assert [machine.output(state, "hall", "look") for state in (0, 1, UNSEEN)] == ["hall"] * 3
+    assert machine.output(UNSEEN, "hall", "push") is UNSEEN
+    assert machine.constant_outputs == {("hall", "look"): "hall"}
+
+
+def test_unknown_observations_and_actions_are_unseen():
+    machine = lock()
+    assert machine.output(0, "attic", "push") is UNSEEN
+    assert machine.output(0, "hall", "pull") is UNSEEN
+
+
+@pytest.mark.parametrize("state", [-1, 2, 99])
+def test_states_that_do_not_exist_are_refused(state):
+    for ask in (
+        lambda m: m.step(state, {"key"}),
+        lambda m: m.output(state, "hall", "push"),
+        lambda m: m.history(state),
+        lambda m: m.run([{"key"}], state),
+    ):
+        with pytest.raises(ModelError, match=f"state {state} does not exist.* 0 to 1"):
+            ask(lock())
+
+
+def test_unseen_is_not_a_truth_value():
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(UNSEEN)
+    assert repr(UNSEEN) == "UNSEEN"
+    assert isinstance(UNSEEN, Unseen)
+
+
+def test_all_answers_constants_first():
+    assert list(lock().answers()) == [
+        Answer(None, "hall", "look", "hall"),
+        Answer(0, "hall", "push", "hall"),
+        Answer(1, "hall", "push", "room"),
+        Answer(1, "room", "look", "room"),
+    ]
+
+
+def test_questions_have_numbers():
+    assert [lock().question(number) for number in range(4)] == [
+        ("hall", "look"),
+        ("hall", "push"),
+        ("room", "look"),
+        ("room", "push"),
+    ]
+
+
+def test_histories_are_shortest_then_first_in_label_order():
+    machine = lock()
+    assert machine.history(0) == ()
+    assert machine.history(1) == (frozenset({"key"}),)
+    assert machine.reachable() == [0, 1]
+    assert machine.trivial_labels == (frozenset(),)
+    # Two ways to state 2: (bell, key) and (key, bell); the first is shorter in no way but earlier.
+    both = lock(
+        transitions=np.array([[0, 1, 2], [1, 1, 3], [2, 3, 2], [3, 3, 3]], np.int32),
+    )
+    assert both.history(3) == (frozenset({"bell"}), frozenset({"key"}))
+
+
+def test_replay_gives_the_state_at_each_row():
+    read = np.array([-1, 2, 0, 1, 2, 2, 7, 2], np.int32)
+    states = lock().replay(read, np.array([0, 5, 6, 8], np.int64))
+    assert states.tolist() == [0, 1, 1, -1, -1, 1, -1, -1]
+
+
+@pytest.mark.parametrize("dense", [0, 1 << 24])
+def test_many_answers_at_once(monkeypatch, dense):
+    monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", dense)
+    states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
+    questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
+    assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
+
+
+@pytest.mark.parametrize("dense", [0, 1 << 24])
+def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
+    monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", dense)
+    none = np.array([], np.int64)
+    machine = lock(
+        output_state=none.astype(np.int32),
+        output_question=none,
+        output_value=none.astype(np.int32),
+        constant_question=none,
+        constant_value=none.astype(np.int32),
+    )
+    assert machine.answer_many(np.array([0], np.int32), np.array([1], np.int64)).tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"transitions": np.array([[0, 0, 1], [1, 1, 1]], np.int32)},
+        {"output_value": np.array([0, 1, 0], np.int32)},
+        {"output_question": np.array([1, 1, 3], np.int64)},
+        {"constant_value": np.array([1], np.int32)},
+        {"trivial": ()},
+        {"actions": Vocabulary(["look", "pull"])},
+        {"labels": Vocabulary([frozenset(), frozenset({"bell"}), frozenset({"lock"})])},
+    ],
+)
+def test_machines_are_equal_in_every_table_or_not_at_all(changes):
+    assert lock() == lock()
+    assert hash(lock()) == hash(lock())
+    assert lock() != lock(**changes)
+
+
+def test_kinds_and_rounding_are_part_of_what_a_machine_is():
+    assert lock() != lock(RewardMachine)
+    assert lock() != lock(Machine)
+    assert lock(RewardMachine) != lock(RewardMachine, supplemented=True)
+    assert lock(RewardMachine) != lock(RewardMachine, reward_digits=2)
+    assert lock() != "lock"
+
+
+def test_machines_describe_themselves():
+    assert repr(lock()) == "TransitionMachine(2 states, 3 labels, 3 outputs by state, 1 constant)"
+    assert "TransitionMachine: 2 states" in str(lock())
+
+
+def test_codes_of_values_known_or_not():
+    codes = codes_of(["b", "z", "a"], Vocabulary(["a", "b"]), missing=9)
+    assert codes.tolist() == [1, 9, 0]
+    assert codes.dtype == np.int32
+    assert codes_of([], Vocabulary(["a"]), -1).tolist() == []

@@ -1,0 +1,93 @@
+"""Time limits and progress, in both engines."""
+
+import numpy as np
+import pytest
+
+from resolvent.errors import TimeLimitReached
+from resolvent.merging import merge, watch
+from resolvent.merging.watch import Progress, Watch, out_of_time
+from strategies import sample_set
+
+both_engines = pytest.mark.parametrize("engine", ["native", "python"])
+both_orders = pytest.mark.parametrize("order", ["edsm", "rpni"])
+
+
+@pytest.fixture(scope="module")
+def slow_samples():
+    """Answers at random on random traces: hardly anything merges, and the search takes ages."""
+    random = np.random.default_rng(0)
+    traces = []
+    for _ in range(120):
+        labels, answers = random.integers(0, 4, 300), random.integers(0, 2, 300)
+        # No two traces share a history as long as ten labels, so the answers cannot clash.
+        trace = [
+            (int(label), 0 if step > 10 else -1, int(answer))
+            for step, (label, answer) in enumerate(zip(labels, answers, strict=True))
+        ]
+        traces.append(trace)
+    return sample_set(traces)
+
+
+@both_engines
+@both_orders
+def test_a_time_limit_ends_the_search(slow_samples, engine, order):
+    with pytest.raises(TimeLimitReached, match=r"no machine within 0\.2 s: \d+ states found"):
+        merge(slow_samples, order=order, engine=engine, time_limit=0.2)
+
+
+@both_engines
+def test_progress_is_told_and_grows(slow_samples, engine):
+    told = []
+    with pytest.raises(TimeLimitReached):
+        merge(slow_samples, order="rpni", engine=engine, time_limit=0.6, listener=told.append)
+    assert len(told) >= 2
+    assert all(isinstance(one, Progress) for one in told)
+    assert all(0 < one.settled <= one.nodes for one in told[1:])
+    for name in ("red", "settled"):
+        values = [getattr(one, name) for one in told]
+        assert values == sorted(values)
+    assert told[-1].red >= 1
+    assert told[-1].blue >= 1
+
+
+@both_engines
+@both_orders
+def test_what_a_listener_raises_comes_through(slow_samples, engine, order):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def listener(progress):
+        raise Enough(progress.nodes)
+
+    with pytest.raises(Enough) as caught:
+        merge(slow_samples, order=order, engine=engine, time_limit=20, listener=listener)
+    assert caught.value.args[0] >= 0
+
+
+@both_engines
+def test_a_limit_that_is_not_reached_changes_nothing(engine):
+    samples = sample_set([[(0, 0, 1), (0, 0, 0), (0, 0, 1)]])
+    free, limited = (merge(samples, engine=engine, time_limit=limit) for limit in (None, 60))
+    assert free.events == limited.events
+    assert free.attempts == limited.attempts
+
+
+def test_the_message_says_how_far_and_what_to_do():
+    error = out_of_time(2.5, Progress(red=3, blue=4, settled=50, nodes=100))
+    assert str(error) == (
+        "no machine within 2.5 s: 3 states found so far, 4 still to be decided, 50 of 100 "
+        "prefix-tree nodes settled; raise the time limit, give more traces, or declare labels "
+        "that change nothing as trivial"
+    )
+
+
+def test_the_watch_speaks_now_and_then(monkeypatch):
+    clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
+    monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
+    told = []
+    looker = Watch(1.0, told.append)
+    for number in range(4):
+        looker.look(Progress(number, 0, 0, 0))
+    assert [one.red for one in told] == [1, 3]
+    with pytest.raises(TimeLimitReached):
+        looker.look(Progress(9, 0, 0, 0))

@@ -1,0 +1,237 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.merging import Progress
+
+BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}
+every_search = [(engine, strategy) for engine in BOTH["engine"] for strategy in BOTH["strategy"]]
+
+
+@pytest.fixture(scope="module")
+def house():
+    return rs.collect(gym.make("resolvent/House-v0"), episodes=150, seed=0, max_steps=60)
+
+
+@pytest.fixture(scope="module")
+def interference():
+    env = gym.make("resolvent/HouseInterference-v0")
+    return rs.collect(env, episodes=150, seed=0, max_steps=60)
+
+
+# A bell that must ring twice; nothing else moves. Observation and action never change.
+BELL = rs.TraceSet(
+    [
+        rs.Trace([0] * 5, [None, "bell", None, "bell", None], ["wait"] * 4, [0, 0, 0, 1]),
+        rs.Trace([0] * 4, [None, "bell", "bell", None], ["wait"] * 3, [0, 0, 1], terminated=True),
+    ]
+)
+
+
+# ---- the paper's house -----------------------------------------------------
+
+
+@pytest.mark.parametrize("timing", ["current", "current-with-initial", "lagged"])
+@pytest.mark.parametrize(("engine", "strategy"), every_search)
+def test_the_house_has_two_states_each(house, engine, strategy, timing):
+    pair = rs.infer(house, engine=engine, strategy=strategy, timing=timing).machines
+    assert (pair.transition.states, pair.reward.states) == (2, 2)
+    assert pair.score(house).perfect
+    key = pair.transition.run([{"key"}])
+    assert key == 1
+    assert pair.transition.output(0, "corridor", "up") == "corridor"
+    assert pair.transition.output(key, "corridor", "up") == "cyanroom"
+    toilet = pair.reward.run([{"toilet"}])
+    assert toilet == 1
+    assert pair.predict("limegreenroom", "sit", key, 0)[1] == 0.0
+    assert pair.predict("limegreenroom", "sit", key, toilet)[1] == 1.0
+
+
+@pytest.mark.parametrize("timing", ["current", "current-with-initial", "lagged"])
+@pytest.mark.parametrize(("engine", "strategy"), every_search)
+def test_the_supplement_keeps_the_key_out_of_the_reward(interference, engine, strategy, timing):
+    """Paper: the example "Transition-Reward Interference"."""
+    options = {"engine": engine, "strategy": strategy, "timing": timing}
+    pair = rs.infer(interference, **options).machines
+    assert (pair.transition.states, pair.reward.states) == (2, 1)
+    bare = rs.infer(interference, supplement=False, **options).machines
+    assert (bare.transition.states, bare.reward.states) == (2, 2)
+    assert bare.score(interference).perfect
+
+
+def test_the_house_ends_on_the_sofa(house):
+    termination = rs.infer(house).machines.termination
+    assert {(o, a) for o, _, _, a in termination.ends} == {("limegreenroom", "sit")}
+    assert termination.ambiguous == frozenset()
+
+
+def test_fresh_episodes_of_the_house_are_predicted(house):
+    other = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=9, max_steps=60)
+    assert rs.infer(house).machines.score(other).perfect
+
+
+# ---- what comes out --------------------------------------------------------
+
+
+def test_figures_by_hand():
+    result = rs.infer(BELL)
+    assert (result.traces, result.steps) == (2, 7)
+    # The one observation and action always lead back: nothing is left of the TM's samples,
+    # but labels still make a tree: (), bell, bell bell.
+    assert result.transition.states == 1
+    assert result.transition.prefix_tree_nodes == 3
+    assert result.transition.constant_outputs == 1
+    assert result.transition.outputs_by_state == 0
+    assert (result.transition.merges, result.transition.promotions) == (1, 0)
+    # Rewards 0, 0, 0, 1 along (), bell, bell, bell bell: bell joins the start or not? It cannot
+    # be told from it but by what a second bell brings: three states, of which two pay nothing.
+    assert result.reward.constant_outputs == 0
+    assert (
+        result.machines.reward.output(result.machines.reward.run(["bell", "bell"]), (0, 0), "wait")
+        == 1.0
+    )
+    assert (
+        result.machines.reward.output(result.machines.reward.run(["bell"]), (0, 0), "wait") == 0.0
+    )
+    assert result.reward.states == 3
+    assert (result.reward.merges, result.reward.promotions) == (0, 2)
+
+
+def test_events_name_histories():
+    result = rs.infer(BELL, strategy="rpni")
+    bell = frozenset({"bell"})
+    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.events("transition")] == [
+        ((bell,), (), 0, 2)
+    ]
+    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.events("reward")] == [
+        ((bell,), None, 0, 0),
+        ((bell, bell), None, 0, 0),
+    ]
+    with pytest.raises(KeyError):
+        result.events("fault")
+
+
+def test_as_dict_holds_what_the_command_prints():
+    result = rs.infer(BELL, timing="current", engine="python", reward_digits=3)
+    told = result.as_dict()
+    assert told["seconds"].keys() == {"transition", "reward", "total"}
+    assert all(value >= 0 for value in told.pop("seconds").values())
+    folds = told.pop("folds_tried")
+    assert folds["transition"] >= 1
+    assert folds["reward"] >= 1
+    assert told == {
+        "tm_states": 1,
+        "rm_states": 3,
+        "traces": 2,
+        "steps": 7,
+        "prefix_tree_nodes": {"transition": 3, "reward": 3},
+        "merges": {"transition": 1, "reward": 0},
+        "constant_outputs": {"transition": 1, "reward": 0},
+        "terminal_situations": 0,
+        "ambiguous_terminations": 1,
+        "options": {
+            "strategy": "edsm",
+            "timing": "current",
+            "supplement": True,
+            "remove_redundant": True,
+            "remove_trivial": True,
+            "reward_digits": 3,
+            "engine": "python",
+        },
+    }
+
+
+def test_a_result_prints_states_merges_and_seconds():
+    lines = str(rs.infer(BELL)).splitlines()
+    assert lines[0] == "2 traces, 7 steps"
+    assert lines[1].startswith(
+        "Transition Machine  1 state, from 3 prefix-tree nodes by 1 merge, in "
+    )
+    assert lines[2].startswith(
+        "Reward Machine      3 states, from 3 prefix-tree nodes by 0 merges, in "
+    )
+    assert lines[4].startswith("total")
+
+
+# ---- options ---------------------------------------------------------------
+
+
+def test_trivial_labels_by_name():
+    taught = rs.TraceSet([rs.Trace([0] * 4, [None, "rain", "key", None], ["go"] * 3, [0, 0, 1])])
+    machine = rs.infer(taught, trivial=["rain"]).machines.reward
+    assert machine.trivial_labels == (frozenset(), frozenset({"rain"}))
+    assert machine.step(1, "rain") == 1
+    assert rs.infer(taught).machines.reward.step(1, "rain") is rs.UNSEEN
+
+
+def test_rounding_joins_noisy_rewards():
+    noisy = rs.TraceSet(
+        rs.Trace([0] * 2, [None] * 2, ["go"], [reward]) for reward in (0.501, 0.499)
+    )
+    with pytest.raises(rs.ContradictoryTraces, match="--reward-digits"):
+        rs.infer(noisy)
+    reward = rs.infer(noisy, reward_digits=2).machines.reward
+    assert reward.reward_digits == 2
+    assert list(reward.outputs) == [0.5]
+
+
+def test_timing_by_name_or_value():
+    traces = rs.TraceSet([rs.Trace([0, 0], [None, "bell"], ["wait"], [0])])
+    for timing in rs.LabelTiming:
+        assert rs.infer(traces, timing=timing).machines.timing is timing
+        assert rs.infer(traces, timing=str(timing)).machines.timing is timing
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "bfs"}, "unknown strategy 'bfs': choose one of edsm, rpni"),
+        ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
+        (
+            {"timing": "soon"},
+            "unknown timing 'soon': choose one of current, current-with-initial, lagged",
+        ),
+        ({"trivial": ["belt"]}, "trivial label 'belt' never occurs in the traces"),
+        ({"time_limit": 0}, "it must be above 0"),
+        ({"time_limit": -3.0}, "time limit is -3 s"),
+    ],
+)
+def test_options_that_cannot_be_honoured(options, message):
+    with pytest.raises(rs.OptionError, match=message):
+        rs.infer(BELL, **options)
+
+
+def test_options_are_keyword_only():
+    with pytest.raises(TypeError):
+        rs.infer(BELL, "rpni")
+
+
+def test_no_traces():
+    with pytest.raises(rs.TraceError, match="there are no traces to infer from"):
+        rs.infer(rs.TraceSet())
+
+
+@pytest.mark.parametrize(("engine", "size"), [("native", 500), ("python", 80)])
+def test_the_time_limit_is_for_the_whole_inference(engine, size):
+    """Rewards at random: the transition machine is found at once, the other one takes ages."""
+    random = np.random.default_rng(0)
+    traces = []
+    for _ in range(size):
+        labels = [["a", "b", "c", "d"][code] for code in random.integers(0, 4, 201)]
+        # Up to step 10 histories may be shared: there another question is asked.
+        actions = ["stay"] * 11 + ["go"] * 189
+        rewards = [0] * 11 + random.integers(0, 2, 189).tolist()
+        traces.append(rs.Trace([0] * 201, labels, actions, rewards))
+    told = []
+    message = r"no machine within .* s: \d+ states found so far"
+    with pytest.raises(rs.TimeLimitReached, match=message):
+        rs.infer(
+            rs.TraceSet(traces),
+            engine=engine,
+            time_limit=0.5,
+            progress=lambda name, progress: told.append((name, progress)),
+        )
+    assert {name for name, _ in told} <= {"transition", "reward"}
+    assert any(name == "reward" for name, _ in told)
+    assert all(isinstance(progress, Progress) for _, progress in told)

@@ -1,0 +1,43 @@
+"""The public namespace. A name that is added or taken away shows here, and in the changelog."""
+
+import resolvent as rs
+
+
+def test_the_public_names():
+    assert sorted(rs.__all__) == [
+        "ContradictoryTraces",
+        "InferenceResult",
+        "LabelTiming",
+        "Machine",
+        "MachinePair",
+        "MissingExtra",
+        "ModelError",
+        "OptionError",
+        "ResolventError",
+        "RewardMachine",
+        "Score",
+        "TimeLimitReached",
+        "Trace",
+        "TraceError",
+        "TraceSet",
+        "TransitionMachine",
+        "UNSEEN",
+        "collect",
+        "infer",
+        "is_isomorphic",
+        "is_minimal",
+        "load",
+        "read_traces",
+        "to_dot",
+        "to_mermaid",
+        "to_text",
+    ]
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in rs.__all__:
+        assert getattr(rs, name).__doc__, name
+
+
+def test_the_version_is_the_packages():
+    assert rs.__version__.count(".") >= 2
