@@ -72,7 +72,9 @@ def speed(path: Path, repetitions: int) -> None:
     lines = [line for line in plain_bytes(path).split(b"\n") if line]
     seconds: dict[str, list[float]] = {"json.loads": [], "read": [], "infer": []}
     for _ in range(repetitions):
-        seconds["json.loads"].append(timed(lambda: [None for line in lines if json.loads(line) is None]))
+        seconds["json.loads"].append(
+            timed(lambda: [None for line in lines if json.loads(line) is None])
+        )
         seconds["read"].append(timed(lambda: rs.read_traces(path)))
         traces = rs.read_traces(path)  # anew each time, so that nothing is cached on it
         seconds["infer"].append(timed(lambda traces=traces: rs.infer(traces)))
@@ -104,7 +106,9 @@ def ablation(low: Path, high: Path) -> None:
                 result = rs.infer(traces, strategy=strategy, **switches)
                 seconds = result.seconds["total"]
                 total += seconds
-                cells.append(f"{result.transition.states} / {result.reward.states}  {seconds:.2f} s")
+                cells.append(
+                    f"{result.transition.states} / {result.reward.states}  {seconds:.2f} s"
+                )
             print(f"{name:<24}{cells[0]:>20}{cells[1]:>20}")
         print(f"{'all ten cells':<24}{'':>20}{total:>18.2f} s")
 

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from resolvent.samples import LabelTiming, SampleSet
+from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
 _finite = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -77,12 +77,14 @@ def sample_set(traces, labels=None, alphas=None, outputs=None):
     return SampleSet(
         alpha=np.ascontiguousarray(alpha),
         output=np.ascontiguousarray(output),
-        beta=np.ascontiguousarray(beta),
-        offsets=np.cumsum([0, *map(len, traces)], dtype=np.int64),
+        histories=Histories(
+            beta=np.ascontiguousarray(beta),
+            offsets=np.cumsum([0, *map(len, traces)], dtype=np.int64),
+            labels=Vocabulary(frozenset({f"{code:05}"}) for code in range(labels)),
+        ),
         alpha_keys=np.arange(alphas, dtype=np.int64),
         observations=Vocabulary(range(alphas)),
         actions=Vocabulary(["ask"]),
-        labels=Vocabulary(frozenset({f"{code:05}"}) for code in range(labels)),
         outputs=Vocabulary(range(outputs)),
     )
 

@@ -40,7 +40,7 @@ def test_rewards_that_differ():
     text = message([walk([0, 0], [None, None], [1]), walk([0, 0], [None, None], [2])])
     assert text == (
         "trace 0, step 0 and trace 1, step 0 read the same labels (start) but have different "
-        "rewards for ((0, 0), go): 1.0 and 2.0; the world is not deterministic under these labels: "
+        "rewards for (0, go): 1.0 and 2.0; the world is not deterministic under these labels: "
         "label what makes the difference, or round noisy rewards with --reward-digits"
     )
     assert "for (0, go): 1.0 and 2.0" in message(

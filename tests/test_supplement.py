@@ -1,7 +1,7 @@
 import pytest
 
 import resolvent as rs
-from resolvent.samples import LabelTiming
+from resolvent.samples import Histories, LabelTiming
 from resolvent.supplement import supplement
 
 # The key opens the door between hall and room: one bit of memory.
@@ -17,7 +17,7 @@ TRACES = rs.TraceSet(
 
 def pairs(timing):
     machine = rs.infer(TRACES, timing=timing, remove_redundant=False).machines.transition
-    vocabulary, codes = supplement(machine, TRACES, timing)
+    vocabulary, codes = supplement(machine, TRACES, Histories.of(TRACES, timing))
     return machine, vocabulary, [vocabulary[code] for code in codes]
 
 
@@ -48,4 +48,4 @@ def test_labels_the_machine_was_never_shown_are_refused():
         ]
     )
     with pytest.raises(rs.ModelError, match="trace 1, step 2: the transition machine was never"):
-        supplement(machine, other, LabelTiming.CURRENT)
+        supplement(machine, other, Histories.of(other, LabelTiming.CURRENT))

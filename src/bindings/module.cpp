@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -58,17 +59,22 @@ void check_offsets(std::span<const Row> offsets, std::size_t rows) {
   require(static_cast<std::size_t>(offsets.back()) == rows, "offsets must end with the number of rows");
 }
 
-resolvent::Samples checked_samples(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets) {
-  const resolvent::Samples samples{span_of(alpha), span_of(output), span_of(beta), span_of(offsets)};
-  require(samples.alpha.size() == samples.beta.size() && samples.output.size() == samples.beta.size(),
+resolvent::Labels checked_labels(const Ids& beta, const Rows& offsets) {
+  check_offsets(span_of(offsets), beta.size());
+  check_ids(span_of(beta), "beta holds an id below -1");
+  return {span_of(beta), span_of(offsets)};
+}
+
+resolvent::Answers checked_answers(const Ids& alpha, const Ids& output, const resolvent::HistoryTree& histories) {
+  const resolvent::Answers answers{span_of(alpha), span_of(output)};
+  require(answers.alpha.size() == histories.node_of_row.size() && answers.output.size() == answers.alpha.size(),
           "alpha, output and beta must be equally long");
-  check_offsets(samples.offsets, samples.beta.size());
-  check_ids(samples.alpha, "alpha holds an id below -1");
-  check_ids(samples.beta, "beta holds an id below -1");
-  for (std::size_t row = 0; row < samples.alpha.size(); ++row)
-    require(samples.alpha[row] == resolvent::none || samples.output[row] >= 0,
-            "a row with an alpha needs an output of at least 0");
-  return samples;
+  check_ids(answers.alpha, "alpha holds an id below -1");
+  bool answered = true;
+  for (std::size_t row = 0; row < answers.alpha.size(); ++row)
+    answered &= answers.alpha[row] == resolvent::none || answers.output[row] >= 0;
+  require(answered, "a row with an alpha needs an output of at least 0");
+  return answers;
 }
 
 resolvent::Order order_named(const std::string& name) {
@@ -104,13 +110,11 @@ auto column(const std::vector<Record>& records, Field Record::*field) {
   return array(std::move(values));
 }
 
-nb::dict learned(resolvent::PrefixTree&& tree, const resolvent::Automaton& automaton) {
+nb::dict learned(const resolvent::Automaton& automaton) {
   using resolvent::Event;
   using resolvent::Output;
   using resolvent::Transition;
   nb::dict out;
-  out["tree_parent"] = array(std::move(tree.parent));
-  out["tree_label"] = array(std::move(tree.label));
   out["access"] = array(std::vector(automaton.access));
   out["transition_state"] = column(automaton.transitions, &Transition::state);
   out["transition_label"] = column(automaton.transitions, &Transition::label);
@@ -130,49 +134,58 @@ nb::dict learned(resolvent::PrefixTree&& tree, const resolvent::Automaton& autom
 
 // ---- the functions ---------------------------------------------------------
 
+resolvent::HistoryTree build_history_tree(const Ids& beta, const Rows& offsets) {
+  const resolvent::Labels labels = checked_labels(beta, offsets);
+  const nb::object nobody = nb::none();
+  resolvent::Pulse pulse(listener(nobody), 0);
+  nb::gil_scoped_release no_gil;
+  return resolvent::build_history_tree(labels, pulse);
+}
+
+// The labels on the way from the root to a node.
+std::vector<Id> history(const resolvent::HistoryTree& tree, Id node) {
+  require(node >= 0 && node < tree.size(), "there is no such node");
+  std::vector<Id> labels;
+  for (; node > 0; node = tree.parent[static_cast<std::size_t>(node)])
+    labels.push_back(tree.label[static_cast<std::size_t>(node)]);
+  std::reverse(labels.begin(), labels.end());
+  return labels;
+}
+
 // A dict of columns, or the two rows that contradict each other, or the
 // progress made when time ran out.
-using Learned = std::variant<std::pair<resolvent::PrefixTree, resolvent::Automaton>, resolvent::Contradiction,
-                             resolvent::TimeLimitReached>;
-
-nb::object learn(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
-                 const std::string& order_name, double time_limit, const nb::object& progress) {
-  const resolvent::Samples samples = checked_samples(alpha, output, beta, offsets);
+nb::dict learn(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
+               const std::string& order_name, double time_limit, const nb::object& progress) {
+  using Result = std::variant<resolvent::Automaton, resolvent::Contradiction, resolvent::TimeLimitReached>;
+  const resolvent::Answers answers = checked_answers(alpha, output, histories);
   const resolvent::Order order = order_named(order_name);
   resolvent::Pulse pulse(listener(progress), time_limit);
-  Learned result = [&]() -> Learned {
+  const Result result = [&]() -> Result {
     nb::gil_scoped_release no_gil;
     try {
-      auto built = resolvent::build_prefix_tree(samples, pulse);
+      const auto built = resolvent::build_prefix_tree(histories, answers);
       if (const auto* contradiction = std::get_if<resolvent::Contradiction>(&built)) return *contradiction;
-      auto tree = std::get<resolvent::PrefixTree>(std::move(built));
-      auto automaton = resolvent::merge_states(tree, order, pulse);
-      return std::pair(std::move(tree), std::move(automaton));
+      return resolvent::merge_states(std::get<resolvent::PrefixTree>(built), order, pulse);
     } catch (const resolvent::TimeLimitReached& reached) {
       return reached;
     }
   }();
+  if (const auto* automaton = std::get_if<resolvent::Automaton>(&result)) return learned(*automaton);
   nb::dict out;
   if (const auto* rows = std::get_if<resolvent::Contradiction>(&result)) {
     out["contradiction"] = nb::make_tuple(rows->first, rows->second);
-    return out;
-  }
-  if (const auto* reached = std::get_if<resolvent::TimeLimitReached>(&result)) {
-    const auto& now = reached->progress;
+  } else {
+    const auto& now = std::get<resolvent::TimeLimitReached>(result).progress;
     out["time_limit"] = nb::make_tuple(now.red, now.blue, now.settled, now.nodes);
-    return out;
   }
-  auto& [tree, automaton] = std::get<0>(result);
-  return learned(std::move(tree), automaton);
+  return out;
 }
 
-std::optional<std::pair<Row, Row>> find_contradiction(const Ids& alpha, const Ids& output, const Ids& beta,
-                                                      const Rows& offsets) {
-  const resolvent::Samples samples = checked_samples(alpha, output, beta, offsets);
-  const nb::object nobody = nb::none();
-  resolvent::Pulse pulse(listener(nobody), 0);
+std::optional<std::pair<Row, Row>> find_contradiction(const resolvent::HistoryTree& histories, const Ids& alpha,
+                                                      const Ids& output) {
+  const resolvent::Answers answers = checked_answers(alpha, output, histories);
   nb::gil_scoped_release no_gil;
-  const auto built = resolvent::build_prefix_tree(samples, pulse);
+  const auto built = resolvent::build_prefix_tree(histories, answers);
   const auto* rows = std::get_if<resolvent::Contradiction>(&built);
   if (rows == nullptr) return std::nullopt;
   return std::pair(rows->first, rows->second);
@@ -215,7 +228,10 @@ nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows
 class SteppedFolding {
  public:
   SteppedFolding(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets)
-      : pulse_(nullptr, 0), tree_(build(checked_samples(alpha, output, beta, offsets))), folding_(tree_) {
+      : pulse_(nullptr, 0),
+        histories_(resolvent::build_history_tree(checked_labels(beta, offsets), pulse_)),
+        tree_(build(checked_answers(alpha, output, histories_))),
+        folding_(tree_) {
     folding_.make_red(0);
   }
   SteppedFolding(const SteppedFolding&) = delete;
@@ -265,13 +281,14 @@ class SteppedFolding {
     can_undo_ = false;
   }
 
-  resolvent::PrefixTree build(const resolvent::Samples& samples) {
-    auto built = resolvent::build_prefix_tree(samples, pulse_);
+  resolvent::PrefixTree build(const resolvent::Answers& answers) const {
+    auto built = resolvent::build_prefix_tree(histories_, answers);
     require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
     return std::get<resolvent::PrefixTree>(std::move(built));
   }
 
   resolvent::Pulse pulse_;
+  resolvent::HistoryTree histories_;
   resolvent::PrefixTree tree_;
   resolvent::FoldingTree folding_;
   bool can_undo_ = false;
@@ -283,14 +300,18 @@ NB_MODULE(_core, module) {
   module.doc() = "Resolvent's compiled core: prefix trees, state merging and replay over flat arrays.";
   nb::set_leak_warnings(false);
 
-  module.def("learn", &learn, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(), "order"_a,
-             "time_limit"_a = 0.0, "progress"_a.none() = nb::none());
-  module.def("find_contradiction", &find_contradiction, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
-  module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
-  module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
+  nb::class_<resolvent::HistoryTree>(module, "HistoryTree")
+      .def("__len__", &resolvent::HistoryTree::size)
+      .def("history", &history, "node"_a);
+  module.def("build_history_tree", &build_history_tree, "beta"_a.noconvert(), "offsets"_a.noconvert());
+  module.def("learn", &learn, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(), nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
+             "progress"_a.none() = nb::none());
+  module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert());
+  module.def("tally_outputs", &tally_outputs, "alpha"_a.noconvert(), "output"_a.noconvert(), "alphas"_a);
+  module.def("replay", &replay, "transitions"_a.noconvert(), "labels"_a, "beta"_a.noconvert(), "offsets"_a.noconvert());
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")
-      .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a, "output"_a, "beta"_a, "offsets"_a)
+      .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a.noconvert(), "output"_a.noconvert(), "beta"_a.noconvert(), "offsets"_a.noconvert())
       .def("promote", &SteppedFolding::promote, "state"_a)
       .def("try_fold", &SteppedFolding::try_fold, "red"_a, "blue"_a)
       .def("undo", &SteppedFolding::undo)

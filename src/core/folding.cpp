@@ -8,7 +8,7 @@ namespace resolvent {
 namespace {
 
 constexpr std::int32_t end_of_list = -1;
-constexpr std::size_t searched_at_most = 24;
+constexpr std::size_t searched_at_most = 8;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
@@ -21,18 +21,19 @@ void fetch_ahead([[maybe_unused]] const void* address) {
 }  // namespace
 
 FoldingTree::FoldingTree(const PrefixTree& tree)
-    : answers_(tree.answers), nodes_(tree.parent.size() + 1), outputs_(1024), children_(1024) {
+    : answers_(tree.answers), nodes_(tree.histories.parent.size() + 1), outputs_(1024), children_(1024) {
   if (answers_.size() > std::numeric_limits<std::uint32_t>::max())
     throw std::length_error("the prefix tree holds more than 2^32 answers");
-  for (std::size_t node = 0; node <= tree.parent.size(); ++node) {
-    const bool real = node < tree.parent.size();  // the last one only marks where lists end
+  const HistoryTree& histories = tree.histories;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    const bool real = node < histories.parent.size();  // the last one only marks where lists end
     nodes_[node] = {
-        .first_child = tree.first_child[node],
+        .first_child = histories.first_child[node],
         .first_answer = static_cast<std::uint32_t>(tree.first_answer[node]),
         .gained_answers = end_of_list,
         .gained_children = end_of_list,
-        .label = real ? tree.label[node] : none,
-        .parent = real ? tree.parent[node] : none,
+        .label = real ? histories.label[node] : none,
+        .parent = real ? histories.parent[node] : none,
         .merged_into = static_cast<Id>(node),
         .gained = 0,
         .indexed = false,
@@ -125,6 +126,7 @@ bool FoldingTree::each_answer(Id state, Visit visit) const {
 bool FoldingTree::fold_answers(Pair pair) {
   if (at(pair.into).indexed) {
     return each_answer(pair.from, [&](Answer answer) {
+      ++looked_at_;
       Id& known = outputs_.at(pair.into, answer.alpha);
       if (known == none) {
         known = answer.output;
@@ -136,6 +138,7 @@ bool FoldingTree::fold_answers(Pair pair) {
     });
   }
   return each_answer(pair.from, [&](Answer answer) {
+    ++looked_at_;
     const Id known = output_of(pair.into, answer.alpha);
     if (known == none) {
       gain_answer(pair.into, answer);
@@ -197,6 +200,7 @@ void FoldingTree::prefetch(std::size_t next) const {
 std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse, std::size_t horizon) {
   changes_.clear();
   score_ = 0;
+  looked_at_ = 0;
 
   const Id above = at(blue).parent;
   const Id label = at(blue).label;
@@ -204,7 +208,7 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.push_back({Change::redirected, above, label, blue, none});
 
   queue_.assign(1, {red, blue});
-  for (std::size_t next = 0; next < std::min(queue_.size(), horizon); ++next) {
+  for (std::size_t next = 0; next < queue_.size() && looked_at_ < horizon; ++next) {
     pulse.beat();
     prefetch(next);
     const Pair pair = queue_[next];

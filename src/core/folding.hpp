@@ -44,8 +44,8 @@ class FoldingTree {
 
   // Merges a blue state into a red one with all that follows from it. Returns how many
   // answers agreed, or nothing, and the tree as it was, when two disagree.
-  // With a horizon only the first so many pairs of states are looked at; such
-  // a fold is for scoring and must be undone.
+  // With a horizon the fold stops once so many answers have been looked at;
+  // such a fold is for scoring and must be undone.
   std::optional<std::int64_t> try_fold(Id red, Id blue, Pulse& pulse, std::size_t horizon = unlimited);
 
   // Takes back the last successful fold, or keeps it for good.
@@ -131,6 +131,7 @@ class FoldingTree {
   std::vector<Pair> queue_;
   std::vector<Child> scratch_;
   std::int64_t score_ = 0;
+  std::size_t looked_at_ = 0;
 };
 
 }  // namespace resolvent

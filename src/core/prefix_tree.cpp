@@ -58,35 +58,48 @@ class Sketch {
   PairMap crowded_;
 };
 
-struct Seen {
-  Id node;
-  Answer answer;
-};
-
-// Grows the tree and returns, row by row, what was answered where.
-std::vector<Seen> grow(const Samples& samples, Sketch& sketch, Pulse& pulse) {
-  std::vector<Seen> seen;
-  seen.reserve(samples.alpha.size() - static_cast<std::size_t>(std::ranges::count(samples.alpha, none)));
-  for (std::size_t trace = 0; trace + 1 < samples.offsets.size(); ++trace) {
+// Grows the sketch; returns the node that each row is at.
+std::vector<Id> grow(const Labels& labels, Sketch& sketch, Pulse& pulse) {
+  std::vector<Id> node_of_row(labels.beta.size());
+  for (std::size_t trace = 0; trace + 1 < labels.offsets.size(); ++trace) {
     Id node = 0;
     ++sketch.nodes[0].visits;
-    const auto end = static_cast<std::size_t>(samples.offsets[trace + 1]);
-    for (auto row = static_cast<std::size_t>(samples.offsets[trace]); row < end; ++row) {
-      if (const Id label = samples.beta[row]; label != none) {
+    const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row) {
+      if (const Id label = labels.beta[row]; label != none) {
         pulse.beat();
         const Id child = sketch.child(node, label);
         node = child != none ? child : sketch.add(node, label);
         ++sketch.nodes[index(node)].visits;
       }
-      if (samples.alpha[row] != none) seen.push_back({node, {samples.alpha[row], samples.output[row]}});
+      node_of_row[row] = node;
     }
   }
-  return seen;
+  return node_of_row;
 }
 
-// Numbers the nodes in shortlex order, fills the tree's shape, and returns the
-// new number of each old node.
-std::vector<Id> number_shortlex(const Sketch& sketch, PrefixTree& tree) {
+// The first row that answers `alpha` at a node, and the first after it that
+// answers it otherwise.
+Contradiction find_rows(const HistoryTree& histories, const Answers& answers, Id node, Id alpha) {
+  std::optional<std::size_t> first;
+  for (std::size_t row = 0; row < answers.alpha.size(); ++row) {
+    if (histories.node_of_row[row] != node || answers.alpha[row] != alpha) continue;
+    if (!first)
+      first = row;
+    else if (answers.output[row] != answers.output[*first])
+      return {static_cast<Row>(*first), static_cast<Row>(row)};
+  }
+  throw std::logic_error("the rows of a contradiction are gone");
+}
+
+}  // namespace
+
+HistoryTree build_history_tree(const Labels& labels, Pulse& pulse) {
+  Sketch sketch;
+  HistoryTree tree;
+  tree.node_of_row = grow(labels, sketch, pulse);
+
+  // Number the nodes in shortlex order: breadth first, children in label order.
   const std::size_t nodes = sketch.nodes.size();
   std::vector<Id> order{0};  // old numbers in shortlex order
   order.reserve(nodes);
@@ -109,48 +122,28 @@ std::vector<Id> number_shortlex(const Sketch& sketch, PrefixTree& tree) {
                         [&](Id child) { return sketch.nodes[index(child)].label; });
   }
   tree.first_child.push_back(static_cast<Id>(nodes));
-  return new_number;
+  for (Id& node : tree.node_of_row) node = new_number[index(node)];
+  return tree;
 }
 
-// The first row that answers `alpha` at a node of the sketch, and the first
-// after it that answers it otherwise.
-Contradiction find_rows(const Samples& samples, const Sketch& sketch, Id at, Id alpha) {
-  std::optional<Row> first;
-  for (std::size_t trace = 0; trace + 1 < samples.offsets.size(); ++trace) {
-    Id node = 0;
-    const auto end = static_cast<std::size_t>(samples.offsets[trace + 1]);
-    for (auto row = static_cast<std::size_t>(samples.offsets[trace]); row < end; ++row) {
-      if (samples.beta[row] != none) node = sketch.child(node, samples.beta[row]);
-      if (node != at || samples.alpha[row] != alpha) continue;
-      if (!first)
-        first = static_cast<Row>(row);
-      else if (samples.output[row] != samples.output[static_cast<std::size_t>(*first)])
-        return {*first, static_cast<Row>(row)};
-    }
-  }
-  throw std::logic_error("the rows of a contradiction are gone");
-}
-
-}  // namespace
-
-std::variant<PrefixTree, Contradiction> build_prefix_tree(const Samples& samples, Pulse& pulse) {
-  Sketch sketch;
-  const std::vector<Seen> seen = grow(samples, sketch, pulse);
-  PrefixTree tree;
-  const std::vector<Id> new_number = number_shortlex(sketch, tree);
-  const std::size_t nodes = sketch.nodes.size();
-
+std::variant<PrefixTree, Contradiction> build_prefix_tree(const HistoryTree& histories, const Answers& answers) {
   // Answers grouped by node.
+  const auto nodes = static_cast<std::size_t>(histories.size());
+  const std::size_t rows = answers.alpha.size();
   std::vector<std::size_t> start(nodes + 1, 0);
-  for (const Seen& one : seen) ++start[index(new_number[index(one.node)]) + 1];
+  for (std::size_t row = 0; row < rows; ++row)
+    if (answers.alpha[row] != none) ++start[index(histories.node_of_row[row]) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   std::vector<Answer> grouped(start.back());
   {
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
-    for (const Seen& one : seen) grouped[next[index(new_number[index(one.node)])]++] = one.answer;
+    for (std::size_t row = 0; row < rows; ++row)
+      if (answers.alpha[row] != none)
+        grouped[next[index(histories.node_of_row[row])]++] = {answers.alpha[row], answers.output[row]};
   }
 
   // Equal alphas of a node become one answer and a count.
+  PrefixTree tree{histories, {}, {}, {}};
   tree.first_answer.reserve(nodes + 1);
   tree.answers.reserve(grouped.size());
   tree.counts.reserve(grouped.size());
@@ -161,12 +154,9 @@ std::variant<PrefixTree, Contradiction> build_prefix_tree(const Samples& samples
     if (end - begin > 1) std::sort(begin, end, [](Answer a, Answer b) { return a.alpha < b.alpha; });
     for (auto group = begin; group != end;) {
       auto next = group;
-      for (; next != end && next->alpha == group->alpha; ++next) {
-        if (next->output != group->output) {
-          const auto old = std::ranges::find(new_number, static_cast<Id>(node)) - new_number.begin();
-          return find_rows(samples, sketch, static_cast<Id>(old), group->alpha);
-        }
-      }
+      for (; next != end && next->alpha == group->alpha; ++next)
+        if (next->output != group->output)
+          return find_rows(histories, answers, static_cast<Id>(node), group->alpha);
       tree.answers.push_back(*group);
       tree.counts.push_back(next - group);
       group = next;

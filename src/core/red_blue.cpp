@@ -135,24 +135,26 @@ class RedBlue {
 
 // Sums what the tree's nodes saw over the states that they became.
 void summarise(const PrefixTree& tree, const RedBlue& result, Automaton& automaton) {
-  std::vector<Id> number(tree.parent.size(), none);
+  const HistoryTree& histories = tree.histories;
+  std::vector<Id> number(histories.parent.size(), none);
   for (std::size_t state = 0; state < automaton.access.size(); ++state)
     number[index(automaton.access[state])] = static_cast<Id>(state);
 
-  std::vector<Id> state_of(tree.parent.size());
+  std::vector<Id> state_of(histories.parent.size());
   PairMap transition_at;
   PairMap output_at;
   for (Id node = 0; node < tree.size(); ++node) {
     const Id state = number[index(result.state_of(node))];
     state_of[index(node)] = state;
     if (node > 0) {
-      const Id source = state_of[index(tree.parent[index(node)])];  // parents come first
-      Id& at = transition_at.at(source, tree.label[index(node)]);
+      const Id source = state_of[index(histories.parent[index(node)])];  // parents come first
+      const Id label = histories.label[index(node)];
+      Id& at = transition_at.at(source, label);
       if (at == none) {
         at = static_cast<Id>(automaton.transitions.size());
-        automaton.transitions.push_back({source, tree.label[index(node)], state, 0});
+        automaton.transitions.push_back({source, label, state, 0});
       }
-      automaton.transitions[index(at)].count += tree.visits[index(node)];
+      automaton.transitions[index(at)].count += histories.visits[index(node)];
     }
     for (auto seen = tree.first_answer[index(node)]; seen < tree.first_answer[index(node) + 1]; ++seen) {
       const Answer answer = tree.answers[seen];

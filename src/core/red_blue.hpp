@@ -13,16 +13,15 @@ namespace resolvent {
 enum class Order : std::uint8_t {
   // Blue states in shortlex order, each into the first red state that it fits.
   rpni,
-  // The pair on which most answers agree, counted over the first `evidence_horizon`
-  // pairs of states that its fold forces together; any blue state that fits no
-  // red one within it is promoted first. Ties go to the earlier blue, then to
-  // the earlier red.
+  // The pair on which most answers agree, among the first `evidence_horizon`
+  // that its fold looks at; any blue state that fits no red one as far as that
+  // is promoted first. Ties go to the earlier blue, then to the earlier red.
   edsm,
 };
 
 // Far enough to rank merges as well as whole folds do, near enough that ranking
 // costs little on large trees (docs/decisions/merge-order.md).
-inline constexpr std::size_t evidence_horizon = 256;
+inline constexpr std::size_t evidence_horizon = 1024;
 
 struct Event {
   Id red;   // none: `blue` was promoted

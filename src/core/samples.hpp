@@ -13,11 +13,14 @@ using Row = std::int64_t;
 
 inline constexpr Id none = -1;
 
-struct Samples {
-  std::span<const Id> alpha;
-  std::span<const Id> output;
+struct Labels {
   std::span<const Id> beta;
   std::span<const Row> offsets;  // trace i owns rows offsets[i] .. offsets[i + 1]
+};
+
+struct Answers {
+  std::span<const Id> alpha;
+  std::span<const Id> output;
 };
 
 }  // namespace resolvent

@@ -10,18 +10,22 @@ Ids = NDArray[np.int32]
 Rows = NDArray[np.int64]
 Pairs = list[tuple[int, int]]
 
+class HistoryTree:
+    def __len__(self) -> int: ...
+    def history(self, node: int) -> list[int]: ...
+
+def build_history_tree(beta: Ids, offsets: Rows) -> HistoryTree: ...
 def learn(
+    histories: HistoryTree,
     alpha: Ids,
     output: Ids,
-    beta: Ids,
-    offsets: Rows,
     *,
     order: str,
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
 def find_contradiction(
-    alpha: Ids, output: Ids, beta: Ids, offsets: Rows
+    histories: HistoryTree, alpha: Ids, output: Ids
 ) -> tuple[int, int] | None: ...
 def tally_outputs(alpha: Ids, output: Ids, alphas: int) -> tuple[Ids, Rows, NDArray[np.uint8]]: ...
 def replay(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...

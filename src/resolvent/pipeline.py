@@ -26,7 +26,7 @@ from resolvent.machines.drawing import count
 from resolvent.machines.score import states_at_steps
 from resolvent.merging import Automaton, Contradiction, Progress, merge
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
-from resolvent.samples import LabelTiming, SampleSet, reward_samples, transition_samples
+from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
 from resolvent.supplement import supplement as pair_with_states
 from resolvent.traces import Label, TraceSet
 
@@ -100,14 +100,15 @@ class InferenceResult:
     transition: MachineStatistics
     reward: MachineStatistics
     seconds: dict[str, float]
-    _automata: dict[str, tuple[Automaton, TraceSet]] = field(repr=False, default_factory=dict)
+    _histories: Histories = field(repr=False)
+    _automata: dict[str, Automaton] = field(repr=False)
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for "transition" or "reward"."""
-        automaton, traces = self._automata[machine]
+        labels, tree = self._histories.labels, self._histories.tree
 
         def history(node: int) -> tuple[Label, ...]:
-            return tuple(traces.labels[code] for code in automaton.history(node))
+            return tuple(labels[code] for code in tree.history(node))
 
         return tuple(
             MergeEvent(
@@ -116,7 +117,7 @@ class InferenceResult:
                 event.score,
                 event.folded,
             )
-            for event in automaton.events
+            for event in self._automata[machine].events
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -212,38 +213,40 @@ def infer(
         time_limit,
     )
     run = _Run(traces, options, progress)
+    histories = run.histories
 
-    samples = transition_samples(traces, options.timing)
+    samples = transition_samples(traces, histories)
     transition = run.learn(TransitionMachine, samples)
 
-    observed = pair_with_states(transition, traces, options.timing) if supplement else None
-    samples = reward_samples(traces, options.timing, observed=observed, digits=reward_digits)
+    observed = pair_with_states(transition, traces, histories) if supplement else None
+    samples = reward_samples(traces, histories, observed=observed, digits=reward_digits)
     reward = run.learn(RewardMachine, samples, supplemented=supplement, reward_digits=reward_digits)
     return run.result(transition, reward)
 
 
 class _Run:
-    """One inference under way: its options, its clock, what it has counted so far."""
+    """One inference under way: its histories, its clock, what it has counted so far."""
 
     def __init__(
         self, traces: TraceSet, options: Options, progress: ProgressListener | None
     ) -> None:
+        self.started = self.lap = time.perf_counter()
         self.traces = traces
         self.options = options
         self.progress = progress
         self.trivial = (
             trivial_codes(traces.labels, options.trivial) if options.remove_trivial else ()
         )
+        # Trivial labels are taken out once, for both machines.
+        self.histories = remove_trivial(Histories.of(traces, options.timing), self.trivial)
         self.statistics: dict[str, MachineStatistics] = {}
-        self.automata: dict[str, tuple[Automaton, TraceSet]] = {}
-        self.started = self.lap = time.perf_counter()
+        self.automata: dict[str, Automaton] = {}
 
     def learn(self, kind: type[M], samples: SampleSet, **more: Any) -> M:
         """Reduce the samples, merge states, and give back what reduction took out."""
         reduced, constants = samples, ConstantOutputs.nothing()
         if self.options.remove_redundant:
             reduced, constants = remove_redundant(reduced)
-        reduced = remove_trivial(reduced, self.trivial)
         try:
             automaton = merge(
                 reduced,
@@ -254,7 +257,7 @@ class _Run:
             )
         except Contradiction as rows:
             raise explain(
-                rows, self.traces, samples, reduced, self.trivial, kind.kind, self.options
+                rows, self.traces, samples, kind.kind, self.options.timing, self.trivial
             ) from None
         machine = build_machine(kind, automaton, samples, constants, self.trivial, **more)
         self._note(machine, automaton)
@@ -266,7 +269,7 @@ class _Run:
             transition,
             reward,
             self.options.timing,
-            _termination(transition, reward, self.traces, self.options.timing),
+            _termination(transition, reward, self.traces, self.histories),
             Provenance(
                 version=version("resolvent"),
                 traces=len(self.traces),
@@ -284,6 +287,7 @@ class _Run:
             transition=self.statistics["transition"],
             reward=self.statistics["reward"],
             seconds={**seconds, "total": time.perf_counter() - self.started},
+            _histories=self.histories,
             _automata=self.automata,
         )
 
@@ -302,7 +306,7 @@ class _Run:
     def _note(self, machine: Machine, automaton: Automaton) -> None:
         now = time.perf_counter()
         promotions = sum(event.red is None for event in automaton.events)
-        self.automata[machine.kind] = (automaton, self.traces)
+        self.automata[machine.kind] = automaton
         self.statistics[machine.kind] = MachineStatistics(
             states=machine.states,
             prefix_tree_nodes=automaton.tree_nodes,
@@ -325,7 +329,7 @@ def _timing(timing: LabelTiming | str) -> LabelTiming:
 
 
 def _termination(
-    transition: TransitionMachine, reward: RewardMachine, traces: TraceSet, timing: LabelTiming
+    transition: TransitionMachine, reward: RewardMachine, traces: TraceSet, histories: Histories
 ) -> Termination:
     """Find the situations whose step ended an episode, and those where it sometimes did not."""
     last = traces.offsets[1:][traces.terminated] - 1
@@ -336,11 +340,15 @@ def _termination(
     suspects = np.zeros(len(traces.observations), bool)
     suspects[observed[last]] = True
     rows = np.flatnonzero(suspects[observed])
+    # And of those only the ones with its action too.
+    suspects = np.zeros((len(traces.observations), len(traces.actions)), bool)
+    suspects[observed[last], traces.action_codes[last]] = True
+    rows = rows[suspects[observed[rows], traces.action_codes[rows]]]
     situations = np.stack(
         [
             observed[rows],
-            states_at_steps(transition, traces, timing)[rows],
-            states_at_steps(reward, traces, timing)[rows],
+            states_at_steps(transition, histories)[rows],
+            states_at_steps(reward, histories)[rows],
             traces.action_codes[rows],
         ],
         axis=1,

@@ -10,19 +10,19 @@ import numpy as np
 from resolvent.errors import ModelError
 from resolvent.machines import TransitionMachine
 from resolvent.machines.score import states_at_steps
-from resolvent.samples import LabelTiming, ObservationColumn
+from resolvent.samples import Histories, ObservationColumn
 from resolvent.traces import TraceSet, Vocabulary
 
 
 def supplement(
-    machine: TransitionMachine, traces: TraceSet, timing: LabelTiming
+    machine: TransitionMachine, traces: TraceSet, histories: Histories
 ) -> ObservationColumn:
     """Pair the observation at every step with the state that the machine is in there.
 
     Paper: StateSupp, "Observation Supplement Algorithm". Departure: the state is
     the one after the labels that the timing says were read, not always l_{t-1}.
     """
-    states = states_at_steps(machine, traces, timing)
+    states = states_at_steps(machine, histories)
     if np.any(states < 0):
         trace, step = traces.place(int(np.argmax(states < 0)))
         raise ModelError(
@@ -34,5 +34,7 @@ def supplement(
     used = np.zeros(len(traces.observations) * machine.states, bool)
     used[codes] = True
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    pairs = (divmod(key, machine.states) for key in np.flatnonzero(used).tolist())
-    return Vocabulary((traces.observations[o], q) for o, q in pairs), number[codes]
+    observations = list(traces.observations)
+    seen, state = np.divmod(np.flatnonzero(used), machine.states)
+    pairs = zip(map(observations.__getitem__, seen.tolist()), state.tolist(), strict=True)
+    return Vocabulary(pairs), number[codes]

@@ -184,7 +184,7 @@ def test_same_where_the_conflict_lies_at_the_edge_of_what_edsm_looks_at(beyond):
     the pair once more in full. So the number of attempts shows how far it looks.
     """
     depth = Edsm.horizon + beyond
-    line = [(-1, 0, 0), *[(0, -1, -1)] * (depth - 1), (0, 0, 1)]
+    line = [(-1, 0, 0), *[(0, 1, 5)] * (depth - 1), (0, 0, 1)]
     found = assert_same(sample_set([line]), "edsm")
     first_promoted = next(event.blue for event in found["events"] if event.red is None)
     assert first_promoted == 1
@@ -194,7 +194,7 @@ def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():
     """The line above, cut to two decisions: attempts up to the first promotion, by hand."""
     for beyond, attempts in ((0, 1), (1, 2)):
         depth = Edsm.horizon + beyond
-        line = [(-1, 0, 0), *[(0, -1, -1)] * (depth - 1), (0, 0, 1)]
+        line = [(-1, 0, 0), *[(0, 1, 5)] * (depth - 1), (0, 0, 1)]
         search = RedBlue(build_prefix_tree(sample_set([line])), Watch(None, None))
         assert Edsm().decide(search) == Promote(1)
         assert search.attempts == attempts

@@ -9,6 +9,7 @@ import resolvent as rs
 from resolvent.machines.score import states_at_steps
 from resolvent.samples import (
     NONE,
+    Histories,
     LabelReader,
     LabelTiming,
     labels_read,
@@ -45,8 +46,8 @@ def expected(traces, timing):
 def test_the_learners_samples_read_what_the_table_says(timing, traces):
     for column in (
         labels_read(traces, timing),
-        transition_samples(traces, timing).beta,
-        reward_samples(traces, timing).beta,
+        transition_samples(traces, Histories.of(traces, timing)).beta,
+        reward_samples(traces, Histories.of(traces, timing)).beta,
     ):
         assert histories(column, traces, traces.labels) == expected(traces, timing)
 
@@ -71,10 +72,10 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
     timing = options["timing"]
     pair = rs.infer(traces, **options).machines
     for machine in (pair.transition, pair.reward):
-        states = states_at_steps(machine, traces, timing).tolist()
+        states = states_at_steps(machine, Histories.of(traces, timing)).tolist()
         stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
         assert states == stepped
-    vocabulary, codes = supplement(pair.transition, traces, timing)
+    vocabulary, codes = supplement(pair.transition, traces, Histories.of(traces, timing))
     assert [vocabulary[code] for code in codes] == [
         (trace.observations[t], state_at(pair.transition, trace, t, timing))
         for trace in traces
@@ -88,7 +89,7 @@ def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, oth
     timing = options["timing"]
     pair = rs.infer(traces, **options).machines
     for machine in (pair.transition, pair.reward):
-        states = states_at_steps(machine, others, timing).tolist()
+        states = states_at_steps(machine, Histories.of(others, timing)).tolist()
         stepped = [state_at(machine, x, t, timing) for x in others for t in range(len(x))]
         assert states == [-1 if state is rs.UNSEEN else state for state in stepped]
 

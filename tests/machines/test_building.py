@@ -24,8 +24,7 @@ AUTOMATON = Automaton(
     output_count=column(10, 11, 12, 13, dtype=np.int64),
     events=(),
     attempts=0,
-    tree_parent=column(-1),
-    tree_label=column(-1),
+    tree_nodes=1,
 )
 SAMPLES = sample_set([], labels=3, alphas=4, outputs=9)
 CONSTANTS = ConstantOutputs(column(3, 2), column(7, 8), column(20, 21, dtype=np.int64))

@@ -58,11 +58,11 @@ def test_the_first_mismatch_is_named():
     assert score.transition.first_mismatch == Mismatch(
         "transition", 1, 1, "hall", "push", 0, "hall", "room"
     )
-    assert score.reward.first_mismatch == Mismatch("reward", 1, 0, ("hall", 0), "push", 0, 0.0, 5.0)
+    assert score.reward.first_mismatch == Mismatch("reward", 1, 0, "hall", "push", 0, 0.0, 5.0)
     assert score.first_mismatch == score.reward.first_mismatch
     assert str(score).endswith(
         "first mismatch: reward machine, trace 1, step 0: in state 0 it predicts 0.0 for "
-        "(('hall', 0), 'push'), the trace says 5.0"
+        "('hall', 'push'), the trace says 5.0"
     )
 
 

@@ -30,9 +30,17 @@ def offsets(*values):
     return np.array(values, np.int64)
 
 
+def learn(alpha, output, beta, offsets, order="edsm"):
+    return _core.learn(_core.build_history_tree(beta, offsets), alpha, output, order=order)
+
+
+def first_contradiction(alpha, output, beta, offsets):
+    return _core.find_contradiction(_core.build_history_tree(beta, offsets), alpha, output)
+
+
 CALLS = {
-    "learn": lambda *arrays: _core.learn(*arrays, order="edsm"),
-    "find_contradiction": _core.find_contradiction,
+    "learn": learn,
+    "find_contradiction": first_contradiction,
     "SteppedFolding": _core.SteppedFolding,
 }
 every_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -74,10 +82,9 @@ def test_arrays_of_another_kind_are_refused(call, place, spoil):
     except (TypeError, ValueError):
         return
     # The binding may convert what loses nothing; then the answer must be the right one.
-    assert _core.find_contradiction(*arrays) is None
+    assert first_contradiction(*arrays) is None
 
 
-@pytest.mark.xfail(strict=False, reason="the binding converts; `.noconvert()` would refuse")
 @every_call
 @pytest.mark.parametrize("column", [np.array([1.5]), np.array([2**40]), np.array([2**40], "u8")])
 def test_no_number_is_changed_on_the_way_in(call, column):
@@ -91,7 +98,7 @@ def test_no_number_is_changed_on_the_way_in(call, column):
     [
         ((ids(0), ids(0, 0), ids(0, 0), offsets(0, 2)), "equally long"),
         ((ids(0, 0), ids(0), ids(0, 0), offsets(0, 2)), "equally long"),
-        ((ids(0, 0), ids(0, 0), ids(0), offsets(0, 2)), "equally long"),
+        ((ids(0, 0), ids(0, 0), ids(0), offsets(0, 2)), "number of rows"),
         ((ids(0), ids(0), ids(0), offsets()), "begin with 0"),
         ((ids(0), ids(0), ids(0), offsets(1)), "begin with 0"),
         ((ids(0), ids(0), ids(0), offsets(-1, 1)), "begin with 0"),
@@ -112,7 +119,7 @@ def test_numbers_that_make_no_sense_are_refused(call, arrays, message):
 
 
 def test_an_output_without_an_alpha_does_not_matter():
-    found = _core.learn(ids(-1), ids(-7), ids(0), offsets(0, 1), order="rpni")
+    found = learn(ids(-1), ids(-7), ids(0), offsets(0, 1), order="rpni")
     assert found["output_value"].tolist() == []
 
 
@@ -158,7 +165,7 @@ def test_near_misses_are_refused_and_the_rest_learned(drawn):
 
 def test_the_order_must_be_known():
     with pytest.raises(ValueError, match="'rpni' or 'edsm'"):
-        _core.learn(ALPHA, OUTPUT, BETA, OFFSETS, order="bfs")
+        learn(ALPHA, OUTPUT, BETA, OFFSETS, order="bfs")
 
 
 @settings(deadline=None, max_examples=50)
@@ -299,7 +306,7 @@ output = random.integers(0, 2, rows, dtype=np.int32)
 alpha[np.arange(rows) % (rows // traces) < 12] = -1  # no two histories are equal beyond this
 offsets = np.arange(0, rows + 1, rows // traces, dtype=np.int64)
 print("ready", flush=True)
-_core.learn(alpha, output, beta, offsets, order="{order}")
+_core.learn(_core.build_history_tree(beta, offsets), alpha, output, order="{order}")
 print("finished", flush=True)
 """
 

@@ -16,6 +16,10 @@ TRACES = [
 ]
 
 
+def first_contradiction(samples):
+    return find_contradiction(samples.histories.tree, samples.alpha, samples.output)
+
+
 def test_nodes_come_in_shortlex_order():
     tree = build_prefix_tree(sample_set(TRACES))
     assert tree.parent == [-1, 0, 0, 1, 2, 2]
@@ -71,18 +75,18 @@ def test_the_first_contradiction_is_named(traces, rows):
     with pytest.raises(Contradiction) as caught:
         build_prefix_tree(samples)
     assert (caught.value.first, caught.value.second) == rows
-    assert find_contradiction(*columns(samples)) == rows
+    assert first_contradiction(samples) == rows
     with pytest.raises(ValueError, match="contradict"):
         SteppedFolding(*columns(samples))
 
 
 def test_agreeing_samples_have_no_contradiction():
-    assert find_contradiction(*columns(sample_set(TRACES))) is None
+    assert first_contradiction(sample_set(TRACES)) is None
 
 
 def test_deep_trees_need_no_recursion():
     rows = [(0, -1, -1)] * 100_000
     assert len(build_prefix_tree(sample_set([rows]))) == 100_001
-    found = find_contradiction(*columns(sample_set([[*rows, (0, 0, 0)], [*rows, (0, 0, 1)]])))
+    found = first_contradiction(sample_set([[*rows, (0, 0, 0)], [*rows, (0, 0, 1)]]))
     assert found == (100_000, 200_001)
     assert np.iinfo(np.int32).max > 200_001

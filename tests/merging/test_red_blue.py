@@ -29,8 +29,7 @@ def test_a_switch_has_two_states(engine, order):
     assert found.output_value.tolist() == [0, 1]
     assert found.output_count.tolist() == [2, 2]
     assert found.events == (Event(None, 1, 0, 0), Event(0, 2, 2, 2))
-    assert found.tree_parent.tolist() == [-1, 0, 1, 2]
-    assert found.tree_label.tolist() == [-1, 0, 0, 0]
+    assert found.tree_nodes == 4
 
 
 @both_engines
@@ -95,9 +94,8 @@ def test_counts_add_up_over_merged_states(engine, order):
 
 
 def test_history_is_the_way_from_the_root():
-    found = merge(sample_set([[(2, 0, 0), (0, 0, 1)], [(1, 0, 2)]]))
-    assert found.tree_nodes == 4  # () 1 2 20
-    assert [found.history(node) for node in range(4)] == [(), (1,), (2,), (2, 0)]
+    tree = sample_set([[(2, 0, 0), (0, 0, 1)], [(1, 0, 2)]]).histories.tree
+    assert [tree.history(node) for node in range(len(tree))] == [[], [1], [2], [2, 0]]
 
 
 def test_every_node_ends_in_a_red_state():

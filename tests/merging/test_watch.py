@@ -31,7 +31,7 @@ def slow_samples():
 @both_engines
 @both_orders
 def test_a_time_limit_ends_the_search(slow_samples, engine, order):
-    with pytest.raises(TimeLimitReached, match=r"no machine within 0\.2 s: \d+ states found"):
+    with pytest.raises(TimeLimitReached, match=r"time ran out: \d+ states found"):
         merge(slow_samples, order=order, engine=engine, time_limit=0.2)
 
 
@@ -39,7 +39,7 @@ def test_a_time_limit_ends_the_search(slow_samples, engine, order):
 def test_progress_is_told_and_grows(slow_samples, engine):
     told = []
     with pytest.raises(TimeLimitReached):
-        merge(slow_samples, order="rpni", engine=engine, time_limit=0.6, listener=told.append)
+        merge(slow_samples, order="rpni", engine=engine, time_limit=1.5, listener=told.append)
     assert len(told) >= 2
     assert all(isinstance(one, Progress) for one in told)
     assert all(0 < one.settled <= one.nodes for one in told[1:])
@@ -73,9 +73,9 @@ def test_a_limit_that_is_not_reached_changes_nothing(engine):
 
 
 def test_the_message_says_how_far_and_what_to_do():
-    error = out_of_time(2.5, Progress(red=3, blue=4, settled=50, nodes=100))
+    error = out_of_time(Progress(red=3, blue=4, settled=50, nodes=100))
     assert str(error) == (
-        "no machine within 2.5 s: 3 states found so far, 4 still to be decided, 50 of 100 "
+        "time ran out: 3 states found so far, 4 still to be decided, 50 of 100 "
         "prefix-tree nodes settled; raise the time limit, give more traces, or declare labels "
         "that change nothing as trivial"
     )

@@ -3,6 +3,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.samples import (
+    Histories,
     LabelTiming,
     reward_samples,
     rounded_rewards,
@@ -20,22 +21,27 @@ TRACES = TraceSet(
 )
 
 
+def question(samples, alpha):
+    observation, action = divmod(int(samples.alpha_keys[alpha]), len(samples.actions))
+    return samples.observations[observation], samples.actions[action]
+
+
 def test_transition_samples_by_hand():
-    samples = transition_samples(TRACES, LabelTiming.CURRENT)
+    samples = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT))
     assert samples.alpha.tolist() == [0 * 2 + 1, 1 * 2 + 0, 1 * 2 + 1]
     assert samples.output.tolist() == [1, 1, 0]  # yard, yard, hall
     assert samples.beta.tolist() == [-1, 1, -1]
     assert samples.offsets.tolist() == [0, 2, 3]
     assert samples.alpha_keys.tolist() == [0, 1, 2, 3]
-    assert samples.question(2) == ("yard", "left")
+    assert question(samples, 2) == ("yard", "left")
     assert list(samples.outputs) == ["hall", "yard"]
     assert (samples.alpha.dtype, samples.output.dtype, samples.beta.dtype) == (np.int32,) * 3
     assert samples.offsets.dtype == np.int64
 
 
 def test_reward_samples_differ_in_the_output_alone():
-    mine = reward_samples(TRACES, LabelTiming.LAGGED)
-    theirs = transition_samples(TRACES, LabelTiming.LAGGED)
+    mine = reward_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED))
+    theirs = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED))
     assert mine.output.tolist() == [1, 2, 0]
     assert list(mine.outputs) == [-1.0, 0.5, 2.0]
     for column in ("alpha", "beta", "offsets", "alpha_keys"):
@@ -44,8 +50,8 @@ def test_reward_samples_differ_in_the_output_alone():
 
 def test_another_observation_column_takes_the_place_of_the_traces_own():
     observed = (Vocabulary(["x", "y", "z"]), np.array([2, 0, 1], np.int32))
-    samples = reward_samples(TRACES, LabelTiming.CURRENT, observed=observed)
-    assert [samples.question(alpha) for alpha in samples.alpha] == [
+    samples = reward_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), observed=observed)
+    assert [question(samples, alpha) for alpha in samples.alpha] == [
         ("z", "up"),
         ("x", "left"),
         ("y", "up"),
@@ -54,7 +60,7 @@ def test_another_observation_column_takes_the_place_of_the_traces_own():
 
 def test_rewards_are_rounded_and_joined():
     traces = TraceSet([Trace([0] * 5, [None] * 5, [0] * 4, [0.12, 0.08, -0.04, 0.25])])
-    samples = reward_samples(traces, LabelTiming.CURRENT, digits=1)
+    samples = reward_samples(traces, Histories.of(traces, LabelTiming.CURRENT), digits=1)
     assert list(samples.outputs) == [0.0, 0.1, 0.2]  # 0.25 rounds to even, as Python does
     assert samples.output.tolist() == [1, 1, 0, 2]
     assert str(samples.outputs[0]) == "0.0"  # -0.04 does not become -0.0
@@ -69,10 +75,10 @@ def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     dense = rs.infer(TRACES, **options)
     monkeypatch.setattr(sample_set, "_DENSE_KEYS", 0)
     monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", 0)
-    samples = transition_samples(TRACES, LabelTiming.CURRENT)
+    samples = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT))
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]
-    assert samples.question(0) == ("hall", "up")
+    assert question(samples, 0) == ("hall", "up")
     sparse = rs.infer(TRACES, **options)
     assert sparse.machines == dense.machines
     assert sparse.machines.score(TRACES).perfect

@@ -11,6 +11,7 @@ from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.machines.score import states_at_steps
 from resolvent.pipeline import infer
+from resolvent.samples import Histories
 from resolvent.traces import TraceSet
 from resolvent.traces.collecting import collect
 
@@ -83,8 +84,9 @@ def _moments(
     pair: MachinePair, traces: TraceSet, observation: str, action: str
 ) -> tuple[Moment, ...]:
     """Find all steps with this observation and action: what is predicted, what happened."""
-    transition_states = states_at_steps(pair.transition, traces, pair.timing)
-    reward_states = states_at_steps(pair.reward, traces, pair.timing)
+    histories = Histories.of(traces, pair.timing)
+    transition_states = states_at_steps(pair.transition, histories)
+    reward_states = states_at_steps(pair.reward, histories)
     found = []
     for number, trace in enumerate(traces):
         for step, asked in enumerate(zip(trace.observations, trace.actions, strict=False)):

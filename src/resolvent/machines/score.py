@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, codes_of
-from resolvent.samples import LabelTiming, labels_read, rounded_rewards
+from resolvent.samples import Histories, LabelTiming, rounded_rewards
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -89,8 +89,9 @@ def score(
     An unseen label makes every later step of its trace unseen, unless the answer
     to the question does not depend on the state.
     """
-    transition_states = states_at_steps(transition, traces, timing)
-    reward_states = states_at_steps(reward, traces, timing)
+    histories = Histories.of(traces, timing)
+    transition_states = states_at_steps(transition, histories)
+    reward_states = states_at_steps(reward, histories)
     observed = traces.at_step(traces.observation_codes)
     if reward.supplemented:
         reward_observed = _paired(reward, traces, transition_states, transition.states)
@@ -116,13 +117,13 @@ def score(
     )
 
 
-def states_at_steps(machine: Machine, traces: TraceSet, timing: LabelTiming) -> Codes:
-    """Return the machine's state at every step of the traces; −1 where it is not known."""
-    read = labels_read(traces, timing)
-    if traces.labels != machine.labels:
-        codes = codes_of(traces.labels, machine.labels, len(machine.labels))
+def states_at_steps(machine: Machine, histories: Histories) -> Codes:
+    """Return the machine's state at every step of some traces; −1 where it is not known."""
+    read = histories.beta
+    if histories.labels != machine.labels:
+        codes = codes_of(histories.labels, machine.labels, len(machine.labels))
         read = np.append(codes, np.int32(-1))[read]
-    return machine.replay(read, traces.offsets)
+    return machine.replay(read, histories.offsets)
 
 
 def _paired(
@@ -155,13 +156,13 @@ def _score(
     if len(wrong):
         row = int(wrong[0])
         trace, step = traces.place(row)
-        observation, action = machine.question(int(questions[row]))
+        seen = int(traces.at_step(traces.observation_codes)[row])
         first = Mismatch(
             machine=machine.kind,
             trace=trace,
             step=step,
-            observation=observation,
-            action=action,
+            observation=traces.observations[seen],
+            action=traces.actions[int(traces.action_codes[row])],
             state=int(states[row]),
             predicted=machine.outputs[int(predicted[row])],
             actual=actual_values[int(actual_codes[row])],

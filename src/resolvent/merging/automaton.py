@@ -28,7 +28,7 @@ class Automaton:
 
     `access[s]` is the tree node that state s began as. The columns `transition_*`
     and `output_*` are sorted by state, then label or alpha; `*_count` says how
-    often each was seen. `tree_parent` and `tree_label` give the prefix tree.
+    often each was seen. `tree_nodes` is the size of the prefix tree.
     """
 
     access: Codes
@@ -42,26 +42,12 @@ class Automaton:
     output_count: NDArray[np.int64]
     events: tuple[Event, ...]
     attempts: int
-    tree_parent: Codes
-    tree_label: Codes
+    tree_nodes: int
 
     @property
     def states(self) -> int:
         """How many states the automaton has."""
         return len(self.access)
-
-    @property
-    def tree_nodes(self) -> int:
-        """How many nodes the prefix tree had."""
-        return len(self.tree_parent)
-
-    def history(self, node: int) -> tuple[int, ...]:
-        """Return the label codes on the way from the root to a node of the prefix tree."""
-        labels = []
-        while node > 0:
-            labels.append(int(self.tree_label[node]))
-            node = int(self.tree_parent[node])
-        return tuple(reversed(labels))
 
 
 class Contradiction(Exception):  # noqa: N818

@@ -29,11 +29,11 @@ def merge_natively(
     samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
+    tree = samples.histories.tree
     found = _core.learn(
+        tree,
         samples.alpha,
         samples.output,
-        samples.beta,
-        samples.offsets,
         order=order,
         time_limit=time_limit or 0.0,
         progress=None if listener is None else lambda *numbers: listener(Progress(*numbers)),
@@ -41,7 +41,7 @@ def merge_natively(
     if "contradiction" in found:
         raise Contradiction(*found["contradiction"])
     if "time_limit" in found:
-        raise out_of_time(time_limit or 0.0, Progress(*found["time_limit"]))
+        raise out_of_time(Progress(*found["time_limit"]))
     events = zip(
         *(found.pop(f"event_{name}").tolist() for name in Event._fields),
         strict=True,
@@ -51,6 +51,7 @@ def merge_natively(
             Event(None if red < 0 else red, blue, score, folded)
             for red, blue, score, folded in events
         ),
+        tree_nodes=len(tree),
         **found,
     )
 
@@ -79,5 +80,5 @@ def merge(
 
 def find_contradiction(samples: SampleSet) -> Contradiction | None:
     """Return the first contradiction among the samples, or None when a machine can explain them."""
-    rows = _core.find_contradiction(samples.alpha, samples.output, samples.beta, samples.offsets)
+    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
     return None if rows is None else Contradiction(*rows)

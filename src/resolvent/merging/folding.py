@@ -68,18 +68,20 @@ def try_fold(
 
     Returns the `Fold` when every forced pair agrees on each alpha both have
     seen, otherwise the first `Conflict` met, and then the tree is as it was.
-    With a horizon only the first so many pairs are looked at; such a fold is for
-    scoring and must be undone.
+    With a horizon the fold stops once so many answers have been looked at; such
+    a fold is for scoring and must be undone.
     """
     fold = Fold(tree, redirected=(above, label, blue))
     tree.children[above][label] = red
     pairs = deque([(red, blue)])
-    while pairs and (horizon is None or len(fold.merged) < horizon):
+    looked_at = 0
+    while pairs and (horizon is None or looked_at < horizon):
         into, state = pairs.popleft()
         agreeing = compatible(tree, into, state)
         if isinstance(agreeing, Conflict):
             fold.undo()
             return agreeing
+        looked_at += len(tree.answers[state])
         fold.score += agreeing
         fold.merged.append((state, into))
         known = tree.answers[into]

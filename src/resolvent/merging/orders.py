@@ -67,14 +67,13 @@ class Rpni:
 class Edsm:
     """The pair on which most answers agree, among all blue states and all red ones.
 
-    Answers are counted over the first `horizon` pairs of states that a merge
-    forces together. Any blue state that fits no red one within it is promoted
-    first. Ties go to the earlier blue state, then to the earlier red one. An
-    answer counts once however often it was seen, so repeated traces change
-    nothing.
+    They are counted among the first `horizon` answers that a fold looks at. Any
+    blue state that fits no red one as far as that is promoted first. Ties go to
+    the earlier blue state, then to the earlier red one. An answer counts once
+    however often it was seen, so repeated traces change nothing.
     """
 
-    horizon: ClassVar[int] = 256
+    horizon: ClassVar[int] = 1024
 
     refuted: set[tuple[int, int]] = field(default_factory=set)
     scores: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)

@@ -132,6 +132,5 @@ def _summary(search: RedBlue, own_answers: list[list[tuple[int, int]]]) -> Autom
         output_count=column([count for _, (_, count) in answers], np.int64),
         events=tuple(search.events),
         attempts=search.attempts,
-        tree_parent=column(tree.parent),
-        tree_label=column(tree.label),
+        tree_nodes=len(tree),
     )

@@ -19,10 +19,10 @@ class Progress(NamedTuple):
 Listener: TypeAlias = Callable[[Progress], None]
 
 
-def out_of_time(limit: float, progress: Progress) -> TimeLimitReached:
+def out_of_time(progress: Progress) -> TimeLimitReached:
     """Return the error that says how far the search had come."""
     return TimeLimitReached(
-        f"no machine within {limit:g} s: {progress.red} states found so far, {progress.blue} still "
+        f"time ran out: {progress.red} states found so far, {progress.blue} still "
         f"to be decided, {progress.settled} of {progress.nodes} prefix-tree nodes settled; "
         f"raise the time limit, give more traces, or declare labels that change nothing as trivial"
     )
@@ -40,7 +40,7 @@ class Watch:
         """Call this often: it costs a reading of the clock."""
         now = time.monotonic()
         if self._limit is not None and now - self._started > self._limit:
-            raise out_of_time(self._limit, progress)
+            raise out_of_time(progress)
         if self._listener is not None and now - self._told >= 0.05:
             self._told = now
             self._listener(progress)

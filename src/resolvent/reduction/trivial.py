@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from resolvent.errors import OptionError
-from resolvent.samples import NONE, SampleSet
+from resolvent.samples import NONE, Histories
 from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -38,12 +38,12 @@ def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) 
     return tuple(sorted(codes))
 
 
-def remove_trivial(samples: SampleSet, trivial: Iterable[int]) -> SampleSet:
+def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
     """Blank out the labels with these codes.
 
     Paper: "Trivial β-Input Removal".
     """
-    kept = np.arange(len(samples.labels) + 1, dtype=np.int32)
+    kept = np.arange(len(histories.labels) + 1, dtype=np.int32)
     kept[list(trivial)] = NONE
     kept[NONE] = NONE  # the last entry answers for rows that read nothing
-    return replace(samples, beta=kept[samples.beta])
+    return replace(histories, beta=kept[histories.beta])

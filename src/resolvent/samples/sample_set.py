@@ -11,19 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.samples.timing import NONE, LabelTiming, labels_read
+from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
-
-__all__ = [
-    "NONE",
-    "ObservationColumn",
-    "SampleSet",
-    "reward_samples",
-    "rounded_rewards",
-    "transition_samples",
-]
 
 # Up to here an alpha's id is its key, and tables over all keys are cheap;
 # beyond, only keys that occur get ids.
@@ -37,34 +28,42 @@ ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 class SampleSet:
     """Rows "read `beta`, then answer `alpha` with `output`", trace after trace.
 
-    Trace i owns rows `offsets[i]:offsets[i + 1]`. Either half of a row may be
+    Which label a row reads is in `histories`. Either half of a row may be
     `NONE`: reduction takes halves out and leaves the rows where they are.
     """
 
     alpha: Codes
     output: Codes
-    beta: Codes
-    offsets: NDArray[np.int64]
+    histories: Histories
     alpha_keys: NDArray[np.int64]
     observations: Vocabulary[Symbol]
     actions: Vocabulary[Symbol]
-    labels: Vocabulary[Label]
     outputs: Vocabulary[Any]
 
-    def question(self, alpha: int) -> tuple[Symbol, Symbol]:
-        """Return the observation and the action that an alpha stands for."""
-        observation, action = divmod(int(self.alpha_keys[alpha]), len(self.actions))
-        return self.observations[observation], self.actions[action]
+    @property
+    def beta(self) -> Codes:
+        """The label that each row reads, or `NONE`."""
+        return self.histories.beta
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the rows of each trace begin, and where the last ones end."""
+        return self.histories.offsets
+
+    @property
+    def labels(self) -> Vocabulary[Label]:
+        """The labels behind the codes."""
+        return self.histories.labels
 
 
-def transition_samples(traces: TraceSet, timing: LabelTiming) -> SampleSet:
+def transition_samples(traces: TraceSet, histories: Histories) -> SampleSet:
     """Make TM samples: answer (o_t, a_t) with o_{t+1}.
 
     Paper: "Problem Reduction to DBMM inference".
     """
     return _samples(
         traces,
-        timing,
+        histories,
         observed=(traces.observations, traces.at_step(traces.observation_codes)),
         output=traces.after_step(traces.observation_codes),
         outputs=traces.observations,
@@ -73,7 +72,7 @@ def transition_samples(traces: TraceSet, timing: LabelTiming) -> SampleSet:
 
 def reward_samples(
     traces: TraceSet,
-    timing: LabelTiming,
+    histories: Histories,
     *,
     observed: ObservationColumn | None = None,
     digits: int | None = None,
@@ -90,7 +89,7 @@ def reward_samples(
     codes = np.array([outputs.code(reward) for reward in rewards], np.int32)
     return _samples(
         traces,
-        timing,
+        histories,
         observed=observed or (traces.observations, traces.at_step(traces.observation_codes)),
         output=codes[traces.reward_codes],
         outputs=outputs,
@@ -106,7 +105,7 @@ def rounded_rewards(traces: TraceSet, digits: int | None) -> list[float]:
 
 def _samples(
     traces: TraceSet,
-    timing: LabelTiming,
+    histories: Histories,
     *,
     observed: ObservationColumn,
     output: Codes,
@@ -125,11 +124,9 @@ def _samples(
     return SampleSet(
         alpha=alpha,
         output=output,
-        beta=labels_read(traces, timing),
-        offsets=traces.offsets,
+        histories=histories,
         alpha_keys=keys,
         observations=observations,
         actions=traces.actions,
-        labels=traces.labels,
         outputs=outputs,
     )

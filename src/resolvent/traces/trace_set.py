@@ -248,7 +248,9 @@ class TraceSet(Sequence[Trace]):
         codes = (self.observation_codes, self.label_codes, self.action_codes, self.reward_codes)
         for column, values in zip(codes, vocabularies, strict=True):
             # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-            digest.update(column.astype(np.min_scalar_type(len(values)).newbyteorder("<")).tobytes())
+            digest.update(
+                column.astype(np.min_scalar_type(len(values)).newbyteorder("<")).tobytes()
+            )
         for plain in (self.offsets, self.terminated, self.truncated):
             digest.update(plain.astype(plain.dtype.newbyteorder("<"), copy=False).tobytes())
         return digest.hexdigest()
