@@ -17,13 +17,13 @@
 #include <variant>
 #include <vector>
 
+#include "columns.hpp"
 #include "folding.hpp"
 #include "prefix_tree.hpp"
 #include "pulse.hpp"
 #include "red_blue.hpp"
 #include "replay.hpp"
 #include "samples.hpp"
-#include "tally.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -50,6 +50,18 @@ void check_ids(std::span<const Id> ids, const char* what) {
   Id least = 0;
   for (const Id id : ids) least = std::min(least, id);
   require(least >= resolvent::none, what);
+}
+
+// Every code must be at least `least` and below `size`.
+void check_codes(std::span<const Id> codes, std::int64_t size, Id least) {
+  require(size >= 0, "the size must be at least 0");
+  Id smallest = 0;
+  Id largest = -1;
+  for (const Id code : codes) {
+    smallest = std::min(smallest, code);
+    largest = std::max(largest, code);
+  }
+  require(smallest >= least && largest < size, "a column holds a code that is out of range");
 }
 
 void check_offsets(std::span<const Row> offsets, std::size_t rows) {
@@ -193,8 +205,7 @@ std::optional<std::pair<Row, Row>> find_contradiction(const resolvent::HistoryTr
 
 nb::object tally_outputs(const Ids& alpha, const Ids& output, std::int64_t alphas) {
   require(alpha.size() == output.size(), "alpha and output must be equally long");
-  require(alphas >= 0, "alphas must be at least 0");
-  for (const Id id : span_of(alpha)) require(id >= 0 && id < alphas, "alpha holds an id that is out of range");
+  check_codes(span_of(alpha), alphas, 0);
   check_ids(span_of(output), "output holds an id below -1");
   resolvent::Tally tally;
   {
@@ -202,6 +213,22 @@ nb::object tally_outputs(const Ids& alpha, const Ids& output, std::int64_t alpha
     tally = resolvent::tally_outputs(span_of(alpha), span_of(output), static_cast<std::size_t>(alphas));
   }
   return nb::make_tuple(array(std::move(tally.output)), array(std::move(tally.count)), array(std::move(tally.varies)));
+}
+
+nb::object used_codes(const Ids& codes, std::int64_t size) {
+  check_codes(span_of(codes), size, 0);
+  nb::gil_scoped_release no_gil;
+  auto used = resolvent::used_codes(span_of(codes), static_cast<std::size_t>(size));
+  nb::gil_scoped_acquire gil;
+  return nb::cast(array(std::move(used)));
+}
+
+nb::object recode(const Ids& codes, const Ids& table) {
+  check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
+  nb::gil_scoped_release no_gil;
+  auto out = resolvent::recode(span_of(codes), span_of(table));
+  nb::gil_scoped_acquire gil;
+  return nb::cast(array(std::move(out)));
 }
 
 nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
@@ -308,6 +335,8 @@ NB_MODULE(_core, module) {
              "progress"_a.none() = nb::none());
   module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert());
   module.def("tally_outputs", &tally_outputs, "alpha"_a.noconvert(), "output"_a.noconvert(), "alphas"_a);
+  module.def("used_codes", &used_codes, "codes"_a.noconvert(), "size"_a);
+  module.def("recode", &recode, "codes"_a.noconvert(), "table"_a.noconvert());
   module.def("replay", &replay, "transitions"_a.noconvert(), "labels"_a, "beta"_a.noconvert(), "offsets"_a.noconvert());
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")

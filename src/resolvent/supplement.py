@@ -7,6 +7,7 @@ of the bare observation keep that history out of it.
 
 import numpy as np
 
+from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.machines import TransitionMachine
 from resolvent.machines.score import states_at_steps
@@ -31,10 +32,9 @@ def supplement(
         )
     codes = traces.at_step(traces.observation_codes) * np.int32(machine.states)
     codes += states
-    used = np.zeros(len(traces.observations) * machine.states, bool)
-    used[codes] = True
+    used = _core.used_codes(codes, len(traces.observations) * machine.states)
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
     observations = list(traces.observations)
     seen, state = np.divmod(np.flatnonzero(used), machine.states)
     pairs = zip(map(observations.__getitem__, seen.tolist()), state.tolist(), strict=True)
-    return Vocabulary(pairs), number[codes]
+    return Vocabulary(pairs), _core.recode(codes, number)

@@ -268,6 +268,37 @@ def test_nothing_crashes_tally(alpha, output, alphas):
         _core.tally_outputs(alpha, output, alphas)
 
 
+# ---- codes -----------------------------------------------------------------
+
+
+def test_used_codes_by_hand():
+    assert _core.used_codes(ids(2, 0, 2), 4).tolist() == [1, 0, 1, 0]
+    assert _core.used_codes(ids(), 2).tolist() == [0, 0]
+
+
+def test_recode_by_hand():
+    assert _core.recode(ids(2, 0, -1, 1), ids(7, -1, 9)).tolist() == [9, 7, -1, -1]
+    assert _core.recode(ids(), ids()).tolist() == []
+
+
+@pytest.mark.parametrize("codes", [ids(-1), ids(0, 3), ids(2**31 - 1), ids(-(2**31))])
+def test_codes_out_of_range_are_refused(codes):
+    with pytest.raises(ValueError, match="out of range"):
+        _core.used_codes(codes, 3)
+    if codes[0] != -1:
+        with pytest.raises(ValueError, match="out of range"):
+            _core.recode(codes, ids(0, 1, 2))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.one_of(near_ids, any_array), st.one_of(near_ids, any_array), st.integers(-2, 6))
+def test_nothing_crashes_on_codes(codes, table, size):
+    with contextlib.suppress(TypeError, ValueError):
+        _core.used_codes(codes, size)
+    with contextlib.suppress(TypeError, ValueError):
+        _core.recode(codes, table)
+
+
 # ---- options ---------------------------------------------------------------
 
 

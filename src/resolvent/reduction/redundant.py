@@ -39,6 +39,6 @@ def remove_redundant(samples: SampleSet) -> tuple[SampleSet, ConstantOutputs]:
     constant = np.flatnonzero((count > 0) & (varies == 0)).astype(np.int32)
     kept = np.where(varies, np.arange(alphas, dtype=np.int32), np.int32(NONE))
     return (
-        replace(samples, alpha=kept[samples.alpha]),
+        replace(samples, alpha=_core.recode(samples.alpha, kept)),
         ConstantOutputs(constant, output[constant], count[constant]),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.samples import NONE, Histories
 from resolvent.traces.symbols import NO_EVENT, Label, label_text
@@ -43,7 +44,6 @@ def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
 
     Paper: "Trivial β-Input Removal".
     """
-    kept = np.arange(len(histories.labels) + 1, dtype=np.int32)
+    kept = np.arange(len(histories.labels), dtype=np.int32)
     kept[list(trivial)] = NONE
-    kept[NONE] = NONE  # the last entry answers for rows that read nothing
-    return replace(histories, beta=kept[histories.beta])
+    return replace(histories, beta=_core.recode(histories.beta, kept))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
@@ -91,7 +92,7 @@ def reward_samples(
         traces,
         histories,
         observed=observed or (traces.observations, traces.at_step(traces.observation_codes)),
-        output=codes[traces.reward_codes],
+        output=_core.recode(traces.reward_codes, codes),
         outputs=outputs,
     )
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import TraceError
 
 V = TypeVar("V", bound=Hashable)
@@ -127,11 +128,11 @@ def canonical(
     values: Sequence[V], codes: Codes, order: Callable[[V], Any]
 ) -> tuple[Vocabulary[V], Codes]:
     """Drop values no code uses, sort the rest, and rewrite the codes to match."""
-    used = np.zeros(len(values), dtype=bool)
-    used[codes] = True
+    codes = np.ascontiguousarray(codes, np.int32)
+    used = _core.used_codes(codes, len(values))
     kept = sorted(np.flatnonzero(used).tolist(), key=lambda code: order(values[code]))
     if kept == list(range(len(values))):
         return Vocabulary(values), codes
     new_code = np.full(len(values), -1, dtype=np.int32)
     new_code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Vocabulary(values[code] for code in kept), new_code[codes]
+    return Vocabulary(values[code] for code in kept), _core.recode(codes, new_code)

@@ -1,0 +1,36 @@
+#include "columns.hpp"
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+Tally tally_outputs(std::span<const Id> alpha, std::span<const Id> output, std::size_t alphas) {
+  Tally tally{std::vector<Id>(alphas, none), std::vector<Row>(alphas, 0), std::vector<std::uint8_t>(alphas, 0)};
+  for (std::size_t row = 0; row < alpha.size(); ++row) {
+    const std::size_t at = index(alpha[row]);
+    ++tally.count[at];
+    if (tally.output[at] == none)
+      tally.output[at] = output[row];
+    else if (tally.output[at] != output[row])
+      tally.varies[at] = 1;
+  }
+  return tally;
+}
+
+std::vector<std::uint8_t> used_codes(std::span<const Id> codes, std::size_t size) {
+  std::vector<std::uint8_t> used(size, 0);
+  for (const Id code : codes) used[index(code)] = 1;
+  return used;
+}
+
+std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table) {
+  std::vector<Id> out(codes.size());
+  for (std::size_t row = 0; row < codes.size(); ++row)
+    out[row] = codes[row] == none ? none : table[index(codes[row])];
+  return out;
+}
+
+}  // namespace resolvent

@@ -1,0 +1,30 @@
+// Passes over columns of codes that NumPy would make several of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "samples.hpp"
+
+namespace resolvent {
+
+// For every alpha: an output it had, how often it was seen, and whether it ever
+// had another output.
+struct Tally {
+  std::vector<Id> output;  // none where the alpha never occurs
+  std::vector<Row> count;
+  std::vector<std::uint8_t> varies;
+};
+
+// Every alpha must be below `alphas` and not `none`.
+Tally tally_outputs(std::span<const Id> alpha, std::span<const Id> output, std::size_t alphas);
+
+// Which codes below `size` occur. Every code must be below it and not `none`.
+std::vector<std::uint8_t> used_codes(std::span<const Id> codes, std::size_t size);
+
+// `table[code]` for each code; `none` stays `none`. Codes must be in the table.
+std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table);
+
+}  // namespace resolvent
