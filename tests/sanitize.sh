@@ -4,15 +4,15 @@
 # which sets BIN to the virtual environment's programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-bin=${BIN:-.venv/bin}
+bin=$(cd "${BIN:-.venv/bin}" && pwd)
 python=$("$bin/python" -c 'import sys; print(sys._base_executable)')
 site=$("$bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["platlib"])')
 out=build/sanitize
 
-PATH=$PWD/$bin:$PATH cmake -S . -B "$out" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DRESOLVENT_SANITIZE=ON -DPython_EXECUTABLE="$PWD/$bin/python" >"$out.log" 2>&1 ||
+PATH=$bin:$PATH cmake -S . -B "$out" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DRESOLVENT_SANITIZE=ON -DPython_EXECUTABLE="$bin/python" >"$out.log" 2>&1 ||
   { cat "$out.log"; exit 1; }
-PATH=$PWD/$bin:$PATH cmake --build "$out"
+PATH=$bin:$PATH cmake --build "$out"
 
 # A copy of the package beside the sanitized core. The base interpreter with an
 # explicit path does not see the editable install, so this copy is what runs.
@@ -25,6 +25,6 @@ for library in libasan.so libubsan.so libstdc++.so; do
   preload+=$(${CXX:-g++} -print-file-name=$library):
 done
 LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-  HYPOTHESIS_PROFILE=sanitize PYTHONPATH=$PWD/$out/package:$site \
+  PYTHONPATH=$PWD/$out/package:$site \
   "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
   tests/merging tests/reduction tests/machines tests/laws
