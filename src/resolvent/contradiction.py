@@ -1,6 +1,7 @@
 """Why no machine can explain some traces, said so that one can act on it."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from typing import TypeAlias
 
 from resolvent.errors import ContradictoryTraces
 from resolvent.machines.drawing import history_text
@@ -12,22 +13,30 @@ from resolvent.traces import TraceSet, symbol_text
 _LABELS_SHOWN = 6
 
 
+Asking: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
+"""Makes the samples of one kind of machine, without supplement.
+
+The supplement tells nothing that the history does not, so the samples with it
+contradict each other exactly where those without it do.
+"""
+
+
 def explain(
     rows: Contradiction,
     traces: TraceSet,
-    samples: SampleSet,
+    ask: Asking,
     machine: str,
     timing: LabelTiming,
     trivial: tuple[int, ...],
 ) -> ContradictoryTraces:
     """Return the error that names both traces, both steps, their history, and what to try."""
+    samples = ask(traces, remove_trivial(Histories.of(traces, timing), trivial))
     (first, first_step), (second, second_step) = traces.place(rows.first), traces.place(rows.second)
     read = samples.beta[int(traces.offsets[first]) : rows.first + 1]
     labels = tuple(traces.labels[int(code)] for code in read if code != NONE)
     history = history_text(labels[-_LABELS_SHOWN:])
     if len(labels) > _LABELS_SHOWN:
         history = f"… {history}"
-    # Not the samples' observation: the supplement would show beside it.
     observation = traces.observations[int(traces.observation_codes[rows.first + first])]
     action = traces.actions[int(traces.action_codes[rows.first])]
     one, other = (
@@ -37,24 +46,20 @@ def explain(
     return ContradictoryTraces(
         f"trace {first}, step {first_step} and trace {second}, step {second_step} read the same "
         f"labels ({history}) but have different {what} for ({symbol_text(observation)}, "
-        f"{symbol_text(action)}): {one} and {other}; {_advice(traces, samples, timing, trivial)}"
+        f"{symbol_text(action)}): {one} and {other}; {_advice(traces, ask, machine, timing, trivial)}"
     )
 
 
 def _advice(
-    traces: TraceSet, samples: SampleSet, timing: LabelTiming, trivial: tuple[int, ...]
+    traces: TraceSet, ask: Asking, machine: str, timing: LabelTiming, trivial: tuple[int, ...]
 ) -> str:
     for other in LabelTiming:
         histories = remove_trivial(Histories.of(traces, other), trivial)
-        if other is not timing and _fits(samples, histories):
+        if other is not timing and find_contradiction(ask(traces, histories)) is None:
             return f"with another label timing they fit: use --timing {other}"
-    if trivial and _fits(samples, Histories.of(traces, timing)):
+    if trivial and find_contradiction(ask(traces, Histories.of(traces, timing))) is None:
         return "a label taken as trivial matters here: use --keep-trivial, or name fewer --trivial"
-    return (
-        "the world is not deterministic under these labels: label what makes the difference, or "
-        "round noisy rewards with --reward-digits"
-    )
-
-
-def _fits(samples: SampleSet, histories: Histories) -> bool:
-    return find_contradiction(replace(samples, histories=histories)) is None
+    advice = "the world is not deterministic under these labels: label what makes the difference"
+    if machine == "reward":
+        advice += ", or round noisy rewards with --reward-digits"
+    return advice

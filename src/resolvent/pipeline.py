@@ -256,8 +256,9 @@ class _Run:
                 listener=self._listener(kind.kind),
             )
         except Contradiction as rows:
+            ask = self._reward_samples if kind is RewardMachine else transition_samples
             raise explain(
-                rows, self.traces, samples, kind.kind, self.options.timing, self.trivial
+                rows, self.traces, ask, kind.kind, self.options.timing, self.trivial
             ) from None
         machine = build_machine(kind, automaton, samples, constants, self.trivial, **more)
         self._note(machine, automaton)
@@ -290,6 +291,9 @@ class _Run:
             _histories=self.histories,
             _automata=self.automata,
         )
+
+    def _reward_samples(self, traces: TraceSet, histories: Histories) -> SampleSet:
+        return reward_samples(traces, histories, digits=self.options.reward_digits)
 
     def _time_left(self) -> float | None:
         limit = self.options.time_limit
