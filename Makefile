@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 STAMPS := .stamps
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
@@ -39,17 +40,20 @@ clean:
 	rm -rf $(VENV) $(STAMPS) build
 
 $(STAMPS)/venv:
-	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer; set PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer: run make PYTHON=...")'
+	@echo "setting up .venv (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade pip
 	@mkdir -p $(STAMPS) && touch $@
 
 # Build tools live in .venv too, so that a rebuild reuses build/ instead of starting over.
 $(STAMPS)/installed: $(STAMPS)/venv $(CORE)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" ninja
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@echo "building and installing resolvent in .venv"
+	@$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.26" ninja
+	@$(PIP) install --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/developing: $(STAMPS)/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --group dev
+	@echo "installing what the tests need"
+	@$(PIP) install --group dev
 	@touch $@

@@ -43,10 +43,11 @@ def explain(
         symbol_text(samples.outputs[int(samples.output[row])]) for row in (rows.first, rows.second)
     )
     what = {"transition": "next observations", "reward": "rewards"}[machine]
+    advice = _advice(traces, ask, machine, timing, trivial)
     return ContradictoryTraces(
         f"trace {first}, step {first_step} and trace {second}, step {second_step} read the same "
         f"labels ({history}) but have different {what} for ({symbol_text(observation)}, "
-        f"{symbol_text(action)}): {one} and {other}; {_advice(traces, ask, machine, timing, trivial)}"
+        f"{symbol_text(action)}): {one} and {other}; {advice}"
     )
 
 
