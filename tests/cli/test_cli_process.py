@@ -132,6 +132,8 @@ def test_ctrl_c_ends_at_once_and_leaves_no_file(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=stderr,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+        # Whoever runs these tests in the background has them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(stderr)
     shown = b""

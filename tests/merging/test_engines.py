@@ -327,8 +327,10 @@ def test_find_contradiction_speaks_of_rows():
 # ---- Ctrl-C ----------------------------------------------------------------
 
 SLOW = """
+import signal
 import numpy as np
 from resolvent import _core
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits "ignore"
 random = np.random.default_rng(0)
 rows, traces = 400_000, 400
 beta = random.integers(0, 4, rows, dtype=np.int32)
@@ -351,13 +353,17 @@ def test_ctrl_c_ends_a_native_search_within_a_second(order):
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    assert process.poll() is None
-    sent = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    taken = time.monotonic() - sent
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        assert process.poll() is None
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        taken = time.monotonic() - sent
+    finally:
+        process.kill()
+        process.communicate()
     assert "KeyboardInterrupt" in err
     assert out == ""
     assert taken < 1.0

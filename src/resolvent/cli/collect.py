@@ -87,7 +87,7 @@ def collect(
         return
     print(f"wrote {output}: {size(traces)}")
     print(f"labels seen: {', '.join(map(label_text, traces.labels))}")
-    print(f"\nnext: {command('resolvent', 'infer', output, '-o', 'machines.json')}")
+    print(f"\nnext: {command('infer', output, '-o', 'machines.json')}")
 
 
 def _made(environment: str) -> gym.Env[Any, Any]:

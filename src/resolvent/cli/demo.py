@@ -6,7 +6,7 @@ Here it is played, inferred and checked; `display/house_story.py` tells it.
 import gymnasium as gym
 
 from resolvent.cli.options import Json
-from resolvent.cli.printing import print_json
+from resolvent.cli.printing import print_json, program_name
 from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.machines.score import states_at_steps
@@ -23,7 +23,7 @@ def demo(json: Json = False) -> None:
     """See it all at once: a small house, its traces, its two machines, and a check."""
     story = play()
     if not json:
-        tell(story)
+        tell(story, program_name())
         return
     print_json(
         {

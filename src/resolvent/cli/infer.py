@@ -156,5 +156,5 @@ def _print_summary(
         print("\nnothing was written: add -o machines.json to keep the machines")
         return
     print(f"\nwrote {output}")
-    print(f"next: {command('resolvent', 'show', output)}")
-    print(f"      {command('resolvent', 'check', output)} OTHER_TRACES")
+    print(f"next: {command('show', output)}")
+    print(f"      {command('check', output)} OTHER_TRACES")

@@ -1,7 +1,10 @@
 """Results → standard output: one JSON object, or lines for people."""
 
 import json
+import os
 import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +31,16 @@ def size(traces: TraceSet) -> str:
 
 
 def command(*words: str | Path) -> str:
-    """Write a command so that it can be copied into a shell.
+    """Write a command of this program so that it can be copied into a shell.
 
-    >>> command("resolvent", "show", Path("my machines.json"))
+    >>> command("show", Path("my machines.json"))
     "resolvent show 'my machines.json'"
     """
-    return shlex.join(map(str, words))
+    return shlex.join([program_name(), *map(str, words)])
+
+
+def program_name() -> str:
+    """Return what to type to run this program again: its name, or its path if need be."""
+    if shutil.which("resolvent") is None and Path(sys.argv[0]).name == "resolvent":
+        return os.path.relpath(sys.argv[0])
+    return "resolvent"

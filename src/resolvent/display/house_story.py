@@ -51,12 +51,12 @@ class HouseStory:
     unsupplemented_states: int
 
 
-def tell(story: HouseStory) -> None:
-    """Print the story on standard output."""
+def tell(story: HouseStory, program: str) -> None:
+    """Print the story on standard output; `program` is what to type for `resolvent`."""
     _tell_problem(story)
     _tell_machines(story)
     _tell_check(story)
-    _tell_next(story)
+    _tell_next(story, program)
 
 
 def _tell_problem(story: HouseStory) -> None:
@@ -117,7 +117,7 @@ def _tell_check(story: HouseStory) -> None:
     _say(table(header, rows, right=(0, 1)))
 
 
-def _tell_next(story: HouseStory) -> None:
+def _tell_next(story: HouseStory, program: str) -> None:
     _title("Why the Reward Machine comes second")
     _say(
         f"In resolvent/HouseInterference-v0 it is entering the cyanroom that pays, so the reward "
@@ -127,8 +127,9 @@ def _tell_next(story: HouseStory) -> None:
     )
     _title("Your turn")
     show(
-        Text("resolvent collect resolvent/House-v0 -o house.jsonl", "green"),
-        Text("resolvent infer house.jsonl -o machines.json", "green"),
+        Text(f"{program} collect resolvent/House-v0 -o house.jsonl", "green"),
+        Text(f"{program} infer house.jsonl -o machines.json", "green"),
+        Text(f"{program} show machines.json", "green"),
     )
 
 

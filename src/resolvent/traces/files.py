@@ -1,7 +1,7 @@
-"""Trace files of any format ↔ `TraceSet`.
+"""Trace files of any format, and Minari datasets ↔ `TraceSet`.
 
 What a file holds is told by its content. Only when writing does its name say
-which format it gets.
+which format it gets. A Minari dataset is told by the prefix of its name.
 """
 
 import gzip
@@ -17,6 +17,7 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.json_lines import json_lines, read_json_lines
 from resolvent.traces.lines import BUFFER_BYTES, Line, Progress, read_lines
+from resolvent.traces.minari_datasets import minari_id, read_minari, write_minari
 from resolvent.traces.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.trace_set import TraceSet
 
@@ -33,15 +34,19 @@ def read_traces(
     format: str | None = None,  # noqa: A002
     progress: Progress | None = None,
 ) -> TraceSet:
-    """Read a file of traces, or a folder of Parquet files.
+    """Read a file of traces, a folder of Parquet files, or a Minari dataset.
 
     The format is told by content: Parquet, JSON lines or the paper's JSON lines,
     the latter two plain or compressed by gzip or zstd. Pass `format="parquet"`,
-    `"jsonl"` or `"paper"` to say it yourself. `progress` is called now and then
-    with the fraction of the work that is done.
+    `"jsonl"` or `"paper"` to say it yourself. `"minari:NAMESPACE/NAME-v0"` reads
+    the Minari dataset of that id from this machine. `progress` is called now and
+    then with the fraction of the work that is done.
     """
-    path = Path(path)
     _check_format(format)
+    if dataset_id := minari_id(path):
+        _check_no_format(path, format)
+        return read_minari(dataset_id, progress)
+    path = Path(path)
     try:
         traces = _read(path, format, progress)
     except FileNotFoundError as error:
@@ -99,11 +104,17 @@ def write_traces(
 
     The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz`
     or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
+    `"minari:NAMESPACE/NAME-v0"` makes a new Minari dataset of that id.
     """
-    path = Path(path)
-    format = written_format(path, format)  # noqa: A001
     if not len(traces):
         raise TraceError(f"there are no traces to write to {path}")
+    if dataset_id := minari_id(path):
+        _check_format(format)
+        _check_no_format(path, format)
+        write_minari(traces, dataset_id)
+        return
+    path = Path(path)
+    format = written_format(path, format)  # noqa: A001
     with atomic_write(path) as file:
         if format == "parquet":
             from resolvent.traces.parquet import write_parquet
@@ -126,6 +137,11 @@ def written_format(path: Path, format: str | None) -> str:  # noqa: A002
 def _check_format(format: str | None) -> None:  # noqa: A002
     if format is not None and format not in FORMATS:
         raise OptionError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+
+
+def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
+    if format is not None:
+        raise OptionError(f"{path} is a Minari dataset: leave out the format {format!r}")
 
 
 def _format_of_name(path: Path) -> str:
