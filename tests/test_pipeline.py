@@ -133,6 +133,7 @@ def test_as_dict_holds_what_the_command_prints():
         "options": {
             "strategy": "edsm",
             "timing": "current",
+            "trivial": [],
             "supplement": True,
             "remove_redundant": True,
             "remove_trivial": True,

@@ -28,7 +28,7 @@ from resolvent.merging import Automaton, Contradiction, Progress, merge
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
 from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
 from resolvent.supplement import supplement as pair_with_states
-from resolvent.traces import Label, TraceSet
+from resolvent.traces import Label, TraceSet, label_text
 
 M = TypeVar("M", bound=Machine)
 
@@ -82,6 +82,10 @@ class Options:
         return {
             "strategy": self.strategy,
             "timing": str(self.timing),
+            "trivial": sorted(
+                name if isinstance(name, str) else label_text(frozenset(name))
+                for name in self.trivial
+            ),
             "supplement": self.supplement,
             "remove_redundant": self.remove_redundant,
             "remove_trivial": self.remove_trivial,

@@ -56,6 +56,7 @@ def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
     assert bare["options"] == {
         "strategy": "rpni",
         "timing": "current",
+        "trivial": [],
         "supplement": False,
         "remove_redundant": False,
         "remove_trivial": False,

@@ -4,7 +4,7 @@ All three show states by number, transitions by label, and, in the table, the
 answers that depend on the state.
 """
 
-from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.machines.machine import UNSEEN, Machine, RewardMachine
 from resolvent.traces.symbols import Label, label_text, symbol_text
 
 _ANSWERS = {"transition": "the next observation", "reward": "the reward"}
@@ -49,12 +49,15 @@ def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
 def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the answers that depend on the state, a column per state."""
     questions = sorted(set(machine.output_question.tolist()))
-    header = ["observation", "action", *(f"state {state}" for state in range(machine.states))]
+    paired = isinstance(machine, RewardMachine) and machine.supplemented
+    seen = ["observation", "TM state"] if paired else ["observation"]
+    header = [*seen, "action", *(f"state {state}" for state in range(machine.states))]
     rows = []
     for number in questions:
         observation, action = machine.question(number)
         answers = (machine.output(state, observation, action) for state in range(machine.states))
-        rows.append([symbol_text(observation), symbol_text(action), *map(_text, answers)])
+        parts = observation if paired and isinstance(observation, tuple) else (observation,)
+        rows.append([*map(symbol_text, parts), symbol_text(action), *map(_text, answers)])
     return header, rows
 
 
