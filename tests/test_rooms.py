@@ -19,7 +19,7 @@ ROOMS = [
     ["merging"],
     ["machines"],
     ["supplement"],
-    ["contradiction"],
+    ["contradiction", "result"],
     ["pipeline"],
     ["environments"],
     ["control"],

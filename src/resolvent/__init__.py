@@ -30,7 +30,8 @@ from resolvent.machines import (
     to_mermaid,
     to_text,
 )
-from resolvent.pipeline import InferenceResult, infer
+from resolvent.pipeline import infer
+from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet, read_traces
 from resolvent.traces.collecting import collect

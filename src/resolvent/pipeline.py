@@ -5,11 +5,8 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeVar
-
-import numpy as np
 
 from resolvent.contradiction import explain
 from resolvent.errors import OptionError, TraceError
@@ -18,145 +15,21 @@ from resolvent.machines import (
     MachinePair,
     Provenance,
     RewardMachine,
-    Termination,
     TransitionMachine,
     build_machine,
+    observe_termination,
 )
-from resolvent.machines.drawing import count
-from resolvent.machines.score import states_at_steps
 from resolvent.merging import Automaton, Contradiction, Progress, merge
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
+from resolvent.result import InferenceResult, MachineStatistics, Options
 from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
 from resolvent.supplement import supplement as pair_with_states
-from resolvent.traces import Label, TraceSet, label_text
+from resolvent.traces import Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
 
 ProgressListener = Callable[[str, Progress], None]
 """Told now and then which machine is being inferred and how far it is."""
-
-
-@dataclass(frozen=True)
-class MergeEvent:
-    """One decision of the search, by the label histories of the states it was about.
-
-    `into` is None when the state became one of its own.
-    """
-
-    history: tuple[Label, ...]
-    into: tuple[Label, ...] | None
-    agreeing: int
-    folded: int
-
-
-@dataclass(frozen=True)
-class MachineStatistics:
-    """What it took to find one machine."""
-
-    states: int
-    prefix_tree_nodes: int
-    merges: int
-    promotions: int
-    attempts: int
-    constant_outputs: int
-    outputs_by_state: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `infer` was asked to do; stored with the machines."""
-
-    strategy: str = "edsm"
-    timing: LabelTiming = LabelTiming.CURRENT
-    trivial: tuple[Label | str, ...] = ()
-    supplement: bool = True
-    remove_redundant: bool = True
-    remove_trivial: bool = True
-    reward_digits: int | None = None
-    engine: str = "native"
-    time_limit: float | None = None
-
-    def stored(self) -> dict[str, Any]:
-        """Return the options that shape the machines, as JSON values."""
-        return {
-            "strategy": self.strategy,
-            "timing": str(self.timing),
-            "trivial": sorted(
-                name if isinstance(name, str) else label_text(frozenset(name))
-                for name in self.trivial
-            ),
-            "supplement": self.supplement,
-            "remove_redundant": self.remove_redundant,
-            "remove_trivial": self.remove_trivial,
-            "reward_digits": self.reward_digits,
-        }
-
-
-@dataclass(frozen=True)
-class InferenceResult:
-    """The machines, and how they were found."""
-
-    machines: MachinePair
-    options: Options
-    traces: int
-    steps: int
-    transition: MachineStatistics
-    reward: MachineStatistics
-    seconds: dict[str, float]
-    _histories: Histories = field(repr=False)
-    _automata: dict[str, Automaton] = field(repr=False)
-
-    def events(self, machine: str) -> tuple[MergeEvent, ...]:
-        """Return the log of merges and promotions for "transition" or "reward"."""
-        labels, tree = self._histories.labels, self._histories.tree
-
-        def history(node: int) -> tuple[Label, ...]:
-            return tuple(labels[code] for code in tree.history(node))
-
-        return tuple(
-            MergeEvent(
-                history(event.blue),
-                None if event.red is None else history(event.red),
-                event.score,
-                event.folded,
-            )
-            for event in self._automata[machine].events
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values, as `resolvent infer --json` prints them."""
-        return {
-            "tm_states": self.transition.states,
-            "rm_states": self.reward.states,
-            "traces": self.traces,
-            "steps": self.steps,
-            "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
-            "prefix_tree_nodes": {
-                "transition": self.transition.prefix_tree_nodes,
-                "reward": self.reward.prefix_tree_nodes,
-            },
-            "merges": {"transition": self.transition.merges, "reward": self.reward.merges},
-            "folds_tried": {"transition": self.transition.attempts, "reward": self.reward.attempts},
-            "constant_outputs": {
-                "transition": self.transition.constant_outputs,
-                "reward": self.reward.constant_outputs,
-            },
-            "terminal_situations": len(self.machines.termination.ends),
-            "ambiguous_terminations": len(self.machines.termination.ambiguous),
-            "options": {**self.options.stored(), "engine": self.options.engine},
-        }
-
-    def __str__(self) -> str:
-        lines = [f"{self.traces} traces, {self.steps} steps"]
-        for name, one in (("Transition Machine", self.transition), ("Reward Machine", self.reward)):
-            lines.append(
-                f"{name:<19} {count(one.states, 'state')}, from {one.prefix_tree_nodes} "
-                f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
-            )
-        lines.append(f"{'termination':<19} {self.machines.termination}")
-        lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
-        return "\n".join(lines)
 
 
 def infer(
@@ -205,10 +78,13 @@ def infer(
     """
     if len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
+    trivial = tuple(trivial)
+    if trivial and not remove_trivial:
+        raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
     options = Options(
         strategy,
         _timing(timing),
-        tuple(trivial),
+        trivial,
         supplement,
         remove_redundant,
         remove_trivial,
@@ -274,7 +150,7 @@ class _Run:
             transition,
             reward,
             self.options.timing,
-            _termination(transition, reward, self.traces, self.histories),
+            observe_termination(transition, reward, self.traces, self.histories),
             Provenance(
                 version=version("resolvent"),
                 traces=len(self.traces),
@@ -334,40 +210,3 @@ def _timing(timing: LabelTiming | str) -> LabelTiming:
     except ValueError:
         known = ", ".join(LabelTiming)
         raise OptionError(f"unknown timing '{timing}': choose one of {known}") from None
-
-
-def _termination(
-    transition: TransitionMachine, reward: RewardMachine, traces: TraceSet, histories: Histories
-) -> Termination:
-    """Find the situations whose step ended an episode, and those where it sometimes did not."""
-    last = traces.offsets[1:][traces.terminated] - 1
-    ending = np.zeros(traces.steps, bool)
-    ending[last] = True
-    observed = traces.at_step(traces.observation_codes)
-    # Only steps with the observation of some ending one can tell anything.
-    suspects = np.zeros(len(traces.observations), bool)
-    suspects[observed[last]] = True
-    rows = np.flatnonzero(suspects[observed])
-    # And of those only the ones with its action too.
-    suspects = np.zeros((len(traces.observations), len(traces.actions)), bool)
-    suspects[observed[last], traces.action_codes[last]] = True
-    rows = rows[suspects[observed[rows], traces.action_codes[rows]]]
-    situations = np.stack(
-        [
-            observed[rows],
-            states_at_steps(transition, histories)[rows],
-            states_at_steps(reward, histories)[rows],
-            traces.action_codes[rows],
-        ],
-        axis=1,
-    )
-    ends = {tuple(row) for row in situations[ending[rows]].tolist()}
-    sizes = (len(traces.observations), transition.states, reward.states, len(traces.actions))
-    keys = np.ravel_multi_index(tuple(situations.T), sizes)
-    both = np.intersect1d(keys[ending[rows]], keys[~ending[rows]])
-    ambiguous = {tuple(map(int, np.unravel_index(key, sizes))) for key in both}
-
-    def named(rows: set[tuple[int, ...]]) -> frozenset[Any]:
-        return frozenset((traces.observations[o], q, u, traces.actions[a]) for o, q, u, a in rows)
-
-    return Termination(named(ends - ambiguous), named(ambiguous))

@@ -13,8 +13,8 @@ from resolvent.errors import OptionError
 from resolvent.merging import Progress
 from resolvent.merging.engines import ENGINES
 from resolvent.merging.orders import ORDERS
-from resolvent.pipeline import InferenceResult
 from resolvent.pipeline import infer as infer_machines
+from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import read_traces
 from resolvent.traces.files import FORMATS

@@ -16,7 +16,7 @@ from rich.text import Text
 from resolvent.display.tables import show, table
 from resolvent.machines import UNSEEN, Machine, Score
 from resolvent.machines.drawing import count
-from resolvent.pipeline import InferenceResult
+from resolvent.result import InferenceResult
 from resolvent.traces import TraceSet, label_text, symbol_text
 
 

@@ -42,11 +42,11 @@ def read_traces(
     the Minari dataset of that id from this machine. `progress` is called now and
     then with the fraction of the work that is done.
     """
-    _check_format(format)
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
         return read_minari(dataset_id, progress)
     path = Path(path)
+    _check_format(format)
     try:
         traces = _read(path, format, progress)
     except FileNotFoundError as error:
@@ -106,15 +106,14 @@ def write_traces(
     or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
     `"minari:NAMESPACE/NAME-v0"` makes a new Minari dataset of that id.
     """
-    if not len(traces):
-        raise TraceError(f"there are no traces to write to {path}")
     if dataset_id := minari_id(path):
-        _check_format(format)
         _check_no_format(path, format)
         write_minari(traces, dataset_id)
         return
     path = Path(path)
     format = written_format(path, format)  # noqa: A001
+    if not len(traces):
+        raise TraceError(f"there are no traces to write to {path}")
     with atomic_write(path) as file:
         if format == "parquet":
             from resolvent.traces.parquet import write_parquet

@@ -19,6 +19,9 @@ the other is to spell the sets out while Minari collects::
 
     minari.DataCollector(env, step_data_callback=SpellLabels, record_infos=True)
 
+`DataCollector` needs `pip install "minari[create]"`, which brings JAX; nothing
+here does.
+
 Written are labels as strings; ints as `Discrete`, strings as `Text`, numbers and
 arrays of numbers as `Box`. Any other symbols, such as tuples of names and numbers,
 become codes whose meaning stands in the dataset's metadata. Minari's
@@ -48,7 +51,7 @@ from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
 
 _PREFIX = "minari:"
-_ID = re.compile(r"([-\w]+/)*[-\w]+-v\d+")
+_ID = re.compile(r"([-\w][-\w/]*[-\w]/)?[-\w]+-v\d+")  # as Minari has it
 _INFO_KEYS = ("labels", "label", "events")
 _SEPARATOR = " & "
 _METADATA_KEY = "resolvent"
@@ -69,7 +72,10 @@ def minari_id(path: str | Path) -> str | None:
         return None
     dataset_id = name.removeprefix(_PREFIX)
     if not _ID.fullmatch(dataset_id):
-        raise TraceError(f"{name} does not name a Minari dataset: write minari:NAMESPACE/NAME-v0")
+        raise TraceError(
+            f"{name} does not name a Minari dataset: write minari:NAMESPACE/NAME-v0, in letters, "
+            f"digits, - and _, the namespace at least two of them"
+        )
     return dataset_id
 
 
@@ -106,6 +112,8 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
     """Write a new dataset, whole or not at all; one that exists is never replaced."""
     minari = _import("minari")
     where = _PREFIX + dataset_id
+    if not len(traces):
+        raise TraceError(f"there are no traces to write to {where}")
     with locating(where):
         labels = [_label_text(label) for label in traces.labels]
     observations, actions = _Written(traces.observations), _Written(traces.actions)
@@ -218,13 +226,15 @@ class _Symbols:
 
     def __init__(self, meanings: Sequence[Any] | None) -> None:
         self.interner: Interner[Symbol] = Interner()
-        self._meanings = None if meanings is None else code_symbols(self.interner, meanings)
+        self._meanings: Codes | None = None
+        if meanings is not None:
+            self._meanings = code_symbols(self.interner, meanings)
         self._rows: dict[Any, dict[bytes, int]] = {}
 
     def code(self, values: Any) -> Codes:
         """Return the codes of an episode's values, in whatever form their space gives them."""
         if self._meanings is not None:
-            return self._meanings[_positions(values, len(self._meanings))]
+            return self._meanings.take(_positions(values, len(self._meanings)))
         if isinstance(values, np.ndarray) and values.ndim > 1 and values.dtype.kind in "biuf":
             return self._code_rows(values)
         return code_symbols(self.interner, _steps(values))
@@ -255,10 +265,10 @@ def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
 
 
 def _row_bytes(array: NDArray[Any]) -> list[bytes]:
-    """Return each row of an array as bytes: rows of one shape and type ↔ their bytes.
+    """Return each row of an array as bytes, which are equal where rows are.
 
-    >>> _row_bytes(np.array([[True, False], [True, True]]))
-    [b'\\x01\\x00', b'\\x01\\x01']
+    >>> [list(row) for row in _row_bytes(np.array([[True, False], [True, True]]))]
+    [[1, 0], [1, 1]]
     """
     if not array.size:
         return [b""] * len(array)
@@ -312,20 +322,29 @@ def _labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
     column = infos[key]
     if not isinstance(column, Mapping):
         column = np.asarray(column)
-        if column.dtype == object and all(isinstance(step, Mapping) for step in column.flat):
+        if column.dtype == object and set(map(type, column.flat)) == {dict}:
             # Minari's Arrow and Parquet storages give a mapping a step.
             column = {name: [step.get(name) for step in column] for name in column[0]}
     if isinstance(column, Mapping):
-        truths, names = [np.asarray(truth) for truth in column.values()], list(column)
-        if truths and all(truth.shape == (len(truths[0]),) for truth in truths):
-            return _true_names(np.stack(truths, axis=1), names, key)
+        named = dict(_named(column))
+        truths = list(named.values())
+        if truths and all(truth.ndim == 1 and len(truth) == len(truths[0]) for truth in truths):
+            return _true_names(np.stack(truths, axis=1), list(named), key)
     elif column.ndim == 2:
         return _true_names(column, [str(number) for number in range(column.shape[1])], key)
-    elif column.ndim == 1 and all(isinstance(text, str | bytes) for text in column):
-        texts = column.tolist()
+    elif column.ndim == 1 and {str, bytes}.issuperset(map(type, texts := column.tolist())):
         propositions = {text: _propositions(text) for text in set(texts)}
         return [propositions[text] for text in texts]
     raise _not_labels(key)
+
+
+def _named(truths: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield propositions and their truths; HDF5 puts "hall/key" as "key" into "hall"."""
+    for name, truth in truths.items():
+        if isinstance(truth, Mapping):
+            yield from _named(truth, f"{path}{name}/")
+        else:
+            yield path + name, np.asarray(truth)
 
 
 def _true_names(truths: NDArray[Any], names: list[str], key: str) -> list[tuple[str, ...]]:
@@ -380,7 +399,6 @@ class _Written:
 
         self.meanings: list[Any] | None = None
         values = list(symbols)
-        numbers = _as_numbers(values)
         if all(isinstance(value, str) and "\0" not in value for value in values):
             self._values = np.array(values, object)
             self.space: Any = spaces.Text(
@@ -388,7 +406,7 @@ class _Written:
                 min_length=0,
                 charset="".join(sorted(set().union(*values))),
             )
-        elif numbers is None:
+        elif (numbers := _as_numbers(values)) is None:
             self.meanings = values
             self._values = np.arange(len(values))
             self.space = spaces.Discrete(len(values))
