@@ -118,12 +118,14 @@ def collector(monkeypatch):
 
     def run(env, actions=(1, 0), **options):
         recorder = minari.DataCollector(env, **({"record_infos": True} | options))
-        recorder.reset(seed=0)
-        for action in actions:
-            recorder.step(action)
         dataset_id = new_id()
-        recorder.create_dataset(dataset_id)
-        recorder.close()
+        try:
+            recorder.reset(seed=0)
+            for action in actions:
+                recorder.step(action)
+            recorder.create_dataset(dataset_id)
+        finally:
+            recorder._tmp_dir.cleanup()  # after close() it would warn, at any later time
         return f"minari:{dataset_id}"
 
     return run

@@ -9,6 +9,7 @@ import typer
 
 from resolvent.errors import ResolventError
 from resolvent.traces.files import written_format
+from resolvent.traces.minari_datasets import minari_id
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -68,5 +69,6 @@ def check_target(path: Path) -> None:
 
 def check_trace_target(path: Path, format: str | None = None) -> None:  # noqa: A002
     """Refuse a file of traces that could not be written, or whose name tells no format."""
-    check_target(path)
-    written_format(path, format)
+    if minari_id(path) is None:
+        check_target(path)
+        written_format(path, format)

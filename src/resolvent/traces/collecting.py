@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol, as_label, as_symbol
+from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Interner
 
-_INFO_KEYS = ("labels", "label", "events")
 _METHODS = ("get_events", "labels")
 
 
@@ -62,17 +60,18 @@ def collect(
     choose = policy or _random_policy(env, seed)
     labelled = _Labels(env, label_of)
     names = _Names(env, "observation"), _Names(env, "action")
-    columns = _Columns()
+    coder, played = ColumnCoder(), CodedEpisodes()
     for number in range(episodes):
         with locating(f"episode {number}"):
             first_seed = seed if number == 0 else None
-            columns.add(*_episode(env, first_seed, choose, labelled, names, max_steps))
+            lists, ends = _episode(env, first_seed, choose, labelled, names, max_steps)
+            played.add(*coder.code(*lists), terminated=ends[0], truncated=ends[1])
         if progress is not None:
             progress((number + 1) / episodes)
-    return columns.trace_set()
+    return played.trace_set(coder.values())
 
 
-_Episode = tuple[list[Symbol], list[Label], list[Symbol], list[float], bool, bool]
+_Lists = tuple[list[Symbol], list[Label], list[Symbol], list[float]]
 
 
 def _episode(
@@ -82,7 +81,7 @@ def _episode(
     labelled: "_Labels",
     names: "tuple[_Names, _Names]",
     max_steps: int | None,
-) -> _Episode:
+) -> tuple[_Lists, tuple[bool, bool]]:
     observation_named, action_named = names
     observation, info = env.reset(seed=seed)
     with locating("reset"):
@@ -101,7 +100,7 @@ def _episode(
             labels.append(labelled.after_step(observation, action, following, info))
         observation = following
         truncated = truncated or (len(actions) == max_steps and not terminated)
-    return observations, labels, actions, rewards, bool(terminated), bool(truncated)
+    return (observations, labels, actions, rewards), (bool(terminated), bool(truncated))
 
 
 def _random_policy(env: gym.Env[Any, Any], seed: int | None) -> Callable[[Any], Any]:
@@ -171,7 +170,7 @@ class _Labels:
         return as_label(self._label_of(following))
 
     def _told(self, info: Mapping[str, Any]) -> Label | None:
-        for key in _INFO_KEYS:
+        for key in INFO_KEYS:
             if key in info:
                 return as_label(info[key])
         return None if self._method is None else as_label(self._method())
@@ -203,51 +202,3 @@ def _attribute(env: gym.Env[Any, Any], name: str) -> Any:
         return env.get_wrapper_attr(name)
     except AttributeError:
         return None
-
-
-class _Columns:
-    """Grows the columns of a trace set, one episode at a time."""
-
-    def __init__(self) -> None:
-        self._interners: tuple[Interner[Any], ...] = tuple(Interner() for _ in range(4))
-        self._parts: tuple[list[Codes], ...] = ([], [], [], [])
-        self._lengths: list[int] = []
-        self._terminated: list[bool] = []
-        self._truncated: list[bool] = []
-
-    def add(
-        self,
-        observations: list[Symbol],
-        labels: list[Label],
-        actions: list[Symbol],
-        rewards: list[float],
-        terminated: bool,
-        truncated: bool,
-    ) -> None:
-        columns: tuple[tuple[str, Sequence[Any]], ...] = (
-            ("observations", observations),
-            ("labels", labels),
-            ("actions", actions),
-            ("rewards", rewards),
-        )
-        for i, (name, column) in enumerate(columns):
-            with locating(name):
-                self._parts[i].append(self._interners[i].encode(column))
-        self._lengths.append(len(actions))
-        self._terminated.append(terminated)
-        self._truncated.append(truncated)
-
-    def trace_set(self) -> TraceSet:
-        observations, labels, actions, rewards = (
-            (interner.values_in_order(), np.concatenate(parts))
-            for interner, parts in zip(self._interners, self._parts, strict=True)
-        )
-        return TraceSet.from_columns(
-            observations,
-            labels,
-            actions,
-            rewards,
-            offsets=np.cumsum([0, *self._lengths]),
-            terminated=self._terminated,
-            truncated=self._truncated,
-        )

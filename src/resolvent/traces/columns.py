@@ -8,6 +8,7 @@ import numpy as np
 
 from resolvent.errors import TraceError, locating
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner
 
@@ -82,6 +83,42 @@ class ColumnCoder:
             self.labels.sets.values_in_order(),
             list(map(as_symbol, self.actions.values_in_order())),
             [reward + 0.0 for reward in self.rewards.values_in_order()],  # one zero, not two
+        )
+
+
+class CodedEpisodes:
+    """Grows the columns of a trace set, one coded episode at a time.
+
+    >>> coder, episodes = ColumnCoder(), CodedEpisodes()
+    >>> episodes.add(*coder.code([0, 1], [None, "key"], ["up"], [1.0]), terminated=True)
+    >>> episodes.trace_set(coder.values())
+    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions, 1 rewards)
+    """
+
+    def __init__(self) -> None:
+        self._parts: tuple[list[Codes], ...] = ([], [], [], [])
+        self._terminated: list[bool] = []
+        self._truncated: list[bool] = []
+
+    def add(self, *codes: Codes, terminated: bool = False, truncated: bool = False) -> None:
+        """Add the codes of an episode's observations, labels, actions and rewards."""
+        check_lengths(*map(len, codes))
+        for part, column in zip(self._parts, codes, strict=True):
+            part.append(column)
+        self._terminated.append(terminated)
+        self._truncated.append(truncated)
+
+    def trace_set(self, values: tuple[list[Any], list[Any], list[Any], list[Any]]) -> TraceSet:
+        """Return the episodes, given the values behind the codes of each column."""
+        columns = (
+            (column, np.concatenate(parts))
+            for column, parts in zip(values, self._parts, strict=True)
+        )
+        return TraceSet.from_columns(
+            *columns,
+            offsets=np.cumsum([0, *map(len, self._parts[2])]),
+            terminated=self._terminated,
+            truncated=self._truncated,
         )
 
 

@@ -17,7 +17,9 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.json_lines import json_lines, read_json_lines
 from resolvent.traces.lines import BUFFER_BYTES, Line, Progress, read_lines
-from resolvent.traces.minari_datasets import minari_id, read_minari, write_minari
+from resolvent.traces.minari_datasets import minari_id
+from resolvent.traces.minari_reading import read_minari
+from resolvent.traces.minari_writing import write_minari
 from resolvent.traces.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.trace_set import TraceSet
 

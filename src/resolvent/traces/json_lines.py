@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from resolvent.errors import locating
-from resolvent.traces.columns import ColumnCoder, episodes
+from resolvent.traces.columns import CodedEpisodes, ColumnCoder, episodes
 from resolvent.traces.lines import Line, decode_line
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import Column, TraceSet
+from resolvent.traces.trace_set import TraceSet
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
 _STEP_PATH = re.compile(r"\$\.(observation|label|action|reward)s\[(\d+)\]")
@@ -42,27 +41,16 @@ def read_json_lines(lines: Iterable[Line]) -> TraceSet:
     Trace(observations=(0, 1), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
 rewards=(1.0,), terminated=False, truncated=False)
     """
-    coder = ColumnCoder()
-    parts = []
-    flags = []
+    coder, episodes_read = ColumnCoder(), CodedEpisodes()
     for place, text in lines:
         with locating(place):
             episode = decode_line(_EPISODE, text, _where, _SHAPE)
             lists = (episode.observations, episode.labels, episode.actions, episode.rewards)
             check_lengths(*map(len, lists))
-            parts.append(coder.code(*lists))
-            flags.append((episode.terminated, episode.truncated))
-    columns: list[Column] = [
-        (values, np.concatenate(codes))
-        for values, codes in zip(coder.values(), zip(*parts, strict=True), strict=True)
-    ]
-    terminated, truncated = zip(*flags, strict=True)
-    return TraceSet.from_columns(
-        *columns,
-        offsets=np.cumsum([0, *(len(action_codes) for _, _, action_codes, _ in parts)]),
-        terminated=terminated,
-        truncated=truncated,
-    )
+            episodes_read.add(
+                *coder.code(*lists), terminated=episode.terminated, truncated=episode.truncated
+            )
+    return episodes_read.trace_set(coder.values())
 
 
 def _where(path: str) -> str:

@@ -20,6 +20,9 @@ Label: TypeAlias = frozenset[str]
 NO_EVENT: Label = frozenset()
 NO_EVENT_TEXT = "no event"
 
+INFO_KEYS = ("labels", "label", "events")
+"""Where environments put labels in their infos; the first that is there counts."""
+
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 
 

@@ -260,7 +260,7 @@ class TraceSet(Sequence[Trace]):
 
         The format follows the name: `.parquet`, or `.jsonl` with an optional
         `.gz` or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say
-        it yourself.
+        it yourself. `minari:NAMESPACE/NAME-v0` writes a Minari dataset.
         """
         from resolvent.traces.files import write_traces
 
