@@ -208,10 +208,10 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.push_back({Change::redirected, above, label, blue, none});
 
   queue_.assign(1, {red, blue});
-  for (std::size_t next = 0; next < queue_.size() && looked_at_ < horizon; ++next) {
+  for (processed_ = 0; processed_ < queue_.size() && looked_at_ < horizon; ++processed_) {
     pulse.beat();
-    prefetch(next);
-    const Pair pair = queue_[next];
+    prefetch(processed_);
+    const Pair pair = queue_[processed_];
     index_if_large(pair.into);
     if (!fold_answers(pair)) {
       undo();

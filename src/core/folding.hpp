@@ -55,6 +55,20 @@ class FoldingTree {
   // How many states the last successful fold merged away.
   [[nodiscard]] std::int64_t folded() const { return static_cast<std::int64_t>(queue_.size()); }
 
+  // What the last successful fold did, before it is undone: how many answers and
+  // children states gained; which (`answered`, state, symbol) they were; and the
+  // states that were folded into.
+  [[nodiscard]] std::size_t gains() const { return changes_.size() - 1; }  // the first is the edge to blue
+  template <typename Visit>
+  void each_gain(Visit visit) const {
+    for (const Change& change : changes_)
+      if (change.kind != Change::redirected) visit(change.kind == Change::answered, change.state, change.symbol);
+  }
+  template <typename Visit>
+  void each_target(Visit visit) const {
+    for (std::size_t at = 0; at < processed_; ++at) visit(queue_[at].into);
+  }
+
   // Visits the states that the last successful fold made blue.
   template <typename Visit>
   void each_new_blue(Visit visit) const {
@@ -132,6 +146,7 @@ class FoldingTree {
   std::vector<Child> scratch_;
   std::int64_t score_ = 0;
   std::size_t looked_at_ = 0;
+  std::size_t processed_ = 0;  // how far into the queue the last fold came
 };
 
 }  // namespace resolvent

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "folding.hpp"
+#include "staleness.hpp"
 
 namespace resolvent {
 namespace {
@@ -15,8 +16,9 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 // What is known of one blue state against one red state.
 struct Verdict {
   enum Kind : std::uint8_t { unknown, refuted, fits } kind = unknown;
+  bool watched = false;  // told when the score is stale; if not, the next merge makes it so
   std::int64_t score = 0;
-  std::int64_t merges = 0;  // how many had been made when the score was counted
+  std::int64_t stamp = 0;  // when the score was counted
 };
 
 // The red-blue framework. Each order settles blue states its own way; what it
@@ -85,16 +87,25 @@ class RedBlue {
   }
 
   // Brings a verdict up to date. A refuted pair stays refuted, because states
-  // only ever gain answers; a score holds until the next merge.
+  // only ever gain answers; a score holds until a merge touches what it rests on.
   void judge(Verdict& verdict, Id red, Id blue) {
     if (verdict.kind == Verdict::refuted) return;
-    if (verdict.kind == Verdict::fits && verdict.merges == merges_) return;
+    if (verdict.kind == Verdict::fits && (verdict.watched || verdict.stamp >= last_merge_)) return;
     if (const auto score = try_fold(red, blue, evidence_horizon)) {
+      verdict = {Verdict::fits, Staleness::can_watch(folding_), *score, ++clock_};
+      if (verdict.watched) staleness_.watch(folding_, {red, blue, verdict.stamp});
       folding_.undo();
-      verdict = {Verdict::fits, *score, merges_};
     } else {
       verdict.kind = Verdict::refuted;
     }
+  }
+
+  // Takes a score as not counted, unless it has been counted anew since.
+  void forget(const Staleness::Score& score) {
+    const auto found = blue_.find(score.blue);
+    if (found == blue_.end()) return;
+    for (Verdict& verdict : found->second)
+      if (verdict.stamp == score.stamp && verdict.kind == Verdict::fits) verdict.kind = Verdict::unknown;
   }
 
   std::optional<std::int64_t> try_fold(Id red, Id blue, std::size_t within = FoldingTree::unlimited) {
@@ -105,14 +116,21 @@ class RedBlue {
   void merged(Id red, Id blue, std::int64_t score) {
     folding_.keep();
     blue_.erase(blue);
+    staleness_.merged(folding_, blue, [&](const Staleness::Score& stale) { forget(stale); });
+    folding_.each_target([&](Id state) {
+      if (const auto found = folding_.is_red(state) ? blue_.end() : blue_.find(state); found != blue_.end())
+        for (Verdict& verdict : found->second)
+          if (verdict.kind == Verdict::fits) verdict.kind = Verdict::unknown;
+    });
     folding_.each_new_blue([&](Id state) { blue_.try_emplace(state); });
     automaton.events.push_back({red, blue, score, folding_.folded()});
     pulse_.progress.settled += folding_.folded();
-    ++merges_;
+    last_merge_ = ++clock_;
   }
 
   void promote(Id blue) {
     blue_.erase(blue);
+    staleness_.promoted(blue, [&](const Staleness::Score& stale) { forget(stale); });
     make_red(blue);
     automaton.events.push_back({none, blue, 0, 0});
   }
@@ -130,7 +148,9 @@ class RedBlue {
   Pulse& pulse_;
   FoldingTree folding_;
   std::map<Id, std::vector<Verdict>> blue_;  // in shortlex order; a verdict per red state
-  std::int64_t merges_ = 0;
+  Staleness staleness_;
+  std::int64_t clock_ = 0;
+  std::int64_t last_merge_ = 0;
 };
 
 // Sums what the tree's nodes saw over the states that they became.
