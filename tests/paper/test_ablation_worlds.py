@@ -116,3 +116,44 @@ def test_without_the_supplement_the_reward_machine_grows():
     assert pair.transition.states == 7
     assert pair.reward.states > 2
     assert pair.score(traces).perfect
+
+
+def reachable_products(world):
+    """The pairs of true states that labels lead to before the episode is over."""
+    met, queue = {(0, 0)}, [(0, 0)]
+    for q, u in queue:
+        for to_q, to_u in zip(world.tm_transitions[q], world.rm_transitions[u], strict=True):
+            if to_u != world.terminal and (to_q, to_u) not in met:
+                met.add((to_q, to_u))
+                queue.append((to_q, to_u))
+    return met
+
+
+@pytest.fixture(scope="module")
+def much_data():
+    return random_world(0).rollouts(10_000, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["edsm", "rpni"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"supplement": False},
+        {"remove_redundant": False},
+        {"remove_trivial": False},
+        {"remove_redundant": False, "remove_trivial": False},
+    ],
+    ids=["full", "no supplement", "redundant kept", "trivial kept", "both kept"],
+)
+def test_the_ablation_table_with_much_data(much_data, strategy, options):
+    world = random_world(0)
+    # Without the supplement the reward machine must remember what the other one does.
+    alone = len(reachable_products(world))
+    result = rs.infer(much_data, strategy=strategy, **options)
+    assert result.transition.states == 7
+    assert result.reward.states == (2 if options.get("supplement", True) else alone)
+    assert rs.is_minimal(result.machines.transition)
+    if not options:
+        assert_found(world, result.machines, much_data)
