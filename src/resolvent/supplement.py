@@ -7,12 +7,12 @@ of the bare observation keep that history out of it.
 
 import numpy as np
 
-from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.machines import TransitionMachine
 from resolvent.machines.score import states_at_steps
 from resolvent.samples import Histories, ObservationColumn
 from resolvent.traces import TraceSet, Vocabulary
+from resolvent.traces.vocabulary import distinct, paired
 
 
 def supplement(
@@ -30,11 +30,9 @@ def supplement(
             f"trace {trace}, step {step}: the transition machine was never shown the labels read "
             f"up to here; infer it from these traces"
         )
-    codes = traces.at_step(traces.observation_codes) * np.int32(machine.states)
-    codes += states
-    used = _core.used_codes(codes, len(traces.observations) * machine.states)
-    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    keys = paired(traces.at_step(traces.observation_codes), states, machine.states)
+    kept, codes = distinct(keys, len(traces.observations) * machine.states)
     observations = list(traces.observations)
-    seen, state = np.divmod(np.flatnonzero(used), machine.states)
+    seen, state = np.divmod(kept, machine.states)
     pairs = zip(map(observations.__getitem__, seen.tolist()), state.tolist(), strict=True)
-    return Vocabulary(pairs), _core.recode(codes, number)
+    return Vocabulary(pairs), codes

@@ -137,7 +137,7 @@ def test_replay_gives_the_state_at_each_row():
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_answers_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", dense)
+    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
     assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
@@ -145,7 +145,7 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", dense)
+    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),

@@ -73,8 +73,8 @@ def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     """Beyond a size only alphas that occur get ids; nothing else may change."""
     options = {"reward_digits": digits, "remove_redundant": redundant}
     dense = rs.infer(TRACES, **options)
-    monkeypatch.setattr(sample_set, "_DENSE_KEYS", 0)
-    monkeypatch.setattr("resolvent.machines.machine._DENSE_KEYS", 0)
+    monkeypatch.setattr(sample_set, "DENSE", 0)
+    monkeypatch.setattr("resolvent.machines.machine.DENSE", 0)
     samples = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT))
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Label, Symbol, as_label
-from resolvent.traces.vocabulary import Codes, Vocabulary
-
-_DENSE_KEYS = 1 << 24  # up to here a table over all keys beats a search
+from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary
 
 
 class Unseen(Enum):
@@ -301,7 +299,7 @@ def _look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) 
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int32)
     size = int(keys[-1]) + 1
-    if size <= _DENSE_KEYS:
+    if size <= DENSE:
         table = np.full(size + 1, -1, np.int32)  # the last entry answers for all other keys
         table[keys] = values
         return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]

@@ -10,7 +10,7 @@ from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.samples import Histories, LabelTiming, rounded_rewards
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, distinct, paired
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,12 @@ def _paired(
     reward: RewardMachine, traces: TraceSet, transition_states: Codes, states: int
 ) -> Codes:
     """Return for each step the reward machine's code of (observation, transition state)."""
-    pairs = [(o, q) for o in traces.observations for q in range(states)]
-    table = codes_of(pairs, reward.observations, -1)
-    observed = traces.at_step(traces.observation_codes).astype(np.int64)
-    known = transition_states >= 0
-    return np.where(known, table[np.where(known, observed * states + transition_states, 0)], -1)
+    # One state more, for "not known": no observation is paired with that one.
+    keys = paired(traces.at_step(traces.observation_codes), transition_states + 1, states + 1)
+    kept, codes = distinct(keys, len(traces.observations) * (states + 1))
+    pairs = (divmod(key, states + 1) for key in kept.tolist())
+    named = ((traces.observations[seen], state - 1) for seen, state in pairs)
+    return codes_of(named, reward.observations, -1)[codes]
 
 
 def _score(

@@ -15,11 +15,7 @@ from resolvent import _core
 from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary
-
-# Up to here an alpha's id is its key, and tables over all keys are cheap;
-# beyond, only keys that occur get ids.
-_DENSE_KEYS = 1 << 24
+from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct, paired
 
 ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 """What stands for the observation at each step; the supplement puts (o, q) here."""
@@ -114,14 +110,13 @@ def _samples(
 ) -> SampleSet:
     observations, observation_codes = observed
     size = len(observations) * len(traces.actions)
-    if size <= _DENSE_KEYS:
+    if size <= DENSE:  # an alpha's id is its key; beyond, only keys that occur get ids
         alpha = observation_codes * np.int32(len(traces.actions))
         alpha += traces.action_codes
         keys = np.arange(size, dtype=np.int64)
     else:
-        wide = observation_codes.astype(np.int64) * len(traces.actions) + traces.action_codes
-        keys, inverse = np.unique(wide, return_inverse=True)
-        alpha = inverse.astype(np.int32)
+        wide = paired(observation_codes, traces.action_codes, len(traces.actions))
+        keys, alpha = distinct(wide, size)
     return SampleSet(
         alpha=alpha,
         output=output,

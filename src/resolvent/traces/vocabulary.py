@@ -18,6 +18,9 @@ V = TypeVar("V", bound=Hashable)
 
 Codes = NDArray[np.int32]
 
+DENSE = 1 << 24
+"""Up to here a table over all numbers is cheaper than sorting or searching those that occur."""
+
 
 class Vocabulary(Sequence[V], Generic[V]):
     """Distinct values; a value's code is its position.
@@ -122,6 +125,32 @@ class Interner(dict[V, int], Generic[V]):
 
 def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def paired(first: Codes, second: Codes, seconds: int) -> NDArray[np.int64]:
+    """Return one number for each pair of codes: `first * seconds + second`."""
+    keys = first.astype(np.int64)
+    keys *= seconds
+    keys += second
+    return keys
+
+
+def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys, sorted, and for each key its place among them.
+
+    Keys are at least 0 and below `size`; a small size makes it fast.
+
+    >>> kept, codes = distinct(np.array([7, 2, 7]), size=10)
+    >>> kept.tolist(), codes.tolist()
+    ([2, 7], [1, 0, 1])
+    """
+    if size > DENSE:
+        kept, inverse = np.unique(keys, return_inverse=True)
+        return kept, inverse.astype(np.int32)
+    narrow = keys.astype(np.int32)
+    used = _core.used_codes(narrow, size)
+    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(used), _core.recode(narrow, place)
 
 
 def canonical(
