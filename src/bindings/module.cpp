@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -223,6 +224,20 @@ nb::object used_codes(const Ids& codes, std::int64_t size) {
   return nb::cast(array(std::move(used)));
 }
 
+nb::object distinct_pairs(const Ids& first, const Ids& second, std::int64_t firsts, std::int64_t seconds) {
+  require(first.size() == second.size(), "the columns must be equally long");
+  check_codes(span_of(first), firsts, 0);
+  check_codes(span_of(second), seconds, 0);
+  require(seconds == 0 || firsts <= std::numeric_limits<Id>::max() / seconds, "there are too many possible pairs");
+  resolvent::Pairs pairs;
+  {
+    nb::gil_scoped_release no_gil;
+    pairs = resolvent::distinct_pairs(span_of(first), span_of(second), static_cast<std::size_t>(firsts),
+                                      static_cast<std::size_t>(seconds));
+  }
+  return nb::make_tuple(array(std::move(pairs.distinct)), array(std::move(pairs.place)));
+}
+
 nb::object recode(const Ids& codes, const Ids& table) {
   check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
   nb::gil_scoped_release no_gil;
@@ -336,6 +351,8 @@ NB_MODULE(_core, module) {
   module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert());
   module.def("tally_outputs", &tally_outputs, "alpha"_a.noconvert(), "output"_a.noconvert(), "alphas"_a);
   module.def("used_codes", &used_codes, "codes"_a.noconvert(), "size"_a);
+  module.def("distinct_pairs", &distinct_pairs, "first"_a.noconvert(), "second"_a.noconvert(), "firsts"_a,
+             "seconds"_a);
   module.def("recode", &recode, "codes"_a.noconvert(), "table"_a.noconvert());
   module.def("replay", &replay, "transitions"_a.noconvert(), "labels"_a, "beta"_a.noconvert(), "offsets"_a.noconvert());
 

@@ -26,6 +26,23 @@ std::vector<std::uint8_t> used_codes(std::span<const Id> codes, std::size_t size
   return used;
 }
 
+Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std::size_t firsts, std::size_t seconds) {
+  Pairs pairs{{}, std::vector<Id>(first.size())};
+  std::vector<Id> place(firsts * seconds, none);
+  for (std::size_t row = 0; row < first.size(); ++row) {
+    const std::size_t pair = index(first[row]) * seconds + index(second[row]);
+    pairs.place[row] = static_cast<Id>(pair);
+    place[pair] = 0;
+  }
+  for (std::size_t pair = 0; pair < place.size(); ++pair) {
+    if (place[pair] == none) continue;
+    place[pair] = static_cast<Id>(pairs.distinct.size());
+    pairs.distinct.push_back(static_cast<Id>(pair));
+  }
+  for (Id& pair : pairs.place) pair = place[index(pair)];
+  return pairs;
+}
+
 std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table) {
   std::vector<Id> out(codes.size());
   for (std::size_t row = 0; row < codes.size(); ++row)

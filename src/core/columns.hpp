@@ -24,6 +24,15 @@ Tally tally_outputs(std::span<const Id> alpha, std::span<const Id> output, std::
 // Which codes below `size` occur. Every code must be below it and not `none`.
 std::vector<std::uint8_t> used_codes(std::span<const Id> codes, std::size_t size);
 
+// The distinct pairs of codes, as `first * seconds + second` in rising order, and
+// for each row the place of its pair among them. Codes must be below their bounds
+// and not `none`; there must be fewer than 2^31 possible pairs.
+struct Pairs {
+  std::vector<Id> distinct;
+  std::vector<Id> place;
+};
+Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std::size_t firsts, std::size_t seconds);
+
 // `table[code]` for each code; `none` stays `none`. Codes must be in the table.
 std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table);
 

@@ -12,7 +12,7 @@ from resolvent.machines import TransitionMachine
 from resolvent.machines.score import states_at_steps
 from resolvent.samples import Histories, ObservationColumn
 from resolvent.traces import TraceSet, Vocabulary
-from resolvent.traces.vocabulary import distinct, paired
+from resolvent.traces.vocabulary import distinct_pairs
 
 
 def supplement(
@@ -30,8 +30,8 @@ def supplement(
             f"trace {trace}, step {step}: the transition machine was never shown the labels read "
             f"up to here; infer it from these traces"
         )
-    keys = paired(traces.at_step(traces.observation_codes), states, machine.states)
-    kept, codes = distinct(keys, len(traces.observations) * machine.states)
+    seen_codes = traces.at_step(traces.observation_codes)
+    kept, codes = distinct_pairs(seen_codes, states, len(traces.observations), machine.states)
     observations = list(traces.observations)
     seen, state = np.divmod(kept, machine.states)
     pairs = zip(map(observations.__getitem__, seen.tolist()), state.tolist(), strict=True)

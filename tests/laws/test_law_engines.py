@@ -199,13 +199,28 @@ def test_what_conflicts_beyond_the_horizon_may_still_fit_another_state():
     conflicts, and the node must go to state 1, not become a state of its own.
     """
     silent = Edsm.horizon + 50
-    start, second = [(-1, 2, 0)], [(-1, 2, 1)]  # tells the start from the second node at once
+    # Alpha 2 tells the start from the second node at once; alpha 1 they answer alike.
+    start, second = [(-1, 2, 0), (-1, 1, 5)], [(-1, 2, 1)]
     early = [(0, 1, 5) for _ in range(silent)]
     late = [(0, 0, step % 2) for step in range(silent + 1, silent + 300)]
     line = [*start, *early[:2], *second, *early[2:], *late]
     found = assert_same(sample_set([line]), "edsm")
     assert found["access"].tolist() == [0, 1, 2]
     assert found["transition_target"].tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize(("short", "first_merged"), [(-1, 2), (0, 1)])
+def test_scores_are_counted_up_to_the_horizon_and_no_further(short, first_merged):
+    """Two lines below the start, a… and b…, all of whose answers agree with it.
+
+    The line of b is longer than edsm counts. One answer short of the horizon, the line
+    of a loses to it; at the horizon they are equal, and a (node 1) comes before b.
+    So the event log shows the horizon of either engine, to the answer.
+    """
+    a, b = Edsm.horizon + short, Edsm.horizon + 5
+    traces = [[(-1, 0, 5)], [(0, 0, 5)] * a, [(1, 0, 5)] * b]
+    found = assert_same(sample_set(traces), "edsm")
+    assert found["events"][0].blue == first_merged
 
 
 def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():

@@ -281,6 +281,32 @@ def test_recode_by_hand():
     assert _core.recode(ids(), ids()).tolist() == []
 
 
+def test_distinct_pairs_by_hand():
+    kept, place = _core.distinct_pairs(ids(1, 0, 1), ids(2, 1, 2), 2, 3)
+    assert (kept.tolist(), place.tolist()) == ([1, 5], [1, 0, 1])
+    kept, place = _core.distinct_pairs(ids(), ids(), 0, 0)
+    assert (kept.tolist(), place.tolist()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (ids(0), ids(0, 0), 1, 1),
+        (ids(1), ids(0), 1, 1),
+        (ids(0), ids(1), 1, 1),
+        (ids(-1), ids(0), 1, 1),
+        (ids(0), ids(-1), 1, 1),
+        (ids(), ids(), -1, 1),
+        (ids(0), ids(0), 2**31, 1),
+        (ids(0), ids(0), 2**16, 2**16),
+        (ids(0), ids(0), 2**62, 2**62),
+    ],
+)
+def test_pairs_out_of_range_are_refused(arguments):
+    with pytest.raises(ValueError, match=r"equally long|out of range|at least 0|too many"):
+        _core.distinct_pairs(*arguments)
+
+
 @pytest.mark.parametrize("codes", [ids(-1), ids(0, 3), ids(2**31 - 1), ids(-(2**31))])
 def test_codes_out_of_range_are_refused(codes):
     with pytest.raises(ValueError, match="out of range"):

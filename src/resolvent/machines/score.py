@@ -10,7 +10,7 @@ from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.samples import Histories, LabelTiming, rounded_rewards
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, distinct, paired
+from resolvent.traces.vocabulary import Codes, distinct_pairs
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,11 @@ def _paired(
 ) -> Codes:
     """Return for each step the reward machine's code of (observation, transition state)."""
     # One state more, for "not known": no observation is paired with that one.
-    keys = paired(traces.at_step(traces.observation_codes), transition_states + 1, states + 1)
-    kept, codes = distinct(keys, len(traces.observations) * (states + 1))
+    seen = traces.at_step(traces.observation_codes)
+    count = len(traces.observations)
+    kept, codes = distinct_pairs(seen, transition_states + np.int32(1), count, states + 1)
     pairs = (divmod(key, states + 1) for key in kept.tolist())
-    named = ((traces.observations[seen], state - 1) for seen, state in pairs)
+    named = ((traces.observations[code], state - 1) for code, state in pairs)
     return codes_of(named, reward.observations, -1)[codes]
 
 

@@ -6,15 +6,17 @@ traces show that it is not one, that is kept too.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.machines.machine import RewardMachine, TransitionMachine
 from resolvent.machines.score import states_at_steps
 from resolvent.samples import Histories
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import distinct_pairs
 
 Situation = tuple[Symbol, int, int, Symbol]
 """Observation, Transition Machine state, Reward Machine state, action."""
@@ -57,29 +59,27 @@ def observe_termination(
     ending[last] = True
     observed = traces.at_step(traces.observation_codes)
     # Only steps with the observation of some ending one can tell anything.
-    suspects = np.zeros(len(traces.observations), bool)
-    suspects[observed[last]] = True
-    rows = np.flatnonzero(suspects[observed])
-    # And of those only the ones with its action too.
-    suspects = np.zeros((len(traces.observations), len(traces.actions)), bool)
-    suspects[observed[last], traces.action_codes[last]] = True
-    rows = rows[suspects[observed[rows], traces.action_codes[rows]]]
-    situations = np.stack(
-        [
-            observed[rows],
-            states_at_steps(transition, histories)[rows],
-            states_at_steps(reward, histories)[rows],
-            traces.action_codes[rows],
-        ],
-        axis=1,
-    )
-    ends = {tuple(row) for row in situations[ending[rows]].tolist()}
-    sizes = (len(traces.observations), transition.states, reward.states, len(traces.actions))
-    keys = np.ravel_multi_index(tuple(situations.T), sizes)
-    both = np.intersect1d(keys[ending[rows]], keys[~ending[rows]])
-    ambiguous = {tuple(map(int, np.unravel_index(key, sizes))) for key in both}
+    suspect = np.zeros(len(traces.observations), np.int32)
+    suspect[observed[last]] = 1
+    rows = np.flatnonzero(_core.recode(observed, suspect))
+    ending = ending[rows]
 
-    def named(rows: set[tuple[int, ...]]) -> frozenset[Any]:
-        return frozenset((traces.observations[o], q, u, traces.actions[a]) for o, q, u, a in rows)
+    count = len(traces.observations), len(traces.actions)
+    questions, question = distinct_pairs(observed[rows], traces.action_codes[rows], *count)
+    tm_states, rm_states = (states_at_steps(each, histories)[rows] for each in (transition, reward))
+    memories, memory = distinct_pairs(tm_states, rm_states, transition.states, reward.states)
+    situations, place = distinct_pairs(question, memory, len(questions), len(memories))
+    ended = _core.used_codes(place[ending], len(situations)) > 0
+    went_on = _core.used_codes(place[~ending], len(situations)) > 0
 
-    return Termination(named(ends - ambiguous), named(ambiguous))
+    def named(chosen: NDArray[np.bool_]) -> frozenset[Situation]:
+        at_question, at_memory = np.divmod(situations[chosen], max(len(memories), 1))
+        seen, done = np.divmod(questions[at_question], len(traces.actions))
+        q, u = np.divmod(memories[at_memory], reward.states)
+        columns = (seen.tolist(), q.tolist(), u.tolist(), done.tolist())
+        return frozenset(
+            (traces.observations[o], q, u, traces.actions[a])
+            for o, q, u, a in zip(*columns, strict=True)
+        )
+
+    return Termination(named(ended & ~went_on), named(ended & went_on))

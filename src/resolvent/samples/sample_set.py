@@ -15,7 +15,7 @@ from resolvent import _core
 from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct, paired
+from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_pairs
 
 ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 """What stands for the observation at each step; the supplement puts (o, q) here."""
@@ -115,8 +115,8 @@ def _samples(
         alpha += traces.action_codes
         keys = np.arange(size, dtype=np.int64)
     else:
-        wide = paired(observation_codes, traces.action_codes, len(traces.actions))
-        keys, alpha = distinct(wide, size)
+        bounds = len(observations), len(traces.actions)
+        keys, alpha = distinct_pairs(observation_codes, traces.action_codes, *bounds)
     return SampleSet(
         alpha=alpha,
         output=output,

@@ -127,30 +127,22 @@ def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
 
 
-def paired(first: Codes, second: Codes, seconds: int) -> NDArray[np.int64]:
-    """Return one number for each pair of codes: `first * seconds + second`."""
-    keys = first.astype(np.int64)
-    keys *= seconds
-    keys += second
-    return keys
+def distinct_pairs(
+    first: Codes, second: Codes, firsts: int, seconds: int
+) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct pairs of codes, and for each row the place of its pair among them.
 
+    A pair is the number `first * seconds + second`; they come in rising order.
 
-def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct keys, sorted, and for each key its place among them.
-
-    Keys are at least 0 and below `size`; a small size makes it fast.
-
-    >>> kept, codes = distinct(np.array([7, 2, 7]), size=10)
+    >>> kept, codes = distinct_pairs(np.int32([1, 0, 1]), np.int32([2, 1, 2]), 2, 3)
     >>> kept.tolist(), codes.tolist()
-    ([2, 7], [1, 0, 1])
+    ([1, 5], [1, 0, 1])
     """
-    if size > DENSE:
-        kept, inverse = np.unique(keys, return_inverse=True)
-        return kept, inverse.astype(np.int32)
-    narrow = keys.astype(np.int32)
-    used = _core.used_codes(narrow, size)
-    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(used), _core.recode(narrow, place)
+    if firsts * seconds <= DENSE:
+        narrow, codes = _core.distinct_pairs(first, second, firsts, seconds)
+        return narrow.astype(np.int64), codes
+    kept, inverse = np.unique(first.astype(np.int64) * seconds + second, return_inverse=True)
+    return kept, inverse.astype(np.int32)
 
 
 def canonical(
