@@ -208,6 +208,16 @@ def test_options_are_keyword_only():
         rs.infer(BELL, "rpni")
 
 
+def test_trivial_labels_come_as_a_list():
+    with pytest.raises(rs.OptionError, match=r"write \['key'\], not 'key'"):
+        rs.infer(BELL, trivial="key")
+
+
+def test_trivial_labels_and_keeping_them_exclude_each_other():
+    with pytest.raises(rs.OptionError, match="remove_trivial is off"):
+        rs.infer(BELL, trivial=["bell"], remove_trivial=False)
+
+
 def test_no_traces():
     with pytest.raises(rs.TraceError, match="there are no traces to infer from"):
         rs.infer(rs.TraceSet())

@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <optional>
 #include <string>
@@ -31,16 +32,55 @@ using namespace nb::literals;
 using resolvent::Id;
 using resolvent::Row;
 
+// A one-dimensional, contiguous NumPy array of exactly this integer type. Its type
+// is looked at before nanobind is: importing some others (dates, say) crashes.
+template <typename T>
+struct Column {
+  using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  Array array;
+
+  [[nodiscard]] const T* data() const { return array.data(); }
+  [[nodiscard]] std::size_t size() const { return array.size(); }
+};
+
+template <typename T>
+struct nb::detail::type_caster<Column<T>> {
+  NB_TYPE_CASTER(Column<T>, const_name("numpy.ndarray"))
+
+  bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+    if (!has_type(source)) return false;
+    make_caster<typename Column<T>::Array> caster;
+    if (!caster.from_python(source, flags & ~static_cast<std::uint8_t>(cast_flags::convert), cleanup)) return false;
+    value.array = caster.value;
+    return true;
+  }
+
+ private:
+  static bool has_type(handle source) noexcept {
+    static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
+    const char* wanted = std::endian::native == std::endian::little ? (sizeof(T) == 4 ? "<i4" : "<i8")
+                                                                    : (sizeof(T) == 4 ? ">i4" : ">i8");
+    PyObject* type = PyObject_GetAttrString(source.ptr(), "dtype");
+    PyObject* name = type == nullptr ? nullptr : PyObject_GetAttrString(type, "str");
+    const bool same =
+        name != nullptr && PyUnicode_Check(name) != 0 && PyUnicode_CompareWithASCIIString(name, wanted) == 0;
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return same;
+  }
+};
+
 namespace {
 
-using Ids = nb::ndarray<const Id, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const Row, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = Column<Id>;
+using Rows = Column<Row>;
 
 // ---- what comes in ---------------------------------------------------------
 
-template <typename Array>
-auto span_of(const Array& array) {
-  return std::span(array.data(), array.size());
+template <typename T>
+std::span<const T> span_of(const Column<T>& column) {
+  return {column.data(), column.size()};
 }
 
 void require(bool condition, const char* what) {
@@ -345,19 +385,19 @@ NB_MODULE(_core, module) {
   nb::class_<resolvent::HistoryTree>(module, "HistoryTree")
       .def("__len__", &resolvent::HistoryTree::size)
       .def("history", &history, "node"_a);
-  module.def("build_history_tree", &build_history_tree, "beta"_a.noconvert(), "offsets"_a.noconvert());
-  module.def("learn", &learn, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(), nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
+  module.def("build_history_tree", &build_history_tree, "beta"_a, "offsets"_a);
+  module.def("learn", &learn, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
              "progress"_a.none() = nb::none());
-  module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert());
-  module.def("tally_outputs", &tally_outputs, "alpha"_a.noconvert(), "output"_a.noconvert(), "alphas"_a);
-  module.def("used_codes", &used_codes, "codes"_a.noconvert(), "size"_a);
-  module.def("distinct_pairs", &distinct_pairs, "first"_a.noconvert(), "second"_a.noconvert(), "firsts"_a,
+  module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
+  module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
+  module.def("used_codes", &used_codes, "codes"_a, "size"_a);
+  module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a,
              "seconds"_a);
-  module.def("recode", &recode, "codes"_a.noconvert(), "table"_a.noconvert());
-  module.def("replay", &replay, "transitions"_a.noconvert(), "labels"_a, "beta"_a.noconvert(), "offsets"_a.noconvert());
+  module.def("recode", &recode, "codes"_a, "table"_a);
+  module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")
-      .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a.noconvert(), "output"_a.noconvert(), "beta"_a.noconvert(), "offsets"_a.noconvert())
+      .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a, "output"_a, "beta"_a, "offsets"_a)
       .def("promote", &SteppedFolding::promote, "state"_a)
       .def("try_fold", &SteppedFolding::try_fold, "red"_a, "blue"_a)
       .def("undo", &SteppedFolding::undo)

@@ -78,6 +78,8 @@ def infer(
     """
     if len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
+    if isinstance(trivial, str):
+        raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
     trivial = tuple(trivial)
     if trivial and not remove_trivial:
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")

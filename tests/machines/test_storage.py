@@ -160,6 +160,7 @@ def test_another_format_or_version():
         (["transition", "constant", 0, 0], 7, "constant holds a number out of range"),
         (["transition", "trivial"], [3], "trivial names a label that does not exist"),
         (["transition", "trivial"], [-1], "trivial names a label that does not exist"),
+        (["transition", "trivial"], [1], "a trivial label changes a state"),
         (["transition", "labels"], [[], ["bell"]], "out of range"),
         (["transition", "labels"], [[], ["key"], ["key"]], "distinct"),
         (["transition", "labels"], [[], [1], ["key"]], "damaged"),

@@ -65,6 +65,10 @@ def test_good_arrays_are_taken(call):
         lambda a: a.astype(bool),
         lambda a: a.astype(object),
         lambda a: a.astype(complex),
+        lambda a: a.astype("datetime64[s]"),
+        lambda a: a.astype("timedelta64[s]"),
+        lambda a: a.astype([("id", a.dtype)]),
+        lambda a: a.astype("S4"),
         lambda a: a.astype(a.dtype.newbyteorder()),
         lambda a: a.reshape(-1, 1),
         lambda a: a[0],
@@ -77,12 +81,8 @@ def test_good_arrays_are_taken(call):
 def test_arrays_of_another_kind_are_refused(call, place, spoil):
     arrays = [ALPHA, OUTPUT, BETA, OFFSETS]
     arrays[place] = spoil(arrays[place])
-    try:
+    with pytest.raises((TypeError, ValueError)):
         call(*arrays)
-    except (TypeError, ValueError):
-        return
-    # The binding may convert what loses nothing; then the answer must be the right one.
-    assert first_contradiction(*arrays) is None
 
 
 @every_call

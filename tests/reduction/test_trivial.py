@@ -54,3 +54,10 @@ def test_no_trivial_labels_change_nothing():
 def test_all_labels_trivial():
     samples = sample_set([[(0, 0, 0), (1, 1, 1)]])
     assert remove_trivial(samples.histories, (0, 1)).beta.tolist() == [-1, -1]
+
+
+def test_a_text_that_two_labels_print_as_is_refused():
+    labels = Vocabulary([frozenset({"a & b"}), frozenset({"a", "b"})])
+    with pytest.raises(OptionError, match="in two ways: name it as a set"):
+        trivial_codes(labels, ["a & b"])
+    assert trivial_codes(labels, [{"a", "b"}]) == (1,)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
-from resolvent.traces.symbols import Label, Symbol, as_label
+from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary
 
 
@@ -26,6 +26,8 @@ class Unseen(Enum):
 
     def __repr__(self) -> str:
         return "UNSEEN"
+
+    __str__ = __repr__
 
     def __bool__(self) -> bool:
         raise TypeError("UNSEEN is neither true nor false: compare with `is UNSEEN`")
@@ -119,12 +121,13 @@ class Machine:
             state = self.step(state, label)
         return state
 
-    def output(self, state: State, observation: Symbol, action: Symbol) -> Any:
+    def output(self, state: State, observation: Any, action: Any) -> Any:
         """Return what the machine answers to an observation and an action, or `UNSEEN`.
 
         Paper: 𝒢.
         """
-        seen, done = self.observations.get(observation), self.actions.get(action)
+        seen = self.observations.get(as_symbol(observation))
+        done = self.actions.get(as_symbol(action))
         if seen is None or done is None:
             return UNSEEN
         question = seen * len(self.actions) + done

@@ -288,6 +288,8 @@ def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: A
     unreachable = n - len(machine.reachable())
     if unreachable:
         raise ValueError(f"{unreachable} states of the {kind.kind} machine cannot be reached")
+    if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
+        raise ValueError("a trivial label changes a state")
     return machine
 
 

@@ -35,6 +35,10 @@ def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) 
             raise OptionError(
                 f"trivial label '{text}' never occurs in the traces; their labels are: {known}"
             )
+        if isinstance(name, str) and [*map(label_text, labels)].count(name) > 1:
+            raise OptionError(
+                f"trivial label '{name}' can be read in two ways: name it as a set of propositions"
+            )
         codes.add(code)
     return tuple(sorted(codes))
 
