@@ -1,4 +1,4 @@
-"""Data flows one way: a room imports only rooms above it (DESIGN.md, section 1)."""
+"""Data flows one way: a room imports only rooms above it (CONTRIBUTING.md)."""
 
 import ast
 from pathlib import Path
