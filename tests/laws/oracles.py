@@ -1,4 +1,4 @@
-"""Independent readings of the decisions and the paper, in plain Python, for the laws to compare with.
+"""Independent readings of decisions and paper, in plain Python, for the laws to compare with.
 
 Nothing here calls the code under test but for the two questions one can put to
 a machine: `step` and `output`.
@@ -18,7 +18,7 @@ Row = tuple[int, int, int]  # beta, alpha, output; -1 for an absent half
 
 
 def labels_before(trace: Trace, t: int, timing: LabelTiming) -> tuple[frozenset[str], ...]:
-    """The labels read before (o_t, a_t) is answered: the table of docs/decisions/label-timing.md."""
+    """The labels read before (o_t, a_t): the table of docs/decisions/label-timing.md."""
     if timing is LabelTiming.CURRENT:
         return trace.labels[1 : t + 1]
     if timing is LabelTiming.CURRENT_WITH_INITIAL:
