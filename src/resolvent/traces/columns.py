@@ -124,9 +124,10 @@ class CodedEpisodes:
 
 def code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
     """Code observations or actions as a file holds them."""
-    if not _PLAIN.issuperset(map(type, values)):
-        values = each_step(as_symbol, values)
-    return interner.encode(values)
+    types = set(map(type, values))
+    if types <= _PLAIN:
+        return interner.encode(values, types)
+    return interner.encode(each_step(as_symbol, values))
 
 
 def each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:

@@ -90,9 +90,13 @@ class Interner(dict[V, int], Generic[V]):
         code = self[value] = len(self)
         return code
 
-    def encode(self, values: Sequence[V]) -> Codes:
-        """Return the codes of the values, as one array and without a Python loop."""
-        types = set(map(type, values))
+    def encode(self, values: Sequence[V], types: set[type] | None = None) -> Codes:
+        """Return the codes of the values, as one array and without a Python loop.
+
+        Pass the types of the values if they are known, to save looking.
+        """
+        if types is None:
+            types = set(map(type, values))
         if not types <= self._types:
             self._admit(types, values)
         return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
