@@ -1,6 +1,7 @@
 import pytest
 
 import resolvent as rs
+from resolvent.machines.score import states_at_steps
 from resolvent.samples import Histories, LabelTiming
 from resolvent.supplement import supplement
 
@@ -17,7 +18,8 @@ TRACES = rs.TraceSet(
 
 def pairs(timing):
     machine = rs.infer(TRACES, timing=timing, remove_redundant=False).machines.transition
-    vocabulary, codes = supplement(machine, TRACES, Histories.of(TRACES, timing))
+    states = states_at_steps(machine, Histories.of(TRACES, timing))
+    vocabulary, codes = supplement(machine, TRACES, states)
     return machine, vocabulary, [vocabulary[code] for code in codes]
 
 
@@ -47,5 +49,6 @@ def test_labels_the_machine_was_never_shown_are_refused():
             rs.Trace(["hall"] * 4, [None, None, "gong", None], ["push"] * 3, [0] * 3),
         ]
     )
+    states = states_at_steps(machine, Histories.of(other, LabelTiming.CURRENT))
     with pytest.raises(rs.ModelError, match="trace 1, step 2: the transition machine was never"):
-        supplement(machine, other, Histories.of(other, LabelTiming.CURRENT))
+        supplement(machine, other, states)

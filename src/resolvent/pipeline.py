@@ -19,12 +19,13 @@ from resolvent.machines import (
     build_machine,
     observe_termination,
 )
+from resolvent.machines.score import states_at_steps
 from resolvent.merging import Automaton, Contradiction, Progress, merge
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
 from resolvent.result import InferenceResult, MachineStatistics, Options
 from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
 from resolvent.supplement import supplement as pair_with_states
-from resolvent.traces import Label, TraceSet
+from resolvent.traces import Codes, Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
 
@@ -100,10 +101,11 @@ def infer(
     samples = transition_samples(traces, histories)
     transition = run.learn(TransitionMachine, samples)
 
-    observed = pair_with_states(transition, traces, histories) if supplement else None
+    states = states_at_steps(transition, histories)
+    observed = pair_with_states(transition, traces, states) if supplement else None
     samples = reward_samples(traces, histories, observed=observed, digits=reward_digits)
     reward = run.learn(RewardMachine, samples, supplemented=supplement, reward_digits=reward_digits)
-    return run.result(transition, reward)
+    return run.result(transition, reward, states)
 
 
 class _Run:
@@ -146,13 +148,16 @@ class _Run:
         self._note(machine, automaton)
         return machine
 
-    def result(self, transition: TransitionMachine, reward: RewardMachine) -> InferenceResult:
+    def result(
+        self, transition: TransitionMachine, reward: RewardMachine, transition_states: Codes
+    ) -> InferenceResult:
         """Put the pair together with all that was counted."""
+        reward_states = states_at_steps(reward, self.histories)
         pair = MachinePair(
             transition,
             reward,
             self.options.timing,
-            observe_termination(transition, reward, self.traces, self.histories),
+            observe_termination(self.traces, transition_states, reward_states),
             Provenance(
                 version=version("resolvent"),
                 traces=len(self.traces),

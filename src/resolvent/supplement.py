@@ -9,21 +9,19 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.machines import TransitionMachine
-from resolvent.machines.score import states_at_steps
-from resolvent.samples import Histories, ObservationColumn
+from resolvent.samples import ObservationColumn
 from resolvent.traces import TraceSet, Vocabulary
-from resolvent.traces.vocabulary import distinct_pairs
+from resolvent.traces.vocabulary import Codes, distinct_pairs
 
 
-def supplement(
-    machine: TransitionMachine, traces: TraceSet, histories: Histories
-) -> ObservationColumn:
+def supplement(machine: TransitionMachine, traces: TraceSet, states: Codes) -> ObservationColumn:
     """Pair the observation at every step with the state that the machine is in there.
+
+    `states` are those of `states_at_steps`.
 
     Paper: StateSupp, "Observation Supplement Algorithm". Departure: the state is
     the one after the labels that the timing says were read, not always l_{t-1}.
     """
-    states = states_at_steps(machine, histories)
     if np.any(states < 0):
         trace, step = traces.place(int(np.argmax(states < 0)))
         raise ModelError(

@@ -75,7 +75,8 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
         states = states_at_steps(machine, Histories.of(traces, timing)).tolist()
         stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
         assert states == stepped
-    vocabulary, codes = supplement(pair.transition, traces, Histories.of(traces, timing))
+    states = states_at_steps(pair.transition, Histories.of(traces, timing))
+    vocabulary, codes = supplement(pair.transition, traces, states)
     assert [vocabulary[code] for code in codes] == [
         (trace.observations[t], state_at(pair.transition, trace, t, timing))
         for trace in traces
