@@ -92,12 +92,19 @@ class RedBlue {
     if (verdict.kind == Verdict::refuted) return;
     if (verdict.kind == Verdict::fits && (verdict.watched || verdict.stamp >= last_merge_)) return;
     if (const auto score = try_fold(red, blue, evidence_horizon)) {
+      if (staleness_.full()) stop_watching();
       verdict = {Verdict::fits, Staleness::can_watch(folding_), *score, ++clock_};
       if (verdict.watched) staleness_.watch(folding_, {red, blue, verdict.stamp});
       folding_.undo();
     } else {
       verdict.kind = Verdict::refuted;
     }
+  }
+
+  void stop_watching() {
+    staleness_.clear();
+    for (auto& [blue, verdicts] : blue_)
+      for (Verdict& verdict : verdicts) verdict.watched = false;
   }
 
   // Takes a score as not counted, unless it has been counted anew since.

@@ -19,6 +19,7 @@ namespace resolvent {
 class Staleness {
  public:
   static constexpr std::size_t watched_gains = 64;
+  static constexpr std::size_t most_entries = std::size_t{1} << 21;  // some 100 MB
 
   struct Score {
     Id red;
@@ -28,13 +29,21 @@ class Staleness {
 
   [[nodiscard]] static bool can_watch(const FoldingTree& folding) { return folding.gains() <= watched_gains; }
 
+  // Scores that were counted anew leave entries behind. When there are too many,
+  // the caller clears them, and takes every score as not watched.
+  [[nodiscard]] bool full() const { return entries_ > most_entries; }
+  void clear() {
+    watchers_.clear();
+    entries_ = 0;
+  }
+
   // Watches the score of the fold just made, before it is undone.
   void watch(const FoldingTree& folding, Score score) {
     folding.each_gain([&](bool answered, Id state, Id symbol) {
-      watchers_[key(answered ? answer : child, state, symbol)].push_back(score);
+      put(key(answered ? answer : child, state, symbol), score);
     });
     folding.each_target([&](Id state) {
-      if (folding.is_blue(state)) watchers_[key(target, state, 0)].push_back(score);
+      if (folding.is_blue(state)) put(key(target, state, 0), score);
     });
   }
 
@@ -63,15 +72,22 @@ class Staleness {
            static_cast<std::uint64_t>(symbol);
   }
 
+  void put(std::uint64_t key, const Score& score) {
+    watchers_[key].push_back(score);
+    ++entries_;
+  }
+
   template <typename Visit>
   void release(std::uint64_t key, Visit visit) {
     const auto found = watchers_.find(key);
     if (found == watchers_.end()) return;
     for (const Score& score : found->second) visit(score);
+    entries_ -= found->second.size();
     watchers_.erase(found);
   }
 
   std::unordered_map<std::uint64_t, std::vector<Score>> watchers_;
+  std::size_t entries_ = 0;
 };
 
 }  // namespace resolvent

@@ -226,3 +226,8 @@ def test_saving_over_a_file_replaces_it_whole(tmp_path):
     assert path.read_bytes() == DATA
     assert rs.load(str(path)) == PAIR
     assert [file.name for file in tmp_path.iterdir()] == ["door.json"]
+
+
+@pytest.mark.parametrize("data", [b"PAR1\x15\x04", b"[[1]]\n", b"\x1f\x8b\x08", b"digraph {}"])
+def test_some_other_file_is_named_as_such(data):
+    refused(data, "is not a machine file.*resolvent infer TRACES -o FILE")

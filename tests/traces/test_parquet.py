@@ -232,5 +232,5 @@ def test_a_damaged_file(tmp_path, length):
 def test_types_that_differ_between_files(tmp_path):
     pq.write_table(table(), tmp_path / "a.parquet")
     pq.write_table(table(observation=[1] * 5), tmp_path / "b.parquet")
-    with pytest.raises(TraceError, match=r"observations of trace sets to join: .*1 is an int"):
+    with pytest.raises(TraceError, match=r"b\.parquet, joined .*: observations: .*1 is an int"):
         read_parquet(tmp_path)

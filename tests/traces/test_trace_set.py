@@ -62,7 +62,7 @@ def test_mixed_types_name_trace_column_and_step():
     other = Trace([7, "hall"], [None, None], ["up"], [0])
     with pytest.raises(TraceError, match=r"trace 1, observations: step 0: 7 is an int, .* a str"):
         TraceSet([LONG, other])
-    with pytest.raises(TraceError, match=r"observations of trace sets to join: .*7 is an int"):
+    with pytest.raises(TraceError, match=r"trace set 1, joined .*: observations: .*7 is an int"):
         TraceSet([LONG]) + TraceSet([Trace([7, 8], [None, None], ["up"], [0])])
 
 

@@ -80,8 +80,8 @@ def _tell_machines(story: HouseStory) -> None:
     result, pair = story.result, story.result.machines
     _title("The memory it needs")
     _say(
-        f"Inferred from these {result.steps:,} steps in {result.seconds['total']:.2f} s: two "
-        f"machines that change state on what happens (key, sofa, toilet). The tables show to "
+        f"Inferred from these {result.steps:,} steps in {1000 * result.seconds['total']:.0f} ms: "
+        f"two machines that change state on what happens (key, sofa, toilet). The tables show to "
         f"which state; · was never seen.",
     )
     _say(Text("Transition Machine: what will the agent see next?", "bold cyan"))

@@ -129,7 +129,9 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
     if not data.strip():
         raise ModelError(f"{source} is empty")
     try:
-        header = msgspec.json.decode(data, type=_Header)
+        header = _Header()
+        if data.lstrip().startswith(b"{"):  # anything else is some other file
+            header = msgspec.json.decode(data, type=_Header)
     except msgspec.ValidationError:
         header = _Header()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -21,8 +21,9 @@ Listener: TypeAlias = Callable[[Progress], None]
 
 def out_of_time(progress: Progress) -> TimeLimitReached:
     """Return the error that says how far the search had come."""
+    states = "state" if progress.red == 1 else "states"
     return TimeLimitReached(
-        f"time ran out: {progress.red} states found so far, {progress.blue} still "
+        f"time ran out: {progress.red} {states} found so far, {progress.blue} still "
         f"to be decided, {progress.settled} of {progress.nodes} prefix-tree nodes settled; "
         f"raise the time limit, give more traces, or declare labels that change nothing as trivial"
     )

@@ -161,8 +161,8 @@ class _Labels:
             found = self._told(info)
             if found is None:
                 raise TraceError(
-                    "the environment gives no label: pass label_of=, or put a set of strings "
-                    'into info["labels"] at every step (the empty set for no event)'
+                    'the environment gives no label: put a set of strings into info["labels"] '
+                    "at every step (the empty set for no event), or in Python pass label_of="
                 )
             return found
         if self._of_step:

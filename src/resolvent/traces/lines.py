@@ -96,7 +96,7 @@ def _what_is_malformed(text: bytes, error: Exception, where: Callable[[str], str
             f"the last line has no end and is not whole ({error}): "
             f"the file looks cut short; remove the line or make the file again"
         )
-    return f"not valid JSON ({error}): correct or remove the line"
+    return f"not valid JSON ({error}): put each episode on one line of its own, or remove the line"
 
 
 def _not_finite(value: Any, path: str) -> tuple[str, float] | None:

@@ -45,8 +45,7 @@ def read_parquet(path: Path, progress: Progress | None = None) -> TraceSet:
         if progress:
             progress(number / len(files))
         sets.append(_read_file(file))
-    with locating(str(path)):
-        return TraceSet.concatenate(sets)
+    return TraceSet.concatenate(sets, [str(file) for file in files])
 
 
 def _read_file(path: Path) -> TraceSet:

@@ -212,15 +212,16 @@ class TraceSet(Sequence[Trace]):
         )
 
     @staticmethod
-    def concatenate(sets: Iterable["TraceSet"]) -> "TraceSet":
-        """Join trace sets, one after the other."""
+    def concatenate(sets: Iterable["TraceSet"], names: Sequence[str] | None = None) -> "TraceSet":
+        """Join trace sets, one after the other; errors call them by their names."""
         sets = list(sets)
+        names = names or [f"trace set {number}" for number in range(len(sets))]
         columns: list[Column] = []
         for name in ("observation", "label", "action", "reward"):
             interner: Interner[Any] = Interner()
             parts = [np.empty(0, np.int32)]
-            for one in sets:
-                with locating(f"{name}s of trace sets to join"):
+            for one, called in zip(sets, names, strict=True):
+                with locating(f"{called}, joined to those before it: {name}s"):
                     codes = interner.encode(getattr(one, f"{name}s"))
                 parts.append(codes[getattr(one, f"{name}_codes")])
             columns.append((interner.values_in_order(), np.concatenate(parts)))
