@@ -115,7 +115,7 @@ def test_events_name_histories():
 def test_as_dict_holds_what_the_command_prints():
     result = rs.infer(BELL, timing="current", engine="python", reward_digits=3)
     told = result.as_dict()
-    assert told["seconds"].keys() == {"transition", "reward", "total"}
+    assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
     assert all(value >= 0 for value in told.pop("seconds").values())
     folds = told.pop("folds_tried")
     assert folds["transition"] >= 1
@@ -128,6 +128,7 @@ def test_as_dict_holds_what_the_command_prints():
         "prefix_tree_nodes": {"transition": 3, "reward": 3},
         "merges": {"transition": 1, "reward": 0},
         "constant_outputs": {"transition": 1, "reward": 0},
+        "refinement": None,
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
         "options": {

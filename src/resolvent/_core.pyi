@@ -33,6 +33,36 @@ def distinct_pairs(first: Ids, second: Ids, firsts: int, seconds: int) -> tuple[
 def recode(codes: Ids, table: Ids) -> Ids: ...
 def replay(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
 
+class TraceColumns:
+    def __init__(
+        self,
+        *,
+        observation: Ids,
+        label: Ids,
+        action: Ids,
+        reward: Ids,
+        offsets: Rows,
+        ended: Ids,
+        observations: int,
+        labels: int,
+        actions: int,
+        rewards: int,
+    ) -> None: ...
+    def keys(
+        self, *, observation: Rows, label: Rows, action: Rows, reward: Rows, threads: int
+    ) -> Rows: ...
+    def gather(
+        self,
+        *,
+        order: Ids,
+        first: int,
+        lag: int,
+        transition: Ids,
+        reward: Ids,
+        supplemented: bool,
+        threads: int,
+    ) -> dict[str, Any]: ...
+
 class SteppedFolding:
     def __init__(self, alpha: Ids, output: Ids, beta: Ids, offsets: Rows) -> None: ...
     def promote(self, state: int) -> None: ...

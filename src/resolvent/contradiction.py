@@ -12,6 +12,8 @@ from resolvent.traces import TraceSet, symbol_text
 
 _LABELS_SHOWN = 6
 
+Naming: TypeAlias = Callable[[int], str]
+"""Says what to call a trace, given its number."""
 
 Asking: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
 """Makes the samples of one kind of machine, without supplement.
@@ -28,6 +30,7 @@ def explain(
     machine: str,
     timing: LabelTiming,
     trivial: tuple[int, ...],
+    name: Naming = "trace {}".format,
 ) -> ContradictoryTraces:
     """Return the error that names both traces, both steps, their history, and what to try."""
     samples = ask(traces, remove_trivial(Histories.of(traces, timing), trivial))
@@ -45,7 +48,7 @@ def explain(
     what = {"transition": "next observations", "reward": "rewards"}[machine]
     advice = _advice(traces, ask, machine, timing, trivial)
     return ContradictoryTraces(
-        f"trace {first}, step {first_step} and trace {second}, step {second_step} read the same "
+        f"{name(first)}, step {first_step} and {name(second)}, step {second_step} read the same "
         f"labels ({history}) but have different {what} for ({symbol_text(observation)}, "
         f"{symbol_text(action)}): {one} and {other}; {advice}"
     )

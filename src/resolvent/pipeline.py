@@ -1,40 +1,51 @@
 """The whole inference: traces → a Transition Machine and a Reward Machine.
 
-`infer` is the paper's overall algorithm, readable as its five lines.
+The paper's algorithm itself is in `learning`; `infer` gives it all traces, or
+few at first and then those that the machines cannot explain.
 """
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, TypeVar
 
-from resolvent.contradiction import explain
-from resolvent.errors import OptionError, TraceError
-from resolvent.machines import (
-    Machine,
-    MachinePair,
-    Provenance,
-    RewardMachine,
-    TransitionMachine,
-    build_machine,
-    observe_termination,
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.contradiction import Naming
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.learning import Learned, Learner, ProgressListener
+from resolvent.machines import MachinePair, Provenance
+from resolvent.merging import Progress
+from resolvent.refinement import (
+    Corpus,
+    PairSightings,
+    counterexamples,
+    observed_termination,
+    rebuilt,
+    replay,
 )
-from resolvent.machines.score import states_at_steps
-from resolvent.merging import Automaton, Contradiction, Progress, merge
-from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
-from resolvent.result import InferenceResult, MachineStatistics, Options
-from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
-from resolvent.supplement import supplement as pair_with_states
-from resolvent.traces import Codes, Label, TraceSet
+from resolvent.result import InferenceResult, Options, Refinement
+from resolvent.samples import LabelTiming, rounded_rewards
+from resolvent.traces import Label, TraceSet, Vocabulary
+from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 
-M = TypeVar("M", bound=Machine)
+REFINE_ABOVE = 500_000
+"""Steps above which `infer` refines, unless it is told whether to."""
 
-ProgressListener = Callable[[str, Progress], None]
-"""Told now and then which machine is being inferred and how far it is."""
+SAMPLE_STEPS = 50_000
+"""Steps that refinement learns from at first."""
+
+FIRST_COUNTEREXAMPLES = 32
+"""Traces that the first round of refinement adds at most; each later round twice as many."""
+
+
+_NO_TIME = 1e-9
 
 
 def infer(
-    traces: TraceSet,
+    traces: TraceSet | TraceFolder,
     *,
     strategy: str = "edsm",
     timing: LabelTiming | str = LabelTiming.CURRENT,
@@ -42,6 +53,7 @@ def infer(
     supplement: bool = True,
     remove_redundant: bool = True,
     remove_trivial: bool = True,
+    refine: bool | None = None,
     reward_digits: int | None = None,
     engine: str = "native",
     time_limit: float | None = None,
@@ -50,7 +62,8 @@ def infer(
     """Infer the two machines that explain the traces.
 
     Args:
-        traces: What the agent saw.
+        traces: What the agent saw; or a folder of it (`scan_traces`) that need
+            not fit into memory.
         strategy: The order of merging: "edsm" (most evidence first) or "rpni"
             (the paper's).
         timing: Which labels are read before a step is answered.
@@ -62,6 +75,9 @@ def infer(
             search, and put the answer back afterwards.
         remove_trivial: Leave trivial labels out of the search, and put them back
             as self-loops.
+        refine: Learn from few traces, replay all others, add those that the
+            machines cannot explain, and so on until they explain all. By default
+            when there are more than 500,000 steps.
         reward_digits: Round rewards to so many decimals before comparing them.
         engine: "native", or "python" for the executable specification.
         time_limit: Seconds for the whole inference; `TimeLimitReached` after that.
@@ -77,13 +93,15 @@ def infer(
     >>> pair.transition.states, pair.reward.states
     (2, 2)
     """
-    if len(traces) == 0:
+    if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(trivial, str):
         raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
     trivial = tuple(trivial)
     if trivial and not remove_trivial:
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
+    if isinstance(traces, TraceFolder) and refine is False:
+        raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     options = Options(
         strategy,
         _timing(timing),
@@ -94,121 +112,144 @@ def infer(
         reward_digits,
         engine,
         time_limit,
+        refine,
     )
-    run = _Run(traces, options, progress)
-    histories = run.histories
-
-    samples = transition_samples(traces, histories)
-    transition = run.learn(TransitionMachine, samples)
-
-    states = states_at_steps(transition, histories)
-    observed = pair_with_states(transition, traces, states) if supplement else None
-    samples = reward_samples(traces, histories, observed=observed, digits=reward_digits)
-    reward = run.learn(RewardMachine, samples, supplemented=supplement, reward_digits=reward_digits)
-    return run.result(transition, reward, states)
+    shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
+    return _Run(shards, options, progress).result()
 
 
 class _Run:
-    """One inference under way: its histories, its clock, what it has counted so far."""
+    """One inference under way: all traces, its clock, what it counted."""
 
-    def __init__(
-        self, traces: TraceSet, options: Options, progress: ProgressListener | None
-    ) -> None:
-        self.started = self.lap = time.perf_counter()
-        self.traces = traces
+    def __init__(self, shards: Shards, options: Options, progress: ProgressListener | None) -> None:
+        self.started = time.perf_counter()
         self.options = options
         self.progress = progress
-        self.trivial = (
-            trivial_codes(traces.labels, options.trivial) if options.remove_trivial else ()
-        )
-        # Trivial labels are taken out once, for both machines.
-        self.histories = remove_trivial(Histories.of(traces, options.timing), self.trivial)
-        self.statistics: dict[str, MachineStatistics] = {}
-        self.automata: dict[str, Automaton] = {}
+        self.replaying = 0.0
+        self.corpus = Corpus(shards, SAMPLE_STEPS, self._reporter("reading", shards))
+        rewards = rounded_rewards(self.corpus.alphabets.rewards, options.reward_digits)
+        self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
+        self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
+        self.refines = self.corpus.steps > REFINE_ABOVE
+        if options.refine is not None:
+            self.refines = options.refine
 
-    def learn(self, kind: type[M], samples: SampleSet, **more: Any) -> M:
-        """Reduce the samples, merge states, and give back what reduction took out."""
-        reduced, constants = samples, ConstantOutputs.nothing()
-        if self.options.remove_redundant:
-            reduced, constants = remove_redundant(reduced)
-        try:
-            automaton = merge(
-                reduced,
-                order=self.options.strategy,
-                engine=self.options.engine,
-                time_limit=self._time_left(),
-                listener=self._listener(kind.kind),
+    def result(self) -> InferenceResult:
+        """Learn and replay in turn until the machines explain every trace."""
+        with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
+            digest = beside.submit(lambda: self.corpus.digest) if self.corpus.in_memory else None
+            chosen = self.corpus.sample if self.refines else self.corpus.all
+            learned, seen, chosen, rounds = self._refined(chosen)
+            return self._result(
+                learned,
+                seen,
+                Refinement(rounds, len(chosen), learned.steps) if self.refines else None,
+                digest.result() if digest else self.corpus.digest,
             )
-        except Contradiction as rows:
-            ask = self._reward_samples if kind is RewardMachine else transition_samples
-            raise explain(
-                rows, self.traces, ask, kind.kind, self.options.timing, self.trivial
-            ) from None
-        machine = build_machine(kind, automaton, samples, constants, self.trivial, **more)
-        self._note(machine, automaton)
-        return machine
 
-    def result(
-        self, transition: TransitionMachine, reward: RewardMachine, transition_states: Codes
+    def _refined(
+        self, chosen: NDArray[np.int64]
+    ) -> tuple[Learned, PairSightings, NDArray[np.int64], int]:
+        learner = Learner(self.options, self._time_left, self.progress)
+        most = FIRST_COUNTEREXAMPLES
+        rounds = 0
+        while True:
+            rounds += 1
+            learned = learner.learn(self.corpus.fetch(chosen), self._naming(chosen))
+            seen = self._replay(learned.machines)
+            more = counterexamples(seen, chosen, most)
+            if len(more) == 0:
+                break
+            chosen = np.union1d(chosen, more)
+            most *= 2
+        if not seen.consistent:
+            raise AssertionError("the machines do not explain the traces they were learned from")
+        return learned, seen, chosen, rounds
+
+    def _replay(self, machines: MachinePair) -> PairSightings:
+        started = time.perf_counter()
+        codes = None if self.options.reward_digits is None else self.reward_codes
+        seen = replay(machines, self.corpus, codes, self._reporter("replaying", self.corpus.shards))
+        self.replaying += time.perf_counter() - started
+        return seen
+
+    def _result(
+        self,
+        learned: Learned,
+        seen: PairSightings,
+        refinement: Refinement | None,
+        digest: str,
     ) -> InferenceResult:
-        """Put the pair together with all that was counted."""
-        reward_states = states_at_steps(reward, self.histories)
+        corpus, alphabets = self.corpus, self.corpus.alphabets
+        transition, reward = learned.machines.transition, learned.machines.reward
+        if refinement is not None:
+            transition, reward = rebuilt(
+                learned.machines,
+                seen,
+                alphabets,
+                self.rewards,
+                constants=self.options.remove_redundant,
+            )
         pair = MachinePair(
             transition,
             reward,
             self.options.timing,
-            observe_termination(self.traces, transition_states, reward_states),
+            observed_termination(seen, alphabets, transition.states),
             Provenance(
                 version=version("resolvent"),
-                traces=len(self.traces),
-                steps=self.traces.steps,
-                traces_sha256=self.traces.digest,
+                traces=corpus.traces,
+                steps=corpus.steps,
+                traces_sha256=digest,
                 options=self.options.stored(),
             ),
         )
-        seconds = {name: one.seconds for name, one in self.statistics.items()}
+        statistics = {
+            machine.kind: replace(
+                learned.statistics[machine.kind],
+                constant_outputs=len(machine.constant_value),
+                outputs_by_state=len(machine.output_value),
+            )
+            for machine in (transition, reward)
+        }
+        seconds = {name: one.seconds for name, one in statistics.items()}
+        total = time.perf_counter() - self.started
         return InferenceResult(
             machines=pair,
             options=self.options,
-            traces=len(self.traces),
-            steps=self.traces.steps,
-            transition=self.statistics["transition"],
-            reward=self.statistics["reward"],
-            seconds={**seconds, "total": time.perf_counter() - self.started},
-            _histories=self.histories,
-            _automata=self.automata,
+            traces=corpus.traces,
+            steps=corpus.steps,
+            transition=statistics["transition"],
+            reward=statistics["reward"],
+            refinement=refinement,
+            seconds={**seconds, "replay": self.replaying, "total": total},
+            _histories=learned.histories,
+            _automata=learned.automata,
         )
 
-    def _reward_samples(self, traces: TraceSet, histories: Histories) -> SampleSet:
-        return reward_samples(traces, histories, digits=self.options.reward_digits)
+    def _naming(self, chosen: NDArray[np.int64]) -> Naming:
+        return lambda number: self.corpus.place(int(chosen[number]))
+
+    def _reporter(self, doing: str, shards: Shards) -> Callable[[int], None] | None:
+        """Return what tells the listener, shard by shard, how far it is; and stops in time."""
+        if len(shards) == 1:
+            return None
+
+        def report(done: int) -> None:
+            if self.progress is not None:
+                self.progress(doing, Progress(0, 0, done, len(shards)))
+            if self._time_left() == _NO_TIME:
+                raise TimeLimitReached(
+                    f"time ran out while {doing} traces, with {done} of {len(shards)} files done: "
+                    f"raise the time limit"
+                )
+
+        return report
 
     def _time_left(self) -> float | None:
         limit = self.options.time_limit
         if limit is None or not limit > 0:
             return limit  # merge() refuses what is not above 0
-        return max(limit - (time.perf_counter() - self.started), 1e-9)
-
-    def _listener(self, name: str) -> Callable[[Progress], None] | None:
-        if self.progress is None:
-            return None
-        listen = self.progress
-        return lambda progress: listen(name, progress)
-
-    def _note(self, machine: Machine, automaton: Automaton) -> None:
-        now = time.perf_counter()
-        promotions = sum(event.red is None for event in automaton.events)
-        self.automata[machine.kind] = automaton
-        self.statistics[machine.kind] = MachineStatistics(
-            states=machine.states,
-            prefix_tree_nodes=automaton.tree_nodes,
-            merges=len(automaton.events) - promotions,
-            promotions=promotions,
-            attempts=automaton.attempts,
-            constant_outputs=len(machine.constant_value),
-            outputs_by_state=len(machine.output_value),
-            seconds=now - self.lap,
-        )
-        self.lap = now
+        return max(limit - (time.perf_counter() - self.started), _NO_TIME)
 
 
 def _timing(timing: LabelTiming | str) -> LabelTiming:

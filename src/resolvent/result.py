@@ -1,6 +1,6 @@
 """What `infer` gives back: the machines, and how they were found."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from resolvent.machines import MachinePair
@@ -50,6 +50,7 @@ class Options:
     reward_digits: int | None = None
     engine: str = "native"
     time_limit: float | None = None
+    refine: bool | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return the options that shape the machines, as JSON values."""
@@ -68,6 +69,25 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Refinement:
+    """How machines were learned from few traces, and checked on all.
+
+    In each round machines were learned and all traces replayed through them; the
+    last round found nothing that they do not explain.
+    """
+
+    rounds: int
+    traces: int
+    steps: int
+
+    def __str__(self) -> str:
+        return (
+            f"learned from {count(self.traces, 'trace')} ({count(self.steps, 'step')}) "
+            f"in {count(self.rounds, 'round')}; explains every trace, by replay"
+        )
+
+
+@dataclass(frozen=True)
 class InferenceResult:
     """The machines, and how they were found."""
 
@@ -77,6 +97,7 @@ class InferenceResult:
     steps: int
     transition: MachineStatistics
     reward: MachineStatistics
+    refinement: Refinement | None
     seconds: dict[str, float]
     _histories: Histories = field(repr=False)
     _automata: dict[str, Automaton] = field(repr=False)
@@ -118,6 +139,7 @@ class InferenceResult:
             },
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
+            "refinement": None if self.refinement is None else asdict(self.refinement),
             "options": {**self.options.stored(), "engine": self.options.engine},
         }
 
@@ -128,6 +150,8 @@ class InferenceResult:
                 f"{name:<19} {count(one.states, 'state')}, from {one.prefix_tree_nodes} "
                 f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
             )
+        if self.refinement is not None:
+            lines.append(f"{'refinement':<19} {self.refinement}")
         lines.append(f"{'termination':<19} {self.machines.termination}")
         lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
         return "\n".join(lines)

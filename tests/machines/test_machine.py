@@ -3,8 +3,9 @@ import pytest
 
 from resolvent.errors import ModelError
 from resolvent.machines import UNSEEN, Machine, RewardMachine, TransitionMachine, Unseen
-from resolvent.machines.machine import Answer, codes_of
+from resolvent.machines.machine import Answer
 from resolvent.traces import Vocabulary
+from resolvent.traces.vocabulary import codes_of
 
 
 def lock(kind=TransitionMachine, **changes):

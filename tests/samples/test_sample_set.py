@@ -64,7 +64,7 @@ def test_rewards_are_rounded_and_joined():
     assert list(samples.outputs) == [0.0, 0.1, 0.2]  # 0.25 rounds to even, as Python does
     assert samples.output.tolist() == [1, 1, 0, 2]
     assert str(samples.outputs[0]) == "0.0"  # -0.04 does not become -0.0
-    assert rounded_rewards(traces, None) == [-0.04, 0.08, 0.12, 0.25]
+    assert rounded_rewards(traces.rewards, None) == [-0.04, 0.08, 0.12, 0.25]
 
 
 @pytest.mark.parametrize("digits", [None, 1])

@@ -14,7 +14,7 @@ from resolvent.machines.machine import (
 from resolvent.machines.pair import MachinePair, Provenance
 from resolvent.machines.score import MachineScore, Mismatch, Score
 from resolvent.machines.storage import load
-from resolvent.machines.termination import Termination, observe_termination
+from resolvent.machines.termination import Termination
 
 __all__ = [
     "UNSEEN",
@@ -34,7 +34,6 @@ __all__ = [
     "is_isomorphic",
     "is_minimal",
     "load",
-    "observe_termination",
     "to_dot",
     "to_mermaid",
     "to_text",

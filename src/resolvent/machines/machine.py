@@ -291,12 +291,6 @@ class RewardMachine(Machine):
         return (*super()._identity, self.supplemented, self.reward_digits)
 
 
-def codes_of(wanted: Iterable[Any], known: Vocabulary[Any], missing: int) -> Codes:
-    """Return the code of each wanted value in `known`, or `missing`."""
-    codes = (known.get(value) for value in wanted)
-    return np.array([missing if code is None else code for code in codes], dtype=np.int32)
-
-
 def _look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
     """Return for each wanted key its value, −1 where there is none; `keys` are sorted."""
     if len(keys) == 0:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, codes_of
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.samples import Histories, LabelTiming, rounded_rewards
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, distinct_pairs
+from resolvent.traces.vocabulary import Codes, codes_of, distinct_pairs
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def score(
             traces,
             reward_states,
             reward_observed,
-            rounded_rewards(traces, reward.reward_digits),
+            rounded_rewards(traces.rewards, reward.reward_digits),
             traces.reward_codes,
         ),
     )

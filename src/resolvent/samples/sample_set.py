@@ -5,6 +5,7 @@ an observation-action pair; its id is a position in `alpha_keys`, whose entries
 are `observation code * number of actions + action code`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ def reward_samples(
 
     Paper: "Problem Reduction to DBMM inference".
     """
-    rewards = rounded_rewards(traces, digits)
+    rewards = rounded_rewards(traces.rewards, digits)
     outputs = Vocabulary(sorted(set(rewards)))
     codes = np.array([outputs.code(reward) for reward in rewards], np.int32)
     return _samples(
@@ -93,11 +94,11 @@ def reward_samples(
     )
 
 
-def rounded_rewards(traces: TraceSet, digits: int | None) -> list[float]:
-    """Return the traces' distinct rewards, rounded to `digits` decimals if that is given."""
+def rounded_rewards(rewards: Iterable[float], digits: int | None) -> list[float]:
+    """Return the rewards, rounded to `digits` decimals if that is given."""
     if digits is None:
-        return list(traces.rewards)
-    return [round(reward, digits) + 0.0 for reward in traces.rewards]
+        return list(rewards)
+    return [round(reward, digits) + 0.0 for reward in rewards]
 
 
 def _samples(

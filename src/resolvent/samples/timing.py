@@ -30,6 +30,16 @@ class LabelTiming(StrEnum):
     LAGGED = "lagged"
     """l_0 … l_{t-1}: as the paper prints its samples."""
 
+    @property
+    def first(self) -> int:
+        """The number of the first label that is read at all."""
+        return 1 if self is LabelTiming.CURRENT else 0
+
+    @property
+    def lag(self) -> int:
+        """How many steps late labels are read: step t reads label number t − lag."""
+        return 1 if self is LabelTiming.LAGGED else 0
+
 
 def labels_read(traces: TraceSet, timing: LabelTiming) -> Codes:
     """Return for each step the code of the label read just before it is answered.

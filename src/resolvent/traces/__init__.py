@@ -1,6 +1,7 @@
 """Traces: files, Gymnasium rollouts → `TraceSet`, what the agent saw."""
 
 from resolvent.traces.files import read_traces, write_traces
+from resolvent.traces.shards import TraceFolder, scan_traces
 from resolvent.traces.symbols import (
     NO_EVENT,
     Label,
@@ -23,6 +24,7 @@ __all__ = [
     "Label",
     "Symbol",
     "Trace",
+    "TraceFolder",
     "TraceSet",
     "Vocabulary",
     "as_label",
@@ -30,6 +32,7 @@ __all__ = [
     "label_order",
     "label_text",
     "read_traces",
+    "scan_traces",
     "symbol_order",
     "symbol_text",
     "write_traces",

@@ -7,7 +7,8 @@ that row, and read as set when any row of the episode sets them. A label is a
 list of strings; a plain string is read too, and null as no event.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,9 +38,7 @@ def read_parquet(path: Path, progress: Progress | None = None) -> TraceSet:
     """
     if not path.is_dir():
         return _read_file(path)
-    files = sorted(path.glob("*.parquet"))
-    if not files:
-        raise TraceError(f"{path} is a folder without .parquet files: name a file of traces")
+    files = parquet_files(path)
     sets = []
     for number, file in enumerate(files):
         if progress:
@@ -48,10 +47,30 @@ def read_parquet(path: Path, progress: Progress | None = None) -> TraceSet:
     return TraceSet.concatenate(sets, [str(file) for file in files])
 
 
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the `.parquet` files of a folder in the order of their names."""
+    files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise TraceError(f"{folder} is a folder without .parquet files: name a file of traces")
+    return files
+
+
+def rows_of(path: Path) -> int:
+    """Return how many rows a file says it holds, without reading them."""
+    with _readable(path), pq.ParquetFile(path) as file:
+        return int(file.metadata.num_rows)
+
+
 def _read_file(path: Path) -> TraceSet:
+    with _readable(path):
+        return _Rows.of(_read_table(path)).traces()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     with locating(str(path)):
         try:
-            return _Rows.of(_read_table(path)).traces()
+            yield
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).splitlines()[0]
             raise TraceError(

@@ -16,12 +16,15 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent import _core
 from resolvent.errors import TraceError, locating
 from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
 
 Column = tuple[Sequence[Any], Codes]
+
+_COLUMNS = ("observation", "label", "action", "reward")
 
 
 class TraceSet(Sequence[Trace]):
@@ -216,15 +219,11 @@ class TraceSet(Sequence[Trace]):
         """Join trace sets, one after the other; errors call them by their names."""
         sets = list(sets)
         names = names or [f"trace set {number}" for number in range(len(sets))]
-        columns: list[Column] = []
-        for name in ("observation", "label", "action", "reward"):
-            interner: Interner[Any] = Interner()
-            parts = [np.empty(0, np.int32)]
-            for one, called in zip(sets, names, strict=True):
-                with locating(f"{called}, joined to those before it: {name}s"):
-                    codes = interner.encode(getattr(one, f"{name}s"))
-                parts.append(codes[getattr(one, f"{name}_codes")])
-            columns.append((interner.values_in_order(), np.concatenate(parts)))
+        common = CommonValues()
+        for one, called in zip(sets, names, strict=True):
+            common.add(one, called)
+        coded = [[np.empty(0, np.int32)] * 4, *map(common.codes, sets)]
+        columns = zip(common.values(), map(np.concatenate, zip(*coded, strict=True)), strict=True)
         starts = np.cumsum([0, *(one.steps for one in sets)])
         return TraceSet.from_columns(
             *columns,
@@ -238,22 +237,9 @@ class TraceSet(Sequence[Trace]):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over all that the traces hold, the same on every machine."""
-        digest = hashlib.sha256()
-        vocabularies: list[list[Any]] = [
-            list(self.observations),
-            [sorted(label) for label in self.labels],
-            list(self.actions),
-            list(self.rewards),
-        ]
-        digest.update(msgspec.json.encode(vocabularies))
-        codes = (self.observation_codes, self.label_codes, self.action_codes, self.reward_codes)
-        for column, values in zip(codes, vocabularies, strict=True):
-            # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-            digest.update(
-                column.astype(np.min_scalar_type(len(values)).newbyteorder("<")).tobytes()
-            )
-        for plain in (self.offsets, self.terminated, self.truncated):
-            digest.update(plain.astype(plain.dtype.newbyteorder("<"), copy=False).tobytes())
+        digest = TraceDigest((self.observations, self.labels, self.actions, self.rewards))
+        columns = (self.observation_codes, self.label_codes, self.action_codes, self.reward_codes)
+        digest.add(columns, np.diff(self.offsets), self.terminated, self.truncated)
         return digest.hexdigest()
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
@@ -266,6 +252,74 @@ class TraceSet(Sequence[Trace]):
         from resolvent.traces.files import write_traces
 
         write_traces(self, path, format=format)
+
+
+class CommonValues:
+    """Puts the values of several trace sets together, so that one code stands for each.
+
+    >>> one = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+    >>> other = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
+    >>> common = CommonValues()
+    >>> common.add(one, "one"), common.add(other, "other")
+    (None, None)
+    >>> common.values()[0], common.codes(other)[0].tolist()
+    (['attic', 'hall', 'cellar'], [0, 2])
+    """
+
+    def __init__(self) -> None:
+        self._interners: dict[str, Interner[Any]] = {name: Interner() for name in _COLUMNS}
+
+    def add(self, traces: TraceSet, called: str) -> None:
+        """Take in the values of a trace set; an error calls it by its name."""
+        for name, interner in self._interners.items():
+            with locating(f"{called}, joined to those before it: {name}s"):
+                interner.encode(getattr(traces, f"{name}s"))
+
+    def values(self) -> list[list[Any]]:
+        """Return the values of the four columns, each at the position that is its code."""
+        return [interner.values_in_order() for interner in self._interners.values()]
+
+    def codes(self, traces: TraceSet) -> list[Codes]:
+        """Return the columns of a trace set that was added, in the common codes."""
+        return [
+            _core.recode(
+                getattr(traces, f"{name}_codes"),
+                np.array([interner[value] for value in getattr(traces, f"{name}s")], np.int32),
+            )
+            for name, interner in self._interners.items()
+        ]
+
+
+class TraceDigest:
+    """SHA-256 over all that traces hold; they may come in pieces, one after the other."""
+
+    def __init__(self, vocabularies: tuple[Vocabulary[Any], ...]) -> None:
+        observations, labels, actions, rewards = map(list, vocabularies)
+        values = [observations, [sorted(label) for label in labels], actions, rewards]
+        self._whole = hashlib.sha256(msgspec.json.encode(values))
+        # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
+        self._types = [np.min_scalar_type(len(one)).newbyteorder("<") for one in values]
+        self._columns = [hashlib.sha256() for _ in range(7)]
+
+    def add(
+        self,
+        columns: Sequence[Codes],
+        lengths: NDArray[np.int64],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+    ) -> None:
+        """Take in the next traces, as codes of the vocabularies."""
+        narrow = (codes.astype(kind) for codes, kind in zip(columns, self._types, strict=True))
+        parts = (*narrow, lengths.astype("<i8"), terminated, truncated)
+        for digest, part in zip(self._columns, parts, strict=True):
+            digest.update(part.tobytes())
+
+    def hexdigest(self) -> str:
+        """Return the digest of all that came so far."""
+        whole = self._whole.copy()
+        for digest in self._columns:
+            whole.update(digest.digest())
+        return whole.hexdigest()
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -131,6 +131,12 @@ def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
 
 
+def codes_of(wanted: Iterable[Any], known: Vocabulary[Any], missing: int) -> Codes:
+    """Return the code of each wanted value in `known`, or `missing`."""
+    codes = (known.get(value) for value in wanted)
+    return np.array([missing if code is None else code for code in codes], dtype=np.int32)
+
+
 def distinct_pairs(
     first: Codes, second: Codes, firsts: int, seconds: int
 ) -> tuple[NDArray[np.int64], Codes]:

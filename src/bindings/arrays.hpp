@@ -1,0 +1,112 @@
+// Columns in and out of Python: checked when they come in, not copied when they go out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "samples.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using resolvent::Id;
+using resolvent::Row;
+
+// A one-dimensional, contiguous NumPy array of exactly this integer type. Its type
+// is looked at before nanobind is: importing some others (dates, say) crashes.
+template <typename T>
+struct Column {
+  using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  Array array;
+
+  [[nodiscard]] const T* data() const { return array.data(); }
+  [[nodiscard]] std::size_t size() const { return array.size(); }
+};
+
+template <typename T>
+struct nb::detail::type_caster<Column<T>> {
+  NB_TYPE_CASTER(Column<T>, const_name("numpy.ndarray"))
+
+  bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+    if (!has_type(source)) return false;
+    make_caster<typename Column<T>::Array> caster;
+    if (!caster.from_python(source, flags & ~static_cast<std::uint8_t>(cast_flags::convert), cleanup)) return false;
+    value.array = caster.value;
+    return true;
+  }
+
+ private:
+  static bool has_type(handle source) noexcept {
+    static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
+    const char* wanted = std::endian::native == std::endian::little ? (sizeof(T) == 4 ? "<i4" : "<i8")
+                                                                    : (sizeof(T) == 4 ? ">i4" : ">i8");
+    PyObject* type = PyObject_GetAttrString(source.ptr(), "dtype");
+    PyObject* name = type == nullptr ? nullptr : PyObject_GetAttrString(type, "str");
+    const bool same =
+        name != nullptr && PyUnicode_Check(name) != 0 && PyUnicode_CompareWithASCIIString(name, wanted) == 0;
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return same;
+  }
+};
+
+using Ids = Column<Id>;
+using Rows = Column<Row>;
+
+// ---- what comes in ---------------------------------------------------------
+
+template <typename T>
+std::span<const T> span_of(const Column<T>& column) {
+  return {column.data(), column.size()};
+}
+
+inline void require(bool condition, const char* what) {
+  if (!condition) throw nb::value_error(what);
+}
+
+inline void check_ids(std::span<const Id> ids, const char* what) {
+  Id least = 0;
+  for (const Id id : ids) least = std::min(least, id);
+  require(least >= resolvent::none, what);
+}
+
+// Every code must be at least `least` and below `size`.
+inline void check_codes(std::span<const Id> codes, std::int64_t size, Id least) {
+  require(size >= 0, "the size must be at least 0");
+  Id smallest = 0;
+  Id largest = -1;
+  for (const Id code : codes) {
+    smallest = std::min(smallest, code);
+    largest = std::max(largest, code);
+  }
+  require(smallest >= least && largest < size, "a column holds a code that is out of range");
+}
+
+inline void check_offsets(std::span<const Row> offsets, std::size_t rows) {
+  require(!offsets.empty() && offsets.front() == 0, "offsets must begin with 0");
+  for (std::size_t at = 1; at < offsets.size(); ++at)
+    require(offsets[at - 1] <= offsets[at], "offsets must not fall");
+  require(static_cast<std::size_t>(offsets.back()) == rows, "offsets must end with the number of rows");
+}
+
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
+  return {kept->data(), {kept->size()}, owner};
+}
+
+template <typename Record, typename Field>
+auto column(const std::vector<Record>& records, Field Record::*field) {
+  std::vector<Field> values;
+  values.reserve(records.size());
+  for (const Record& record : records) values.push_back(record.*field);
+  return array(std::move(values));
+}

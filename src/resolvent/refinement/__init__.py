@@ -1,0 +1,17 @@
+"""Refinement: machines + all traces → where they fail, and what they rest on where they do not."""
+
+from resolvent.refinement.corpus import Alphabets, Corpus
+from resolvent.refinement.counterexamples import counterexamples
+from resolvent.refinement.rebuilding import observed_termination, rebuilt
+from resolvent.refinement.sightings import PairSightings, Sightings, replay
+
+__all__ = [
+    "Alphabets",
+    "Corpus",
+    "PairSightings",
+    "Sightings",
+    "counterexamples",
+    "observed_termination",
+    "rebuilt",
+    "replay",
+]

@@ -1,0 +1,216 @@
+"""Two machines + all traces → what the traces show of every answer and every move.
+
+Each shard is replayed by the compiled core; what the shards show is put
+together, so that a conflict between two of them is found as well.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines import Machine, MachinePair
+from resolvent.refinement.corpus import THREADS, Alphabets, CodedShard, Corpus
+from resolvent.samples import LabelTiming
+from resolvent.traces import Codes
+from resolvent.traces.vocabulary import codes_of
+
+Rows = NDArray[np.void]
+"""A structured array: one record a row."""
+
+_SEEN = [
+    ("output", np.int32),
+    ("count", np.int64),
+    ("trace", np.int64),  # the shortest trace that shows it; equal ones by key
+    ("step", np.int32),
+    ("length", np.int64),
+    ("key", np.int64),
+]
+ANSWER = np.dtype([("state", np.int32), ("question", np.int64), *_SEEN])
+MOVE = np.dtype([("state", np.int32), ("label", np.int32), *_SEEN])
+ENDING = np.dtype(
+    [("state", np.int32), ("question", np.int64), ("count", np.int64), ("ended", np.int64)]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sightings:
+    """What traces show of one machine.
+
+    `answers` are by state, question, and the length and key of the first trace
+    that shows each; where a question has more than one answer in a state, the
+    traces conflict. `moves` are by state and label; one whose output is −1 has no
+    target in the machine, and the rest of its traces was not looked at.
+    """
+
+    answers: Rows
+    moves: Rows
+
+    @property
+    def conflicts(self) -> Rows:
+        """The answers of which there is more than one for a state and question."""
+        rows = self.answers
+        same = (rows["state"][1:] == rows["state"][:-1]) & (
+            rows["question"][1:] == rows["question"][:-1]
+        )
+        found: Rows = rows[np.append(False, same) | np.append(same, False)]
+        return found
+
+    @property
+    def missing(self) -> Rows:
+        """The moves for which the machine has no target."""
+        return self.moves[self.moves["output"] < 0]
+
+
+@dataclass(frozen=True, eq=False)
+class PairSightings:
+    """What traces show of a Transition Machine and a Reward Machine.
+
+    A question is observation code × number of actions + action code. To a
+    supplemented Reward Machine, and in `endings`, the observation's code is
+    observation code × number of transition states + transition state.
+    """
+
+    transition: Sightings
+    reward: Sightings
+    endings: Rows
+
+    @classmethod
+    def nothing(cls) -> "PairSightings":
+        """Return what no traces at all show."""
+        none = Sightings(np.empty(0, ANSWER), np.empty(0, MOVE))
+        return cls(none, none, np.empty(0, ENDING))
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the machines can explain every step of every trace."""
+        return not any(
+            len(one.conflicts) or len(one.missing) for one in (self.transition, self.reward)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Both machines as the core replays them: next states by state and common label code."""
+
+    transition: Codes
+    reward: Codes
+    supplemented: bool
+    timing: LabelTiming
+
+    @classmethod
+    def of(cls, pair: MachinePair, alphabets: Alphabets) -> "Tables":
+        """Return the tables of two machines, in the codes of the alphabets."""
+        return cls(
+            _table(pair.transition, alphabets),
+            _table(pair.reward, alphabets),
+            pair.reward.supplemented,
+            pair.timing,
+        )
+
+
+def _table(machine: Machine, alphabets: Alphabets) -> Codes:
+    codes = codes_of(alphabets.labels, machine.labels, len(machine.labels))
+    unseen = np.full((machine.states, 1), -1, np.int32)
+    return np.ascontiguousarray(np.hstack([machine.transitions, unseen])[:, codes].ravel())
+
+
+def replay(
+    pair: MachinePair,
+    corpus: Corpus,
+    reward_codes: Codes | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> PairSightings:
+    """Replay all traces through both machines.
+
+    `reward_codes` stand for the codes of the rewards, as where these are rounded.
+    """
+    tables = Tables.of(pair, corpus.alphabets)
+    together = PairSightings.nothing()
+    for number, shard in enumerate(corpus, 1):
+        together = merged(together, replay_shard(tables, shard, reward_codes))
+        if progress:
+            progress(number)
+    return together
+
+
+def replay_shard(
+    tables: Tables, shard: CodedShard, reward_codes: Codes | None = None
+) -> PairSightings:
+    """Replay one shard: a pure function of tables and columns, to be run anywhere."""
+    found = shard.columns(reward_codes).gather(
+        order=shard.order,
+        first=tables.timing.first,
+        lag=tables.timing.lag,
+        transition=tables.transition,
+        reward=tables.reward,
+        supplemented=tables.supplemented,
+        threads=THREADS,
+    )
+    endings = np.empty(len(found["ending_state"]), ENDING)
+    for name in ENDING.names or ():
+        endings[name] = found[f"ending_{name}"]
+    return PairSightings(
+        _sightings(found["transition"], shard), _sightings(found["reward"], shard), endings
+    )
+
+
+def _sightings(found: dict[str, Any], shard: CodedShard) -> Sightings:
+    answers = _rows(ANSWER, found, "answer", shard)
+    clashes = _rows(ANSWER, found, "clash", shard)
+    if len(clashes):
+        answers = np.concatenate([answers, clashes])
+        answers = answers[_by(answers, "state", "question", "length", "key")]
+    return Sightings(answers, _rows(MOVE, found, "move", shard))
+
+
+def _rows(kind: np.dtype[np.void], found: dict[str, Any], name: str, shard: CodedShard) -> Rows:
+    rows = np.empty(len(found[f"{name}_state"]), kind)
+    for field in kind.names or ():
+        if f"{name}_{field}" in found:
+            rows[field] = found[f"{name}_{field}"]
+    rows["length"], rows["key"] = shard.length[rows["trace"]], shard.key[rows["trace"]]
+    rows["trace"] += shard.first
+    return rows
+
+
+def merged(one: PairSightings, other: PairSightings) -> PairSightings:
+    """Put together what two shards show; the order of the two makes no difference."""
+    endings = np.concatenate([one.endings, other.endings])
+    return PairSightings(
+        _merged(one.transition, other.transition),
+        _merged(one.reward, other.reward),
+        _summed(endings, ("state", "question"), ("count", "ended")),
+    )
+
+
+def _merged(one: Sightings, other: Sightings) -> Sightings:
+    if len(one.answers) == 0:
+        return other
+    answers = np.concatenate([one.answers, other.answers])
+    answers = answers[_by(answers, "length", "key")]
+    answers = _summed(answers, ("state", "question", "output"), ("count",))
+    moves = np.concatenate([one.moves, other.moves])
+    moves = _summed(moves[_by(moves, "length", "key")], ("state", "label"), ("count",))
+    return Sightings(answers[_by(answers, "state", "question", "length", "key")], moves)
+
+
+def _by(rows: Rows, *fields: str) -> NDArray[np.int64]:
+    return np.lexsort([rows[field] for field in reversed(fields)])
+
+
+def _summed(rows: Rows, keys: tuple[str, ...], sums: tuple[str, ...]) -> Rows:
+    """Make one row, the first, of all with equal keys, and sum their counts."""
+    if len(rows) == 0:
+        return rows
+    rows = rows[_by(rows, *keys)]
+    differs = np.zeros(len(rows) - 1, bool)
+    for key in keys:
+        differs |= rows[key][1:] != rows[key][:-1]
+    start = np.flatnonzero(np.append(True, differs))
+    out = rows[start].copy()
+    for name in sums:
+        out[name] = np.add.reduceat(rows[name], start)
+    return out
