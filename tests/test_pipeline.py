@@ -128,7 +128,8 @@ def test_as_dict_holds_what_the_command_prints():
         "prefix_tree_nodes": {"transition": 3, "reward": 3},
         "merges": {"transition": 1, "reward": 0},
         "constant_outputs": {"transition": 1, "reward": 0},
-        "refinement": None,
+        "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
+        "explains_all_traces": True,
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
         "options": {
@@ -153,7 +154,10 @@ def test_a_result_prints_states_merges_and_seconds():
     assert lines[2].startswith(
         "Reward Machine      3 states, from 3 prefix-tree nodes by 0 merges, in "
     )
-    assert lines[4].startswith("total")
+    assert lines[3] == (
+        "learned from        all traces in 1 round; replayed, all traces are explained"
+    )
+    assert lines[5].startswith("total")
 
 
 # ---- options ---------------------------------------------------------------

@@ -33,7 +33,7 @@ from resolvent.machines import (
 from resolvent.pipeline import infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import Trace, TraceSet, read_traces
+from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_traces
 from resolvent.traces.collecting import collect
 
 __version__ = version("resolvent")
@@ -54,6 +54,7 @@ __all__ = [
     "TimeLimitReached",
     "Trace",
     "TraceError",
+    "TraceFolder",
     "TraceSet",
     "TransitionMachine",
     "collect",
@@ -62,6 +63,7 @@ __all__ = [
     "is_minimal",
     "load",
     "read_traces",
+    "scan_traces",
     "to_dot",
     "to_mermaid",
     "to_text",

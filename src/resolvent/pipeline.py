@@ -7,13 +7,13 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.contradiction import Naming
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.learning import Learned, Learner, ProgressListener
 from resolvent.machines import MachinePair, Provenance
@@ -29,7 +29,7 @@ from resolvent.refinement import (
 from resolvent.result import InferenceResult, Options, Refinement
 from resolvent.samples import LabelTiming, rounded_rewards
 from resolvent.traces import Label, TraceSet, Vocabulary
-from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
+from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, TraceFolder
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -40,6 +40,9 @@ SAMPLE_STEPS = 50_000
 FIRST_COUNTEREXAMPLES = 32
 """Traces that the first round of refinement adds at most; each later round twice as many."""
 
+
+READING, REPLAYING = "reading", "replaying"
+"""What `progress` is told instead of a machine's name while shards are gone through."""
 
 _NO_TIME = 1e-9
 
@@ -118,6 +121,14 @@ def infer(
     return _Run(shards, options, progress).result()
 
 
+@dataclass(frozen=True)
+class _Start:
+    """Where an inference ended, for another to go on from: traces learned from, and machines."""
+
+    chosen: NDArray[np.int64]
+    learned: Learned
+
+
 class _Run:
     """One inference under way: all traces, its clock, what it counted."""
 
@@ -126,7 +137,7 @@ class _Run:
         self.options = options
         self.progress = progress
         self.replaying = 0.0
-        self.corpus = Corpus(shards, SAMPLE_STEPS, self._reporter("reading", shards))
+        self.corpus = Corpus(shards, SAMPLE_STEPS, self._reporter(READING, shards))
         rewards = rounded_rewards(self.corpus.alphabets.rewards, options.reward_digits)
         self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
         self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
@@ -134,55 +145,50 @@ class _Run:
         if options.refine is not None:
             self.refines = options.refine
 
-    def result(self) -> InferenceResult:
+    def result(self, start: "_Start | None" = None) -> InferenceResult:
         """Learn and replay in turn until the machines explain every trace."""
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             digest = beside.submit(lambda: self.corpus.digest) if self.corpus.in_memory else None
-            chosen = self.corpus.sample if self.refines else self.corpus.all
-            learned, seen, chosen, rounds = self._refined(chosen)
-            return self._result(
-                learned,
-                seen,
-                Refinement(rounds, len(chosen), learned.steps) if self.refines else None,
-                digest.result() if digest else self.corpus.digest,
-            )
+            if start is None:
+                chosen = self.corpus.sample if self.refines else self.corpus.all
+            else:
+                chosen = start.chosen
+            learner = Learner(self.options, self._time_left, self.progress)
+            learned = start.learned if start else self._learn(learner, chosen)
+            most, rounds = FIRST_COUNTEREXAMPLES, 1
+            while True:
+                seen = self._replay(learned.machines)
+                more = counterexamples(seen, chosen, most)
+                if len(more) == 0:
+                    break
+                chosen = np.union1d(chosen, more)
+                learned = self._learn(learner, chosen)
+                most, rounds = most * 2, rounds + 1
+            if not seen.consistent:
+                raise AssertionError("the machines do not explain what they were learned from")
+            refinement = Refinement(rounds, len(chosen), learned.steps, self.corpus.traces)
+            sha256 = digest.result() if digest else self.corpus.digest
+            return self._result(_Start(chosen, learned), seen, refinement, sha256)
 
-    def _refined(
-        self, chosen: NDArray[np.int64]
-    ) -> tuple[Learned, PairSightings, NDArray[np.int64], int]:
-        learner = Learner(self.options, self._time_left, self.progress)
-        most = FIRST_COUNTEREXAMPLES
-        rounds = 0
-        while True:
-            rounds += 1
-            learned = learner.learn(self.corpus.fetch(chosen), self._naming(chosen))
-            seen = self._replay(learned.machines)
-            more = counterexamples(seen, chosen, most)
-            if len(more) == 0:
-                break
-            chosen = np.union1d(chosen, more)
-            most *= 2
-        if not seen.consistent:
-            raise AssertionError("the machines do not explain the traces they were learned from")
-        return learned, seen, chosen, rounds
+    def _learn(self, learner: Learner, chosen: NDArray[np.int64]) -> Learned:
+        def name(number: int) -> str:
+            return self.corpus.place(int(chosen[number]))
+
+        return learner.learn(self.corpus.fetch(chosen), name)
 
     def _replay(self, machines: MachinePair) -> PairSightings:
         started = time.perf_counter()
         codes = None if self.options.reward_digits is None else self.reward_codes
-        seen = replay(machines, self.corpus, codes, self._reporter("replaying", self.corpus.shards))
+        seen = replay(machines, self.corpus, codes, self._reporter(REPLAYING, self.corpus.shards))
         self.replaying += time.perf_counter() - started
         return seen
 
     def _result(
-        self,
-        learned: Learned,
-        seen: PairSightings,
-        refinement: Refinement | None,
-        digest: str,
+        self, end: "_Start", seen: PairSightings, refinement: Refinement, sha256: str
     ) -> InferenceResult:
-        corpus, alphabets = self.corpus, self.corpus.alphabets
+        corpus, alphabets, learned = self.corpus, self.corpus.alphabets, end.learned
         transition, reward = learned.machines.transition, learned.machines.reward
-        if refinement is not None:
+        if refinement.traces < corpus.traces:
             transition, reward = rebuilt(
                 learned.machines,
                 seen,
@@ -199,7 +205,7 @@ class _Run:
                 version=version("resolvent"),
                 traces=corpus.traces,
                 steps=corpus.steps,
-                traces_sha256=digest,
+                traces_sha256=sha256,
                 options=self.options.stored(),
             ),
         )
@@ -224,10 +230,18 @@ class _Run:
             seconds={**seconds, "replay": self.replaying, "total": total},
             _histories=learned.histories,
             _automata=learned.automata,
+            _updated=partial(self._updated, end),
         )
 
-    def _naming(self, chosen: NDArray[np.int64]) -> Naming:
-        return lambda number: self.corpus.place(int(chosen[number]))
+    def _updated(self, start: "_Start", traces: TraceSet) -> InferenceResult:
+        """Go on from where an inference ended, with more traces."""
+        if len(traces) == 0:
+            raise TraceError("there are no traces to update with: collect or read at least one")
+        before = self.corpus.shards
+        shards: Shards = JoinedShards([before, ShardsInMemory([traces])])
+        if isinstance(before, ShardsInMemory):
+            shards = ShardsInMemory([*before.sets, traces])
+        return _Run(shards, self.options, self.progress).result(start)
 
     def _reporter(self, doing: str, shards: Shards) -> Callable[[int], None] | None:
         """Return what tells the listener, shard by shard, how far it is; and stops in time."""

@@ -1,13 +1,14 @@
 """What `infer` gives back: the machines, and how they were found."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from resolvent.machines import MachinePair
 from resolvent.machines.drawing import count
 from resolvent.merging import Automaton
 from resolvent.samples import Histories, LabelTiming
-from resolvent.traces import Label, label_text
+from resolvent.traces import Label, TraceSet, label_text
 
 
 @dataclass(frozen=True)
@@ -70,21 +71,25 @@ class Options:
 
 @dataclass(frozen=True)
 class Refinement:
-    """How machines were learned from few traces, and checked on all.
+    """How many of the traces were learned from, and in how many rounds.
 
-    In each round machines were learned and all traces replayed through them; the
-    last round found nothing that they do not explain.
+    After each round all traces were replayed through the machines, and some that
+    these could not explain were learned from as well; the last replay found
+    none. So the machines explain every trace: that was checked.
     """
 
     rounds: int
     traces: int
     steps: int
+    all_traces: int
 
     def __str__(self) -> str:
-        return (
-            f"learned from {count(self.traces, 'trace')} ({count(self.steps, 'step')}) "
-            f"in {count(self.rounds, 'round')}; explains every trace, by replay"
-        )
+        rounds = count(self.rounds, "round")
+        if self.traces == self.all_traces:
+            learned = f"all traces in {rounds}"
+        else:
+            learned = f"{count(self.traces, 'trace')} ({count(self.steps, 'step')}) in {rounds}"
+        return f"{learned}; replayed, all traces are explained"
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,26 @@ class InferenceResult:
     steps: int
     transition: MachineStatistics
     reward: MachineStatistics
-    refinement: Refinement | None
+    refinement: Refinement
     seconds: dict[str, float]
     _histories: Histories = field(repr=False)
     _automata: dict[str, Automaton] = field(repr=False)
+    _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
+
+    def update(self, traces: TraceSet) -> "InferenceResult":
+        """Take in more traces: replay them, and repair the machines only where they fail.
+
+        Gives the machines that explain the traces so far and these. They are
+        those that `infer` would find from all of them, whenever the traces are
+        structure complete.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> few = rs.infer(house[:5])
+        >>> few.update(house[5:]).machines.transition == rs.infer(house).machines.transition
+        True
+        """
+        return self._updated(traces)
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for "transition" or "reward"."""
@@ -139,7 +160,12 @@ class InferenceResult:
             },
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
-            "refinement": None if self.refinement is None else asdict(self.refinement),
+            "learned_from": {
+                "rounds": self.refinement.rounds,
+                "traces": self.refinement.traces,
+                "steps": self.refinement.steps,
+            },
+            "explains_all_traces": True,
             "options": {**self.options.stored(), "engine": self.options.engine},
         }
 
@@ -150,8 +176,7 @@ class InferenceResult:
                 f"{name:<19} {count(one.states, 'state')}, from {one.prefix_tree_nodes} "
                 f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
             )
-        if self.refinement is not None:
-            lines.append(f"{'refinement':<19} {self.refinement}")
+        lines.append(f"{'learned from':<19} {self.refinement}")
         lines.append(f"{'termination':<19} {self.machines.termination}")
         lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
         return "\n".join(lines)

@@ -13,10 +13,11 @@ from resolvent.errors import OptionError
 from resolvent.merging import Progress
 from resolvent.merging.engines import ENGINES
 from resolvent.merging.orders import ORDERS
+from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING
 from resolvent.pipeline import infer as infer_machines
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import read_traces
+from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
 from resolvent.traces.files import FORMATS
 
 _REDUCTIONS = "What the paper's ablation switches off"
@@ -53,6 +54,15 @@ def infer(
     reward_digits: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Round rewards to N decimals."),
+    ] = None,
+    refine: Annotated[
+        bool | None,
+        typer.Option(
+            "--refine/--no-refine",
+            help="Learn from few traces, replay all, add what cannot be explained; by default "
+            f"above {REFINE_ABOVE:,} steps.",
+            show_default=False,
+        ),
     ] = None,
     time_limit: Annotated[
         float | None,
@@ -99,7 +109,12 @@ def infer(
         check_target(output)
     with ProgressBar() as bar:
         started = time.perf_counter()
-        traces = read_traces(source, format=format, progress=bar.stage(f"reading {source.name}"))
+        traces: TraceSet | TraceFolder
+        if refine is not False and is_large_folder(source):
+            traces = scan_traces(source)
+        else:
+            reading = bar.stage(f"reading {source.name}")
+            traces = read_traces(source, format=format, progress=reading)
         seconds_reading = time.perf_counter() - started
         result = infer_machines(
             traces,
@@ -109,6 +124,7 @@ def infer(
             supplement=not no_supplement,
             remove_redundant=not keep_redundant,
             remove_trivial=not keep_trivial,
+            refine=refine,
             reward_digits=reward_digits,
             engine=engine,
             time_limit=time_limit,
@@ -122,8 +138,15 @@ def infer(
         _print_summary(result, seconds_reading, source, output)
 
 
+def is_large_folder(source: Path) -> bool:
+    """Whether traces are better read shard by shard than all at once."""
+    return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
+
+
 def _stage(machine: str, now: Progress) -> tuple[str, float]:
     """Say how far the search for a machine is, as a progress bar shows it."""
+    if machine in (READING, REPLAYING):
+        return f"{machine}, file {now.settled} of {now.nodes}", now.settled / now.nodes
     if now.nodes == 0:
         return f"{machine} machine, building its prefix tree", 0.0
     return f"{machine} machine, {amount(now.red, 'state')}", now.settled / now.nodes
@@ -149,7 +172,8 @@ def _print_summary(
         rows.append([name, *(f"{number:,}" for number in numbers), f"{one.seconds:.3f}"])
     header = ["", "states", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 5)))
-    print(f"\nread in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
+    print(f"\nlearned from {result.refinement}")
+    print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if output is None:

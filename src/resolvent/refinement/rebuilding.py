@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.machines import (
     Machine,
@@ -15,7 +16,8 @@ from resolvent.machines import (
 )
 from resolvent.refinement.corpus import Alphabets
 from resolvent.refinement.sightings import PairSightings, Rows, Sightings, Tables
-from resolvent.traces import Vocabulary
+from resolvent.traces import Codes, Vocabulary
+from resolvent.traces.vocabulary import DENSE
 
 M = TypeVar("M", bound=Machine)
 
@@ -69,18 +71,22 @@ def _paired(
     occurring, code = np.unique(pair, return_inverse=True)
     answers = seen.answers.copy()
     answers["question"] = code * len(alphabets.actions) + action
-    observed = list(alphabets.observations)
-    named = ((observed[o], q) for o, q in (divmod(one, states) for one in occurring.tolist()))
-    return Sightings(answers, seen.moves), Vocabulary(named)
+    observation, state = np.divmod(occurring, states)
+    observed = map(list(alphabets.observations).__getitem__, observation.tolist())
+    return Sightings(answers, seen.moves), Vocabulary(zip(observed, state.tolist(), strict=True))
 
 
 def _rebuilt(machine: M, seen: Sightings, constants: bool, **tables: Any) -> M:
-    rows = seen.answers
-    constant = _constant(rows) if constants else np.zeros(len(rows), bool)
-    by_state, always = rows[~constant], rows[constant]
-    always = always[np.argsort(always["question"], kind="stable")]
-    start = np.flatnonzero(np.append(True, np.diff(always["question"]) != 0))[: len(always)]
-    counts = np.add.reduceat(always["count"], start) if len(always) else np.empty(0, np.int64)
+    state, question, output, count = (
+        np.ascontiguousarray(seen.answers[name])
+        for name in ("state", "question", "output", "count")
+    )
+    size = len(tables["observations"]) * len(tables["actions"])
+    constant = _is_constant(question, output, size) if constants else np.zeros(len(output), bool)
+    always, place = np.unique(question[constant], return_inverse=True)
+    answer = np.empty(len(always), np.int32)
+    answer[place] = output[constant]
+    times = np.bincount(place, count[constant], len(always)).astype(np.int64)
     labels: Vocabulary[Any] = tables["labels"]
     trivial = tuple(sorted(labels.code(label) for label in machine.trivial_labels))
     moves = np.zeros(tables["transitions"].shape, np.int64)
@@ -90,28 +96,25 @@ def _rebuilt(machine: M, seen: Sightings, constants: bool, **tables: Any) -> M:
         machine,
         **tables,
         trivial=trivial,
-        output_state=_column(by_state, "state"),
-        output_question=_column(by_state, "question"),
-        output_value=_column(by_state, "output"),
-        constant_question=_column(always[start], "question"),
-        constant_value=_column(always[start], "output"),
-        support=Support(moves, _column(by_state, "count"), counts),
+        output_state=state[~constant],
+        output_question=question[~constant],
+        output_value=output[~constant],
+        constant_question=always,
+        constant_value=answer,
+        support=Support(moves, count[~constant], times),
     )
 
 
-def _constant(rows: Rows) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether the question of each row has the same answer in all rows."""
-    _, place = np.unique(rows["question"], return_inverse=True)
-    size = int(place.max(initial=-1)) + 1
-    least, most = np.full(size, np.iinfo(np.int32).max), np.full(size, -1)
-    np.minimum.at(least, place, rows["output"])
-    np.maximum.at(most, place, rows["output"])
-    same: np.ndarray[Any, np.dtype[np.bool_]] = (least == most)[place]
-    return same
-
-
-def _column(rows: Rows, name: str) -> Any:
-    return np.ascontiguousarray(rows[name])
+def _is_constant(question: NDArray[np.int64], output: Codes, questions: int) -> NDArray[np.bool_]:
+    """Return for each row whether its question has the same answer in all rows."""
+    if questions > DENSE:
+        question = np.unique(question, return_inverse=True)[1]
+        questions = int(question.max(initial=-1)) + 1
+    some = np.empty(questions, np.int32)
+    some[question] = output  # any one of a question's answers
+    varies = np.zeros(questions, bool)
+    varies[question[output != some[question]]] = True
+    return ~varies[question]
 
 
 def observed_termination(

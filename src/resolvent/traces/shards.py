@@ -7,6 +7,7 @@ shards holds one at a time, and may do so again and again.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -49,6 +50,36 @@ class ShardsInMemory:
     def name(self, number: int) -> str | None:
         """Call a set by its number, if there are several."""
         return f"trace set {number}" if len(self.sets) > 1 else None
+
+
+class JoinedShards:
+    """The shards of several sources, one after the other."""
+
+    def __init__(self, sources: Sequence[Shards]) -> None:
+        self.sources = tuple(sources)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sources))
+
+    def __iter__(self) -> Iterator[TraceSet]:
+        return chain.from_iterable(self.sources)
+
+    def read(self, number: int) -> TraceSet:
+        """Return one shard."""
+        source, number = self._place(number)
+        return source.read(number)
+
+    def name(self, number: int) -> str | None:
+        """Call a shard as its source does, or else say which source it is of."""
+        source, local = self._place(number)
+        return source.name(local) or f"trace set {self.sources.index(source)}"
+
+    def _place(self, number: int) -> tuple[Shards, int]:
+        for source in self.sources:
+            if number < len(source):
+                break
+            number -= len(source)
+        return source, number
 
 
 class TraceFolder:
