@@ -66,10 +66,10 @@ class TraceColumns {
     out["transition"] = columns_of(found.transition);
     out["reward"] = columns_of(found.reward);
     using resolvent::Situation;
-    out["ending_state"] = column(found.endings, &Situation::state);
-    out["ending_question"] = column(found.endings, &Situation::question);
-    out["ending_count"] = column(found.endings, &Situation::count);
-    out["ending_ended"] = column(found.endings, &Situation::ended);
+    out["situation_state"] = column(found.situations, &Situation::state);
+    out["situation_question"] = column(found.situations, &Situation::question);
+    out["situation_count"] = column(found.situations, &Situation::count);
+    out["situation_ended"] = column(found.situations, &Situation::ended);
     out["left"] = found.left;
     return out;
   }

@@ -79,14 +79,6 @@ class Store {
   Tally& tally(std::size_t at) { return tallies_[at]; }
   Place& place(std::size_t at) { return places_[at]; }
 
-  [[nodiscard]] std::int64_t count(std::uint64_t key) const {
-    if (dense_) return tallies_[static_cast<std::size_t>(key)].count;
-    for (std::size_t at = first_slot(key);; at = (at + 1) & (slots_.size() - 1)) {
-      if (slots_[at].key == key) return tallies_[slots_[at].index].count;
-      if (slots_[at].key == empty) return 0;
-    }
-  }
-
   // All that was seen, by state and question.
   [[nodiscard]] std::vector<SeenAnswer> listed() const {
     std::vector<SeenAnswer> all;
@@ -236,17 +228,6 @@ class Witness {
     for (const auto& [key, seen] : later.clashes_) add_answers({std::get<0>(key), std::get<1>(key), seen});
   }
 
-  [[nodiscard]] const Store& answers() const { return answers_; }
-
-  // How often another answer was given than the first.
-  [[nodiscard]] std::int64_t clashing(Id state, std::int64_t question) const {
-    std::int64_t count = 0;
-    for (auto at = clashes_.lower_bound({state, question, 0});
-         at != clashes_.end() && std::get<0>(at->first) == state && std::get<1>(at->first) == question; ++at)
-      count += at->second.count;
-    return count;
-  }
-
   [[nodiscard]] Evidence evidence() const {
     Evidence all{answers_.listed(), {}, {}};
     for (const auto& [key, seen] : clashes_) all.clashes.push_back({std::get<0>(key), std::get<1>(key), seen});
@@ -359,12 +340,15 @@ class PairWitness {
 
   [[nodiscard]] PairEvidence evidence() const {
     PairEvidence all{transition_.evidence(), reward_.evidence(), {}, left_};
-    const Store& seen = supplemented_ ? reward_.answers() : situations_;
-    for (const auto& [situation, ended] : endings_) {
-      const auto [state, question] = situation;
-      std::int64_t count = seen.count(seen.key(state, static_cast<std::uint64_t>(question)));
-      if (supplemented_) count += reward_.clashing(state, question);
-      all.endings.push_back({state, question, count, ended});
+    if (supplemented_) {
+      for (const auto& [situation, ended] : endings_)
+        all.situations.push_back({situation.first, situation.second, 0, ended});
+    } else {
+      for (const SeenAnswer& met : situations_.listed()) {
+        const auto found = endings_.find({met.state, met.question});
+        all.situations.push_back(
+            {met.state, met.question, met.seen.count, found == endings_.end() ? 0 : found->second});
+      }
     }
     return all;
   }

@@ -92,7 +92,9 @@ struct Situation {
 struct PairEvidence {
   Evidence transition;
   Evidence reward;
-  std::vector<Situation> endings;  // the situations in which some trace was terminated
+  // By state and question. Where the Reward Machine is supplemented, its answers say how often a
+  // situation was met: then only those are here in which a trace was terminated, without a count.
+  std::vector<Situation> situations;
   std::int64_t left = 0;           // traces that a machine could not follow to the end
 };
 

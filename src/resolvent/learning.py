@@ -49,10 +49,13 @@ class Learner:
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     automata: dict[str, Automaton] = field(default_factory=dict)
 
-    def learn(self, traces: TraceSet, name: Naming) -> Learned:
+    def learn(
+        self, traces: TraceSet, name: Naming, known: TransitionMachine | None = None
+    ) -> Learned:
         """Learn a Transition Machine, and with its states beside the observation a Reward Machine.
 
-        `name` says what an error should call a trace.
+        `name` says what an error should call a trace. If a Transition Machine
+        is `known` already, only the other one is learned.
 
         Paper: "Overall Algorithm".
         """
@@ -61,8 +64,10 @@ class Learner:
         # Trivial labels are taken out once, for both machines.
         histories = remove_trivial(Histories.of(traces, options.timing), trivial)
 
-        samples = transition_samples(traces, histories)
-        transition = self._machine(TransitionMachine, traces, samples, trivial, name)
+        transition = known
+        if transition is None:
+            samples = transition_samples(traces, histories)
+            transition = self._machine(TransitionMachine, traces, samples, trivial, name)
 
         observed = None
         if options.supplement:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.learning import Learned, Learner, ProgressListener
-from resolvent.machines import MachinePair, Provenance
+from resolvent.machines import MachinePair, Provenance, TransitionMachine
 from resolvent.merging import Progress
 from resolvent.refinement import (
     Corpus,
     PairSightings,
+    compacted,
     counterexamples,
     observed_termination,
     rebuilt,
@@ -159,22 +160,34 @@ class _Run:
             while True:
                 seen = self._replay(learned.machines)
                 more = counterexamples(seen, chosen, most)
-                if len(more) == 0:
+                if len(more):
+                    chosen = np.union1d(chosen, more)
+                    learned = self._learn(learner, chosen)
+                    most, rounds = most * 2, rounds + 1
+                elif len(chosen) == self.corpus.traces:
                     break
-                chosen = np.union1d(chosen, more)
-                learned = self._learn(learner, chosen)
-                most, rounds = most * 2, rounds + 1
+                elif smaller := compacted(learned.machines.transition, seen.transition):
+                    learned = self._learn(learner, chosen, smaller)
+                elif fewer := compacted(learned.machines.reward, seen.reward):
+                    learned = replace(learned, machines=replace(learned.machines, reward=fewer))
+                else:
+                    break
             if not seen.consistent:
                 raise AssertionError("the machines do not explain what they were learned from")
             refinement = Refinement(rounds, len(chosen), learned.steps, self.corpus.traces)
             sha256 = digest.result() if digest else self.corpus.digest
             return self._result(_Start(chosen, learned), seen, refinement, sha256)
 
-    def _learn(self, learner: Learner, chosen: NDArray[np.int64]) -> Learned:
+    def _learn(
+        self,
+        learner: Learner,
+        chosen: NDArray[np.int64],
+        transition: TransitionMachine | None = None,
+    ) -> Learned:
         def name(number: int) -> str:
             return self.corpus.place(int(chosen[number]))
 
-        return learner.learn(self.corpus.fetch(chosen), name)
+        return learner.learn(self.corpus.fetch(chosen), name, transition)
 
     def _replay(self, machines: MachinePair) -> PairSightings:
         started = time.perf_counter()
@@ -212,6 +225,7 @@ class _Run:
         statistics = {
             machine.kind: replace(
                 learned.statistics[machine.kind],
+                states=machine.states,
                 constant_outputs=len(machine.constant_value),
                 outputs_by_state=len(machine.output_value),
             )

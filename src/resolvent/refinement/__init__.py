@@ -1,5 +1,6 @@
 """Refinement: machines + all traces → where they fail, and what they rest on where they do not."""
 
+from resolvent.refinement.compaction import compacted
 from resolvent.refinement.corpus import Alphabets, Corpus
 from resolvent.refinement.counterexamples import counterexamples
 from resolvent.refinement.rebuilding import observed_termination, rebuilt
@@ -10,6 +11,7 @@ __all__ = [
     "Corpus",
     "PairSightings",
     "Sightings",
+    "compacted",
     "counterexamples",
     "observed_termination",
     "rebuilt",

@@ -1,65 +1,62 @@
 """What traces show of two machines → the few traces to learn from next."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.refinement.sightings import PairSightings, Rows, Sightings
+from resolvent.refinement.sightings import PairSightings, Rows
 
 
 def counterexamples(seen: PairSightings, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Return the numbers of traces that the machines cannot explain, rising, at most about `most`.
+    """Return the numbers of traces that the machines cannot explain, rising: `most` or one more.
 
     For a conflict both traces are taken that show it, for a missing move the
     one that needs it. Short traces come first, and those of different states:
     the next conflict of a state counts only when every state had its first.
-    Traces that were learned from already are left out; there is always one
-    that was not, since the machines explain those.
+    Traces that were learned from already (`chosen`) are left out. Others are
+    always among them, since the machines explain those.
     """
-    wanted = [
-        *_conflicting(seen.transition),
-        *_conflicting(seen.reward),
-        *_missing(seen.transition),
-        *_missing(seen.reward),
-    ]
-    taken = set(chosen.tolist())
+    wanted = sorted(
+        (*rank, machine, *traces)
+        for machine, one in enumerate((seen.transition, seen.reward))
+        for kind in (_conflicts(one.conflicts), _missing(one.missing))
+        for rank, traces in kind
+    )
+    known = set(chosen.tolist())
     found: set[int] = set()
-    for _, _, traces in sorted(wanted):
+    for *_, first, second in wanted:
         if len(found) >= most:
             break
-        found.update(trace for trace in traces if trace not in taken)
+        found |= {first, second} - known
     return np.array(sorted(found), np.int64)
 
 
-Wanted = tuple[int, tuple[int, int], tuple[int, ...]]
-"""How many of the same state come before it, length and key of its trace, the traces."""
+Wanted = tuple[tuple[Any, ...], tuple[int, int]]
+"""Where it stands among the others, and the traces that show it."""
 
 
-def _conflicting(sightings: Sightings) -> list[Wanted]:
-    rows = sightings.conflicts
-    if len(rows) == 0:
-        return []
-    new = np.append(
-        True,
-        (rows["state"][1:] != rows["state"][:-1]) | (rows["question"][1:] != rows["question"][:-1]),
+def _conflicts(rows: Rows) -> Iterator[Wanted]:
+    """Of the answers in conflict, look at the first two of each; a third is met again later."""
+    same = (rows["state"][1:] == rows["state"][:-1]) & (
+        rows["question"][1:] == rows["question"][:-1]
     )
-    start = np.flatnonzero(new)
-    # The first two answers of each; a third is met again once these are settled.
-    pairs = zip(rows["trace"][start], rows["trace"][start + 1], strict=True)
-    return _ranked(rows[start + 1], list(pairs))
+    start = np.flatnonzero(np.append(True, ~same)[: len(rows)])
+    return _ranked(rows[start + 1], rows["trace"][start], "question")
 
 
-def _missing(sightings: Sightings) -> list[Wanted]:
-    rows = sightings.missing
-    return _ranked(rows, [(trace,) for trace in rows["trace"]])
+def _missing(rows: Rows) -> Iterator[Wanted]:
+    return _ranked(rows, rows["trace"], "label")
 
 
-def _ranked(rows: Rows, traces: list[tuple[np.int64, ...]]) -> list[Wanted]:
-    order = np.lexsort((rows["key"], rows["length"], rows["state"]))
+def _ranked(rows: Rows, others: NDArray[np.int64], symbol: str) -> Iterator[Wanted]:
+    order = np.lexsort((rows[symbol], rows["key"], rows["length"], rows["state"]))
     met: dict[int, int] = {}
-    wanted = []
-    for at in order.tolist():
-        state = int(rows["state"][at])
-        rank = met[state] = met.get(state, -1) + 1
-        numbers = tuple(int(trace) for trace in traces[at])
-        wanted.append((rank, (int(rows["length"][at]), int(rows["key"][at])), numbers))
-    return wanted
+    names = ("state", "length", "key", symbol, "trace")
+    columns = (rows[name][order].tolist() for name in names)
+    for state, length, key, what, trace, other in zip(
+        *columns, others[order].tolist(), strict=True
+    ):
+        place = met[state] = met.get(state, -1) + 1
+        yield (place, length, key, state, what), (trace, other)

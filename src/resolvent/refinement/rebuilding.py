@@ -131,5 +131,6 @@ def observed_termination(
             for o, q, u, a in zip(*(column.tolist() for column in columns), strict=True)
         )
 
-    always = seen.endings["ended"] == seen.endings["count"]
-    return Termination(named(seen.endings[always]), named(seen.endings[~always]))
+    endings = seen.endings
+    always = endings["ended"] == endings["count"]
+    return Termination(named(endings[always]), named(endings[~always]))

@@ -30,7 +30,7 @@ _SEEN = [
 ]
 ANSWER = np.dtype([("state", np.int32), ("question", np.int64), *_SEEN])
 MOVE = np.dtype([("state", np.int32), ("label", np.int32), *_SEEN])
-ENDING = np.dtype(
+SITUATION = np.dtype(
     [("state", np.int32), ("question", np.int64), ("count", np.int64), ("ended", np.int64)]
 )
 
@@ -69,19 +69,40 @@ class PairSightings:
     """What traces show of a Transition Machine and a Reward Machine.
 
     A question is observation code × number of actions + action code. To a
-    supplemented Reward Machine, and in `endings`, the observation's code is
+    supplemented Reward Machine, and in `situations`, the observation's code is
     observation code × number of transition states + transition state.
+
+    `situations` say how often a reward state met a question, and how often the
+    trace was terminated then. Where the Reward Machine is supplemented, its
+    answers say how often; then only situations that ended are listed.
     """
 
     transition: Sightings
     reward: Sightings
-    endings: Rows
+    situations: Rows
+    supplemented: bool
 
     @classmethod
     def nothing(cls) -> "PairSightings":
         """Return what no traces at all show."""
         none = Sightings(np.empty(0, ANSWER), np.empty(0, MOVE))
-        return cls(none, none, np.empty(0, ENDING))
+        return cls(none, none, np.empty(0, SITUATION), True)
+
+    @property
+    def endings(self) -> Rows:
+        """The situations in which traces were terminated, with how often each was met."""
+        ended = self.situations[self.situations["ended"] > 0].copy()
+        if self.supplemented:
+            met = self.reward.answers
+            start = _starts(met, ("state", "question"))
+            times = np.add.reduceat(met["count"], start) if len(met) else met["count"]
+            size = int(met["question"].max(initial=0)) + 1
+            known, wanted = (
+                rows["state"].astype(np.int64) * size + rows["question"]
+                for rows in (met[start], ended)
+            )
+            ended["count"] = times[np.searchsorted(known, wanted)]
+        return ended
 
     @property
     def consistent(self) -> bool:
@@ -149,11 +170,14 @@ def replay_shard(
         supplemented=tables.supplemented,
         threads=THREADS,
     )
-    endings = np.empty(len(found["ending_state"]), ENDING)
-    for name in ENDING.names or ():
-        endings[name] = found[f"ending_{name}"]
+    situations = np.empty(len(found["situation_state"]), SITUATION)
+    for name in SITUATION.names or ():
+        situations[name] = found[f"situation_{name}"]
     return PairSightings(
-        _sightings(found["transition"], shard), _sightings(found["reward"], shard), endings
+        _sightings(found["transition"], shard),
+        _sightings(found["reward"], shard),
+        situations,
+        tables.supplemented,
     )
 
 
@@ -178,16 +202,17 @@ def _rows(kind: np.dtype[np.void], found: dict[str, Any], name: str, shard: Code
 
 def merged(one: PairSightings, other: PairSightings) -> PairSightings:
     """Put together what two shards show; the order of the two makes no difference."""
-    endings = np.concatenate([one.endings, other.endings])
+    situations = np.concatenate([one.situations, other.situations])
     return PairSightings(
         _merged(one.transition, other.transition),
         _merged(one.reward, other.reward),
-        _summed(endings, ("state", "question"), ("count", "ended")),
+        _summed(situations, ("state", "question"), ("count", "ended")),
+        other.supplemented,
     )
 
 
 def _merged(one: Sightings, other: Sightings) -> Sightings:
-    if len(one.answers) == 0:
+    if len(one.answers) == len(one.moves) == 0:
         return other
     answers = np.concatenate([one.answers, other.answers])
     answers = answers[_by(answers, "length", "key")]
@@ -201,15 +226,21 @@ def _by(rows: Rows, *fields: str) -> NDArray[np.int64]:
     return np.lexsort([rows[field] for field in reversed(fields)])
 
 
+def _starts(rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return where rows with new keys begin; rows with equal keys are neighbours."""
+    new = np.zeros(len(rows), bool)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= rows[key][1:] != rows[key][:-1]
+    return np.flatnonzero(new)
+
+
 def _summed(rows: Rows, keys: tuple[str, ...], sums: tuple[str, ...]) -> Rows:
     """Make one row, the first, of all with equal keys, and sum their counts."""
     if len(rows) == 0:
         return rows
     rows = rows[_by(rows, *keys)]
-    differs = np.zeros(len(rows) - 1, bool)
-    for key in keys:
-        differs |= rows[key][1:] != rows[key][:-1]
-    start = np.flatnonzero(np.append(True, differs))
+    start = _starts(rows, keys)
     out = rows[start].copy()
     for name in sums:
         out[name] = np.add.reduceat(rows[name], start)

@@ -1,0 +1,62 @@
+"""States that nothing tells apart are merged; others are not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.refinement import Corpus, compacted, replay
+from resolvent.traces.shards import ShardsInMemory
+from worlds import random_world
+
+WORLD = random_world(3, size=9, labels=4, tm_states=4)
+TRACES = WORLD.rollouts(400, seed=0)
+PAIR = rs.infer(TRACES).machines
+
+
+def doubled(table, copies):
+    """Each state in some copies; every label moves on to the next copy."""
+    states = len(table)
+    return np.concatenate(
+        [np.where(table >= 0, table + states * ((copy + 1) % copies), -1) for copy in range(copies)]
+    ).astype(np.int32)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 5])
+def test_copies_of_states_are_merged_again(copies):
+    swollen = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, copies))
+    pair = replace(PAIR, transition=swollen, reward=replace(PAIR.reward, supplemented=False))
+    seen = replay(pair, Corpus(ShardsInMemory([TRACES])))
+    assert not len(seen.transition.conflicts)
+    found = compacted(swollen, seen.transition)
+    assert np.array_equal(found.transitions, PAIR.transition.transitions)
+
+
+def test_what_is_minimal_stays():
+    seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
+    assert compacted(PAIR.transition, seen.transition) is None
+    assert compacted(PAIR.reward, seen.reward) is None
+
+
+def test_states_that_differ_only_later_are_kept_apart():
+    """0 -a-> 1 -b-> 2 and 0 -b-> 3 -b-> 4: 1 and 3 have no answers, 2 and 4 different ones."""
+
+    def trace(labels, last):
+        steps = len(labels)
+        ask = ["wait"] * steps + ["ask"]
+        return rs.Trace([0] * (steps + 2), [None, *labels, None], ask, [0.0] * steps + [last])
+
+    traces = rs.TraceSet([trace(["a", "b"], 1.0), trace(["b", "b"], 2.0), trace(["a"], 0.0)])
+    pair = rs.infer(traces, supplement=False, remove_trivial=False, strategy="rpni").machines
+    seen = replay(pair, Corpus(ShardsInMemory([traces])))
+    before = pair.reward.states
+    found = compacted(pair.reward, seen.reward)
+    assert found is None
+    assert before >= 3
+
+
+def test_machines_with_very_many_states_are_left_alone():
+    machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 400))
+    seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
+    assert compacted(machine, seen.transition) is None

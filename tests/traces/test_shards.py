@@ -1,0 +1,61 @@
+import threading
+
+import pytest
+
+import resolvent as rs
+from worlds import random_world
+
+WORLD = random_world(1, size=9, labels=3, tm_states=3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number in range(5):
+        WORLD.rollouts(4, number).save(tmp_path / f"{number}.parquet")
+    (tmp_path / "notes.txt").write_text("not traces")
+    return tmp_path
+
+
+def test_shards_come_in_the_order_of_their_names_and_again(folder):
+    shards = rs.scan_traces(folder)
+    expected = [WORLD.rollouts(4, number) for number in range(5)]
+    assert [*shards] == [*shards] == expected
+    assert shards.read(3) == expected[3]
+    assert len(shards) == 5
+    assert shards.rows == sum(one.steps + len(one) for one in expected)
+    assert "5 files" in repr(shards)
+
+
+def test_stopping_half_way_leaves_no_reader_behind(folder):
+    before = threading.active_count()
+    for traces in rs.scan_traces(folder):
+        assert len(traces) == 4
+        break
+    assert threading.active_count() <= before + 2  # idle readers end with the iterator
+    del traces
+
+
+def test_an_unreadable_shard_is_named(folder):
+    content = (folder / "2.parquet").read_bytes()
+    shards = rs.scan_traces(folder)
+    (folder / "2.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(rs.TraceError, match=r"2\.parquet: cannot be read as Parquet"):
+        list(shards)
+    with pytest.raises(rs.TraceError, match=r"2\.parquet: cannot be read as Parquet"):
+        rs.scan_traces(folder)
+
+
+@pytest.mark.parametrize("what", ["missing", "file", "empty"])
+def test_what_cannot_be_scanned(tmp_path, what):
+    path = tmp_path / "traces"
+    if what == "file":
+        path.write_text("{}")
+    elif what == "empty":
+        path.mkdir()
+    message = {
+        "missing": "does not exist",
+        "file": "is not a folder of Parquet files",
+        "empty": r"without \.parquet files",
+    }
+    with pytest.raises(rs.TraceError, match=message[what]):
+        rs.scan_traces(path)
