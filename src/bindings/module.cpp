@@ -280,6 +280,8 @@ class SteppedFolding {
 
 }  // namespace
 
+void bind_trivial(nb::module_& module);
+
 NB_MODULE(_core, module) {
   module.doc() = "Resolvent's compiled core: prefix trees, state merging and replay over flat arrays.";
   nb::set_leak_warnings(false);
@@ -306,4 +308,5 @@ NB_MODULE(_core, module) {
       .def("try_fold", &SteppedFolding::try_fold, "red"_a, "blue"_a)
       .def("undo", &SteppedFolding::undo)
       .def("snapshot", &SteppedFolding::snapshot);
+  bind_trivial(module);
 }

@@ -1,0 +1,81 @@
+// Deleting labels from histories, for Python. Arrays come from `SampleSet`; that
+// they fit together is checked here all the same.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "prefix_tree.hpp"
+#include "trivial.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using resolvent::HistoryTree;
+using resolvent::Id;
+using resolvent::Row;
+
+namespace {
+
+using Ids = nb::ndarray<const Id, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::span<const Id> span_of(const Ids& ids) { return {ids.data(), ids.size()}; }
+
+void require(bool condition, const char* what) {
+  if (!condition) throw nb::value_error(what);
+}
+
+template <typename T>
+nb::object array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+}
+
+// A column of a tree; the tree lives as long as the array does.
+nb::object column(const nb::object& tree, const std::vector<Id>& values) {
+  return nb::cast(nb::ndarray<nb::numpy, const Id, nb::ndim<1>>(values.data(), {values.size()}, tree));
+}
+
+nb::tuple history_columns(const nb::object& tree) {
+  const auto& histories = nb::cast<const HistoryTree&>(tree);
+  return nb::make_tuple(column(tree, histories.node_of_row), column(tree, histories.parent),
+                        column(tree, histories.label));
+}
+
+// The two rows that contradict each other, or None; agreements; bits and
+// occurrences by context. The samples must not contradict each other before.
+nb::tuple delete_label(const HistoryTree& histories, const Ids& alpha, const Ids& output, Id label, Id labels) {
+  const resolvent::Answers answers{span_of(alpha), span_of(output)};
+  require(answers.alpha.size() == histories.node_of_row.size() && answers.output.size() == answers.alpha.size(),
+          "alpha, output and beta must be equally long");
+  for (std::size_t row = 0; row < answers.alpha.size(); ++row)
+    require(answers.alpha[row] == resolvent::none || (answers.alpha[row] >= 0 && answers.output[row] >= 0),
+            "a row with an alpha needs an output of at least 0");
+  require(label >= 0 && label < labels, "there is no such label");
+  require(std::ranges::all_of(histories.label, [&](Id each) { return each < labels; }), "a label is out of range");
+  resolvent::Deletion found;
+  {
+    nb::gil_scoped_release no_gil;
+    const auto built = resolvent::build_prefix_tree(histories, answers);
+    if (const auto* tree = std::get_if<resolvent::PrefixTree>(&built))
+      found = resolvent::delete_label(*tree, answers, label, labels);
+    else
+      found.contradiction = std::get<resolvent::Contradiction>(built);
+  }
+  nb::object rows = nb::none();
+  if (found.contradiction) rows = nb::make_tuple(found.contradiction->first, found.contradiction->second);
+  return nb::make_tuple(rows, found.agreements, array(std::move(found.bits)), array(std::move(found.occurrences)));
+}
+
+}  // namespace
+
+void bind_trivial(nb::module_& module) {
+  module.def("history_columns", &history_columns, "histories"_a);
+  module.def("delete_label", &delete_label, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(), "label"_a,
+             "labels"_a);
+}
