@@ -1,0 +1,223 @@
+"""Which labels are trivial, judged by deleting them: samples → a verdict per label.
+
+A label that changes no state can be deleted from all histories, and nothing
+contradicts. A contradiction proves the label needed, for good: what contradicts
+without it contradicts without it and others, so labels can be judged one by one.
+That nothing contradicts proves little, since most histories are met once. A
+label is therefore dropped on positive evidence only: its deletion brought
+histories together, and they agreed. See docs/decisions/trivial-labels.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.reduction.trivial import remove_trivial
+from resolvent.samples import SampleSet
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.vocabulary import Vocabulary
+
+ENOUGH_BITS: Final = 64.0
+"""How much agreement must say, in every context that matters, for a label to be dropped."""
+
+COMMON_CONTEXT: Final = 0.02
+"""The share of a label's occurrences from which on a context matters."""
+
+MOST_LABELS: Final = 32
+"""Only so many labels are judged, the most frequent; each costs a pass."""
+
+Place = tuple[int, int]
+"""Trace and step."""
+
+
+class Verdict(StrEnum):
+    """What is known of a label."""
+
+    TRIVIAL = "trivial"
+    NEEDED = "needed"
+    UNDECIDED = "undecided"
+
+
+class Basis(StrEnum):
+    """Why a verdict stands."""
+
+    EVIDENCE = "evidence"
+    DEFAULT = "default"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True)
+class LabelVerdict:
+    """Whether one machine can do without a label, and what says so.
+
+    `agreements` counts answers that agree once the label is deleted, and came
+    together by that; `witness` are two steps that contradict each other then.
+
+    >>> print(LabelVerdict(frozenset({"sofa"}), Verdict.TRIVIAL, agreements=1204))
+    sofa: trivial: 1,204 answers agree without it, none disagrees
+    >>> print(LabelVerdict(frozenset({"key"}), Verdict.NEEDED, witness=((3, 5), (9, 2))))
+    key: needed: deleting it makes trace 3, step 5 and trace 9, step 2 contradict each other
+    """
+
+    label: Label
+    verdict: Verdict
+    basis: Basis = Basis.EVIDENCE
+    agreements: int = 0
+    witness: tuple[Place, Place] | None = None
+
+    def __str__(self) -> str:
+        name = f"{label_text(self.label)}: {self.verdict}"
+        if self.witness is not None:
+            one, other = (f"trace {trace}, step {step}" for trace, step in self.witness)
+            return f"{name}: deleting it makes {one} and {other} contradict each other"
+        if self.basis is Basis.GIVEN:
+            return f"{name}: named as such"
+        if self.basis is Basis.DEFAULT:
+            return f"{name}, unless shown otherwise"
+        agree = "answer agrees" if self.agreements == 1 else "answers agree"
+        told = f"{self.agreements:,} {agree} without it, none disagrees"
+        if self.verdict is Verdict.UNDECIDED:
+            return f"{name}, so it is kept: {told}, but that is too little to go by"
+        return f"{name}: {told}"
+
+
+def given_verdicts(labels: Vocabulary[Label], trivial: Iterable[int]) -> tuple[LabelVerdict, ...]:
+    """Return the verdicts on labels that the user named, and on "no event"."""
+    return tuple(
+        LabelVerdict(
+            labels[code],
+            Verdict.TRIVIAL,
+            Basis.DEFAULT if labels[code] == NO_EVENT else Basis.GIVEN,
+        )
+        for code in trivial
+    )
+
+
+def judge_labels(
+    samples: SampleSet,
+    *,
+    beyond_no_event: bool = True,
+    among: NDArray[np.bool_] | None = None,
+) -> tuple[LabelVerdict, ...]:
+    """Say of every label whether the machine of these samples can do without it.
+
+    "No event" is trivial unless deleting it proves otherwise. With
+    `beyond_no_event` off, no other label is called trivial. `among` marks the
+    traces to look at, all if it is None. Samples that contradict each other with
+    all labels kept prove nothing.
+    """
+    offsets, rows = samples.offsets, None
+    if among is not None:
+        rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
+        samples = _some_traces(samples, among, rows)
+
+    def place(row: int) -> Place:
+        row = row if rows is None else int(rows[row])
+        trace = int(np.searchsorted(offsets, row, side="right")) - 1
+        return trace, row - int(offsets[trace])
+
+    judge = _Judge(samples)
+    judge.no_event()
+    if beyond_no_event:
+        judge.other_labels()
+    verdicts = []
+    for code, label in enumerate(samples.labels):
+        witness = judge.contradicting.get(code)
+        verdict = Verdict.UNDECIDED if witness is None else Verdict.NEEDED
+        verdicts.append(
+            LabelVerdict(
+                label,
+                Verdict.TRIVIAL if code in judge.trivial else verdict,
+                Basis.DEFAULT if label == NO_EVENT and witness is None else Basis.EVIDENCE,
+                judge.agreements.get(code, 0),
+                None if witness is None else (place(witness[0]), place(witness[1])),
+            )
+        )
+    return tuple(verdicts)
+
+
+class _Judge:
+    """Deletes labels one after another; those found trivial stay deleted."""
+
+    def __init__(self, samples: SampleSet) -> None:
+        self.samples = samples
+        self.trivial: list[int] = []
+        self.contradicting: dict[int, tuple[int, int]] = {}
+        self.agreements: dict[int, int] = {}
+        self.without = samples.histories  # the trivial labels deleted
+        self.consistent = True
+
+    def no_event(self) -> None:
+        code = self.samples.labels.get(NO_EVENT)
+        if code is not None:
+            kept = self.without
+            self._drop(code)
+            rows = self._contradiction()
+            if rows is None:
+                return
+            self.without = kept
+            if self._contradiction() is None:
+                self.trivial.remove(code)
+                self.contradicting[code] = rows
+                return
+        self.consistent = self._contradiction() is None
+
+    def other_labels(self) -> None:
+        if not self.consistent:
+            return
+        _, _, read = _core.history_columns(self.without.tree)
+        # Distinct histories are counted, so that repeated traces change nothing.
+        count = np.bincount(read[1:], minlength=len(self.samples.labels))
+        order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
+        undecided = order[:MOST_LABELS]
+        # A label found trivial brings more histories together, so that others
+        # which were undecided before it deserve a second look, though not a third.
+        for _ in range(2):
+            dropped = len(self.trivial)
+            undecided = [code for code in undecided if not self._decides(code)]
+            if len(self.trivial) == dropped:
+                return
+
+    def _decides(self, code: int) -> bool:
+        rows, agreements, bits, occurrences = _core.delete_label(
+            self.without.tree,
+            self.samples.alpha,
+            self.samples.output,
+            code,
+            len(self.samples.labels),
+        )
+        if rows is not None:
+            self.contradicting[code] = rows
+            return True
+        self.agreements[code] = agreements
+        common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
+        if bits[common].min(initial=np.inf) < ENOUGH_BITS:
+            return False
+        self._drop(code)
+        return True
+
+    def _drop(self, code: int) -> None:
+        self.trivial.append(code)
+        self.without = remove_trivial(self.samples.histories, self.trivial)
+
+    def _contradiction(self) -> tuple[int, int] | None:
+        return _core.find_contradiction(
+            self.without.tree, self.samples.alpha, self.samples.output
+        )
+
+
+def _some_traces(
+    samples: SampleSet, among: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> SampleSet:
+    lengths = np.diff(samples.offsets)[among]
+    histories = replace(
+        samples.histories, beta=samples.beta[rows], offsets=np.cumsum([0, *lengths], dtype=np.int64)
+    )
+    return replace(
+        samples, alpha=samples.alpha[rows], output=samples.output[rows], histories=histories
+    )
