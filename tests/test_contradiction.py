@@ -57,7 +57,7 @@ def test_long_histories_are_cut():
 
 
 def test_within_one_trace():
-    text = message([walk([0, 0, 0], [None, None, None], [1, 2])])
+    text = message([walk([0, 0, 0], [None, None, None], [1, 2])], trivial=())
     assert text.startswith("trace 0, step 0 and trace 0, step 1 read the same labels (start)")
 
 
@@ -99,7 +99,7 @@ def test_a_label_taken_as_trivial_that_matters():
 def test_waiting_that_matters():
     """Only the number of steps without an event makes the difference."""
     traces = [walk([0, 0, 0, 0], [None] * 4, [0, 0, 1])]
-    text = message(traces)
+    text = message(traces, trivial=())
     assert text.endswith("use --keep-trivial, or name fewer --trivial")
     kept = rs.infer(rs.TraceSet(traces), remove_trivial=False)
     assert kept.machines.score(rs.TraceSet(traces)).perfect

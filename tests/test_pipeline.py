@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import resolvent as rs
 from resolvent.merging import Progress
+from worlds import random_world, with_decoys
 
 BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}
 every_search = [(engine, strategy) for engine in BOTH["engine"] for strategy in BOTH["strategy"]]
@@ -112,6 +115,21 @@ def test_events_name_histories():
         result.events("fault")
 
 
+SILENCE = {
+    "label": [],
+    "verdict": "trivial",
+    "basis": "default",
+    "agreements": 0,
+    "witness": None,
+}
+BELL_UNDECIDED = {**SILENCE, "label": ["bell"], "verdict": "undecided", "basis": "evidence"}
+BELL_NEEDED = {
+    **BELL_UNDECIDED,
+    "verdict": "needed",
+    "witness": [{"trace": 0, "step": 0}, {"trace": 0, "step": 3}],
+}
+
+
 def test_as_dict_holds_what_the_command_prints():
     result = rs.infer(BELL, timing="current", engine="python", reward_digits=3)
     told = result.as_dict()
@@ -128,6 +146,10 @@ def test_as_dict_holds_what_the_command_prints():
         "prefix_tree_nodes": {"transition": 3, "reward": 3},
         "merges": {"transition": 1, "reward": 0},
         "constant_outputs": {"transition": 1, "reward": 0},
+        "trivial": {
+            "transition": [SILENCE, BELL_UNDECIDED],
+            "reward": [SILENCE, BELL_NEEDED],
+        },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
         "terminal_situations": 0,
@@ -135,7 +157,7 @@ def test_as_dict_holds_what_the_command_prints():
         "options": {
             "strategy": "edsm",
             "timing": "current",
-            "trivial": [],
+            "trivial": "auto",
             "supplement": True,
             "remove_redundant": True,
             "remove_trivial": True,
@@ -154,10 +176,11 @@ def test_a_result_prints_states_merges_and_seconds():
     assert lines[2].startswith(
         "Reward Machine      3 states, from 3 prefix-tree nodes by 0 merges, in "
     )
-    assert lines[3] == (
+    assert lines[3] == "labels              taken to change nothing: no event"
+    assert lines[4] == (
         "learned from        all traces in 1 round; replayed, all traces are explained"
     )
-    assert lines[5].startswith("total")
+    assert lines[6].startswith("total")
 
 
 # ---- options ---------------------------------------------------------------
@@ -211,6 +234,103 @@ def test_options_that_cannot_be_honoured(options, message):
 def test_options_are_keyword_only():
     with pytest.raises(TypeError):
         rs.infer(BELL, "rpni")
+
+
+@pytest.fixture(scope="module")
+def decoyed():
+    return with_decoys(random_world(0, size=9, labels=3, tm_states=4), 2).rollouts(600, seed=0)
+
+
+def without_trivial(pair):
+    """The machines with no label listed as trivial, as if they had all been read."""
+    return [replace(machine, trivial=()) for machine in (pair.transition, pair.reward)]
+
+
+def test_labels_found_trivial_make_no_difference_to_the_machines(decoyed):
+    found = rs.infer(decoyed)
+    kept = rs.infer(decoyed, trivial=())
+    assert found.transition.prefix_tree_nodes < kept.transition.prefix_tree_nodes / 2
+    assert found.machines.transition == kept.machines.transition
+    assert found.machines.reward == kept.machines.reward
+    support = [one.machines.transition.support.transitions for one in (found, kept)]
+    assert np.array_equal(*support)
+    named = rs.infer(decoyed, trivial=["3", "4"]).machines
+    assert named.score(decoyed).perfect
+    for mine, theirs in zip(without_trivial(found.machines), without_trivial(named), strict=True):
+        known = mine.transitions >= 0
+        assert np.array_equal(mine.transitions[known], theirs.transitions[known])
+        assert np.array_equal(mine.output_value, theirs.output_value)
+    assert found.trivial_labels()[0] == (
+        "taken to change nothing in the transition machine: no event, 3, 4"
+    )
+
+
+def test_a_label_dropped_on_evidence_loops_only_where_it_was_read(decoyed):
+    machine = rs.infer(decoyed).machines.transition
+    assert machine.trivial_labels == (frozenset(),)
+    never = decoyed.take(np.arange(50))
+    few = rs.infer(never).machines.transition
+    assert few.support is not None
+    assert ((few.transitions >= 0) == (few.support.transitions > 0))[:, 1:].all()
+
+
+def test_a_given_list_wins_even_when_it_is_empty(decoyed):
+    result = rs.infer(decoyed, trivial=[])
+    assert result.machines.transition.trivial_labels == (frozenset(),)
+    assert [str(one) for one in result.trivial["transition"]] == [
+        "no event: trivial, unless shown otherwise"
+    ]
+    assert rs.infer(decoyed, remove_trivial=False).trivial == {"transition": (), "reward": ()}
+
+
+def test_waiting_is_kept_where_it_matters():
+    waiting = rs.TraceSet([rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1])])
+    result = rs.infer(waiting)
+    assert result.machines.score(waiting).perfect
+    assert [one.verdict for one in result.trivial["reward"]] == ["needed"]
+    assert result.trivial_labels() == [
+        "taken to change nothing in the transition machine: no event",
+        "taken to change nothing in the reward machine: none",
+    ]
+
+
+def test_a_search_that_proves_minimality_drops_only_no_event(decoyed, monkeypatch):
+    monkeypatch.setattr("resolvent.learning.PROVING", frozenset({"edsm"}))
+    result = rs.infer(decoyed)
+    assert result.trivial_labels() == ["taken to change nothing: no event"]
+
+
+def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
+    """The first trace alone does not tell that waiting matters."""
+    traces = rs.TraceSet(
+        [
+            rs.Trace([1, 1], [None, None], ["go"], [1]),
+            rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1]),
+        ]
+    )
+    monkeypatch.setattr("resolvent.refinement.corpus._Sample.numbers", np.array([0]))
+    result = rs.infer(traces, refine=True)
+    assert result.refinement.rounds == 2
+    assert result.machines.score(traces).perfect
+    verdict = result.trivial["reward"][0]
+    assert verdict.verdict == "needed"
+    assert {trace for trace, _ in verdict.witness} == {1}
+
+
+def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
+    traces = rs.TraceSet(
+        [
+            rs.Trace([1, 1, 1], [None] * 3, ["go"] * 2, [1, 1]),
+            rs.Trace([0] * 4, [None, "a", "b", "c"], ["go"] * 3, [0, 0, 0]),
+        ]
+    )
+    monkeypatch.setattr("resolvent.refinement.corpus._Sample.numbers", np.array([0]))
+    refined = rs.infer(traces, refine=True, trivial=["a", "c"])
+    whole = rs.infer(traces, trivial=["a", "c"])
+    assert refined.machines.transition == whole.machines.transition
+    assert refined.machines.reward == whole.machines.reward
+    with pytest.raises(rs.OptionError, match="'z' never occurs"):
+        rs.infer(traces, refine=True, trivial=["z"])
 
 
 def test_trivial_labels_come_as_a_list():

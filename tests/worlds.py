@@ -13,7 +13,7 @@ label pays by the RM state, and so the reward of a step is a function of
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -188,6 +188,30 @@ def random_world(
         if shortcoming(world) is None:
             return world
     raise ValueError(f"no sound world in {attempt} draws: {shortcoming(world)}")
+
+
+def with_decoys(world: World, decoys: int, seed: int = 0, share: float = 0.3) -> World:
+    """Add labels that change no state and pay nothing, on a share of the unlabelled cells.
+
+    They are numbered after the world's own. Starts stay unlabelled.
+    """
+    rng = np.random.default_rng([seed, decoys])
+    label_at = list(world.label_at)
+    for observation, label in enumerate(label_at):
+        free = label is None and observation not in world.starts
+        if free and rng.random() < share:
+            label_at[observation] = world.labels + int(rng.integers(decoys))
+
+    def looping(table: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+        return tuple((*row, *[state] * decoys) for state, row in enumerate(table))
+
+    return replace(
+        world,
+        label_at=tuple(label_at),
+        tm_transitions=looping(world.tm_transitions),
+        rm_transitions=looping(world.rm_transitions),
+        rm_rewards=tuple((*row, *[0.0] * decoys) for row in world.rm_rewards),
+    )
 
 
 def shortcoming(world: World) -> str | None:

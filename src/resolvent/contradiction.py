@@ -54,13 +54,22 @@ def explain(
     )
 
 
-def _advice(
-    traces: TraceSet, ask: Asking, machine: str, timing: LabelTiming, trivial: tuple[int, ...]
-) -> str:
+def fitting_timing(
+    traces: TraceSet, ask: Asking, timing: LabelTiming, trivial: tuple[int, ...]
+) -> LabelTiming | None:
+    """Return another timing under which the traces do not contradict each other."""
     for other in LabelTiming:
         histories = remove_trivial(Histories.of(traces, other), trivial)
         if other is not timing and find_contradiction(ask(traces, histories)) is None:
-            return f"with another label timing they fit: use --timing {other}"
+            return other
+    return None
+
+
+def _advice(
+    traces: TraceSet, ask: Asking, machine: str, timing: LabelTiming, trivial: tuple[int, ...]
+) -> str:
+    if other := fitting_timing(traces, ask, timing, trivial):
+        return f"with another label timing they fit: use --timing {other}"
     if trivial and find_contradiction(ask(traces, Histories.of(traces, timing))) is None:
         return "a label taken as trivial matters here: use --keep-trivial, or name fewer --trivial"
     advice = "the world is not deterministic under these labels: label what makes the difference"

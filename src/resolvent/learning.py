@@ -2,20 +2,42 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 
-from resolvent.contradiction import Naming, explain
-from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, build_machine
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.contradiction import Asking, explain, fitting_timing
+from resolvent.errors import ContradictoryTraces
+from resolvent.machines import (
+    Machine,
+    MachinePair,
+    RewardMachine,
+    TransitionMachine,
+    build_machine,
+    loop_where_read,
+)
 from resolvent.machines.score import states_at_steps
 from resolvent.merging import Automaton, Contradiction, Progress, merge
-from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial, trivial_codes
+from resolvent.reduction import (
+    ConstantOutputs,
+    LabelVerdict,
+    Verdict,
+    given_verdicts,
+    judge_labels,
+    remove_redundant,
+    remove_trivial,
+)
 from resolvent.result import MachineStatistics, Options
 from resolvent.samples import Histories, SampleSet, reward_samples, transition_samples
 from resolvent.supplement import supplement
-from resolvent.traces import TraceSet
+from resolvent.traces import NO_EVENT, Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
+
+PROVING: Final[frozenset[str]] = frozenset()
+"""Strategies that prove their machine minimal, and so may drop no label on mere evidence."""
 
 ProgressListener = Callable[[str, Progress], None]
 """Told now and then which machine is being inferred and how far it is."""
@@ -23,51 +45,52 @@ ProgressListener = Callable[[str, Progress], None]
 
 @dataclass(frozen=True)
 class Learned:
-    """Two machines that explain some traces, and how they were found."""
+    """Two machines that explain some traces, and for each how it was found, by kind."""
 
     machines: MachinePair
+    steps: int
     statistics: dict[str, MachineStatistics]
-    histories: Histories
+    verdicts: dict[str, tuple[LabelVerdict, ...]]
+    histories: dict[str, Histories]
     automata: dict[str, Automaton]
-
-    @property
-    def steps(self) -> int:
-        """How many steps they were learned from."""
-        return int(self.histories.offsets[-1])
 
 
 @dataclass
 class Learner:
-    """Learns both machines from traces in memory.
+    """Learns both machines from some of many traces.
 
-    `time_left` says how many seconds it may take. Seconds of several calls add up.
+    `trivial` are the labels named as such, None if they are to be judged.
+    `time_left` says how many seconds it may take, `place` what an error should
+    call a trace, given its number among all. Seconds of several calls add up.
     """
 
     options: Options
+    trivial: frozenset[Label] | None
+    place: Callable[[int], str]
     time_left: Callable[[], float | None]
     progress: ProgressListener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
+    verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
+    histories: dict[str, Histories] = field(default_factory=dict)
     automata: dict[str, Automaton] = field(default_factory=dict)
 
     def learn(
-        self, traces: TraceSet, name: Naming, known: TransitionMachine | None = None
+        self, traces: TraceSet, numbers: NDArray[np.int64], known: TransitionMachine | None = None
     ) -> Learned:
         """Learn a Transition Machine, and with its states beside the observation a Reward Machine.
 
-        `name` says what an error should call a trace. If a Transition Machine
-        is `known` already, only the other one is learned.
+        `numbers` are those of the traces among all. If a Transition Machine is
+        `known` already, only the other one is learned.
 
         Paper: "Overall Algorithm".
         """
         options = self.options
-        trivial = trivial_codes(traces.labels, options.trivial) if options.remove_trivial else ()
-        # Trivial labels are taken out once, for both machines.
-        histories = remove_trivial(Histories.of(traces, options.timing), trivial)
+        histories = Histories.of(traces, options.timing)
 
         transition = known
         if transition is None:
             samples = transition_samples(traces, histories)
-            transition = self._machine(TransitionMachine, traces, samples, trivial, name)
+            transition = self._machine(TransitionMachine, samples, traces, numbers)
 
         observed = None
         if options.supplement:
@@ -75,17 +98,22 @@ class Learner:
         digits = options.reward_digits
         samples = reward_samples(traces, histories, observed=observed, digits=digits)
         more = {"supplemented": options.supplement, "reward_digits": digits}
-        reward = self._machine(RewardMachine, traces, samples, trivial, name, **more)
-        pair = MachinePair(transition, reward, options.timing)
-        return Learned(pair, dict(self.statistics), histories, dict(self.automata))
+        reward = self._machine(RewardMachine, samples, traces, numbers, **more)
+        return Learned(
+            MachinePair(transition, reward, options.timing),
+            traces.steps,
+            dict(self.statistics),
+            dict(self.verdicts),
+            dict(self.histories),
+            dict(self.automata),
+        )
 
     def _machine(
         self,
         kind: type[M],
-        traces: TraceSet,
         samples: SampleSet,
-        trivial: tuple[int, ...],
-        name: Naming,
+        traces: TraceSet,
+        numbers: NDArray[np.int64],
         **more: Any,
     ) -> M:
         """Reduce the samples, merge states, and give back what reduction took out."""
@@ -93,22 +121,79 @@ class Learner:
         reduced, constants = samples, ConstantOutputs.nothing()
         if self.options.remove_redundant:
             reduced, constants = remove_redundant(reduced)
+        trivial = self._trivial(kind, reduced, traces, numbers)
+        self.histories[kind.kind] = remove_trivial(samples.histories, trivial)
         try:
             automaton = merge(
-                reduced,
+                replace(reduced, histories=self.histories[kind.kind]),
                 order=self.options.strategy,
                 engine=self.options.engine,
                 time_limit=self.time_left(),
                 listener=self._listener(kind.kind),
             )
         except Contradiction as rows:
-            ask = self._reward_samples if kind is RewardMachine else transition_samples
-            raise explain(
-                rows, traces, ask, kind.kind, self.options.timing, trivial, name
-            ) from None
-        machine = build_machine(kind, automaton, samples, constants, trivial, **more)
+            raise self._explained(rows, kind, traces, numbers, trivial) from None
+        known = self._known_trivial(traces, trivial)
+        machine = build_machine(kind, automaton, samples, constants, known, **more)
+        dropped = tuple(code for code in trivial if code not in known)
+        machine = loop_where_read(machine, dropped, samples.histories)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
+
+    def _trivial(
+        self,
+        kind: type[Machine],
+        samples: SampleSet,
+        traces: TraceSet,
+        numbers: NDArray[np.int64],
+    ) -> tuple[int, ...]:
+        """Decide which labels the search for this machine does without, and note why."""
+        labels, options = samples.labels, self.options
+        if not options.remove_trivial:
+            self.verdicts[kind.kind] = ()
+            return ()
+        if self.trivial is not None:
+            named = tuple(code for code, label in enumerate(labels) if label in self.trivial)
+            self.verdicts[kind.kind] = given_verdicts(labels, named)
+            return named
+        # Without a label that is needed after all, a proof would be one about other traces.
+        judged = judge_labels(samples, beyond_no_event=options.strategy not in PROVING)
+        self.verdicts[kind.kind] = tuple(verdict.renumbered(numbers) for verdict in judged)
+        found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
+        silence = labels.get(NO_EVENT)
+        if silence is None or silence in found:
+            return tuple(found)
+        # With "no event" kept a machine can count steps, and explain away that
+        # labels are read at the wrong time: that is for the user to know.
+        if fitting_timing(traces, self._asking(kind), options.timing, (silence,)) is not None:
+            found.append(silence)
+        return tuple(sorted(found))
+
+    def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:
+        """Of trivial labels, return those that are so in every state, seen or not."""
+        if self.trivial is not None:
+            return trivial
+        return tuple(code for code in trivial if traces.labels[code] == NO_EVENT)
+
+    def _explained(
+        self,
+        rows: Contradiction,
+        kind: type[Machine],
+        traces: TraceSet,
+        numbers: NDArray[np.int64],
+        trivial: tuple[int, ...],
+    ) -> ContradictoryTraces:
+        # Labels dropped on evidence are not to blame: nothing contradicts without them.
+        known = self._known_trivial(traces, trivial)
+
+        def name(number: int) -> str:
+            return self.place(int(numbers[number]))
+
+        timing = self.options.timing
+        return explain(rows, traces, self._asking(kind), kind.kind, timing, known, name)
+
+    def _asking(self, kind: type[Machine]) -> Asking:
+        return self._reward_samples if kind is RewardMachine else transition_samples
 
     def _reward_samples(self, traces: TraceSet, histories: Histories) -> SampleSet:
         return reward_samples(traces, histories, digits=self.options.reward_digits)

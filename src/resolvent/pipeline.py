@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.learning import Learned, Learner, ProgressListener
 from resolvent.machines import MachinePair, Provenance, TransitionMachine
 from resolvent.merging import Progress
+from resolvent.reduction import trivial_codes
 from resolvent.refinement import (
     Corpus,
     PairSightings,
@@ -53,7 +55,7 @@ def infer(
     *,
     strategy: str = "edsm",
     timing: LabelTiming | str = LabelTiming.CURRENT,
-    trivial: Iterable[Label | str] = (),
+    trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
     remove_redundant: bool = True,
     remove_trivial: bool = True,
@@ -72,7 +74,8 @@ def infer(
             (the paper's).
         timing: Which labels are read before a step is answered.
         trivial: Labels known to change no state, besides "no event"; as sets of
-            propositions or as the texts they print as.
+            propositions or as the texts they print as. "auto" judges by the traces
+            which labels a machine can do without; `result.trivial` says why.
         supplement: Pair observations with Transition Machine states for the
             Reward Machine.
         remove_redundant: Leave questions with one answer throughout out of the
@@ -99,10 +102,13 @@ def infer(
     """
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
-    if isinstance(trivial, str):
-        raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
-    trivial = tuple(trivial)
-    if trivial and not remove_trivial:
+    if trivial != "auto":
+        if isinstance(trivial, str):
+            raise OptionError(
+                f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'"
+            )
+        trivial = tuple(trivial)
+    if trivial and trivial != "auto" and not remove_trivial:
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
     if isinstance(traces, TraceFolder) and refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
@@ -142,6 +148,7 @@ class _Run:
         rewards = rounded_rewards(self.corpus.alphabets.rewards, options.reward_digits)
         self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
         self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
+        self.trivial = self._named_trivial()
         self.refines = self.corpus.steps > REFINE_ABOVE
         if options.refine is not None:
             self.refines = options.refine
@@ -154,7 +161,9 @@ class _Run:
                 chosen = self.corpus.sample if self.refines else self.corpus.all
             else:
                 chosen = start.chosen
-            learner = Learner(self.options, self._time_left, self.progress)
+            learner = Learner(
+                self.options, self.trivial, self.corpus.place, self._time_left, self.progress
+            )
             learned = start.learned if start else self._learn(learner, chosen)
             most, rounds = FIRST_COUNTEREXAMPLES, 1
             while True:
@@ -184,15 +193,20 @@ class _Run:
         chosen: NDArray[np.int64],
         transition: TransitionMachine | None = None,
     ) -> Learned:
-        def name(number: int) -> str:
-            return self.corpus.place(int(chosen[number]))
+        return learner.learn(self.corpus.fetch(chosen), chosen, transition)
 
-        return learner.learn(self.corpus.fetch(chosen), name, transition)
+    def _named_trivial(self) -> frozenset[Label] | None:
+        """Return the labels that are trivial because the user says so; None if they are judged."""
+        if not self.options.remove_trivial or self.options.trivial == "auto":
+            return None
+        labels = self.corpus.alphabets.labels
+        return frozenset(labels[code] for code in trivial_codes(labels, self.options.trivial))
 
     def _replay(self, machines: MachinePair) -> PairSightings:
         started = time.perf_counter()
         codes = None if self.options.reward_digits is None else self.reward_codes
-        seen = replay(machines, self.corpus, codes, self._reporter(REPLAYING, self.corpus.shards))
+        report = self._reporter(REPLAYING, self.corpus.shards)
+        seen = replay(machines, self.corpus, self.trivial or frozenset(), codes, report)
         self.replaying += time.perf_counter() - started
         return seen
 
@@ -207,6 +221,7 @@ class _Run:
                 seen,
                 alphabets,
                 self.rewards,
+                self.trivial or frozenset(),
                 constants=self.options.remove_redundant,
             )
         pair = MachinePair(
@@ -242,6 +257,7 @@ class _Run:
             reward=statistics["reward"],
             refinement=refinement,
             seconds={**seconds, "replay": self.replaying, "total": total},
+            trivial=learned.verdicts,
             _histories=learned.histories,
             _automata=learned.automata,
             _updated=partial(self._updated, end),

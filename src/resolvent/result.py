@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from resolvent.machines import MachinePair
 from resolvent.machines.drawing import count
 from resolvent.merging import Automaton
+from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.samples import Histories, LabelTiming
 from resolvent.traces import Label, TraceSet, label_text
 
@@ -44,7 +45,7 @@ class Options:
 
     strategy: str = "edsm"
     timing: LabelTiming = LabelTiming.CURRENT
-    trivial: tuple[Label | str, ...] = ()
+    trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
     remove_redundant: bool = True
     remove_trivial: bool = True
@@ -58,7 +59,9 @@ class Options:
         return {
             "strategy": self.strategy,
             "timing": str(self.timing),
-            "trivial": sorted(
+            "trivial": self.trivial
+            if self.trivial == "auto"
+            else sorted(
                 name if isinstance(name, str) else label_text(frozenset(name))
                 for name in self.trivial
             ),
@@ -94,7 +97,10 @@ class Refinement:
 
 @dataclass(frozen=True)
 class InferenceResult:
-    """The machines, and how they were found."""
+    """The machines, and how they were found.
+
+    `trivial` holds, for "transition" and "reward", what was judged of the labels.
+    """
 
     machines: MachinePair
     options: Options
@@ -104,7 +110,8 @@ class InferenceResult:
     reward: MachineStatistics
     refinement: Refinement
     seconds: dict[str, float]
-    _histories: Histories = field(repr=False)
+    trivial: dict[str, tuple[LabelVerdict, ...]]
+    _histories: dict[str, Histories] = field(repr=False)
     _automata: dict[str, Automaton] = field(repr=False)
     _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
 
@@ -125,7 +132,7 @@ class InferenceResult:
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for "transition" or "reward"."""
-        labels, tree = self._histories.labels, self._histories.tree
+        labels, tree = self._histories[machine].labels, self._histories[machine].tree
 
         def history(node: int) -> tuple[Label, ...]:
             return tuple(labels[code] for code in tree.history(node))
@@ -139,6 +146,22 @@ class InferenceResult:
             )
             for event in self._automata[machine].events
         )
+
+    def trivial_labels(self) -> list[str]:
+        """Say which labels were taken to change nothing, one line unless the machines differ."""
+        taken = {
+            name: ", ".join(
+                label_text(one.label) for one in verdicts if one.verdict is Verdict.TRIVIAL
+            )
+            for name, verdicts in self.trivial.items()
+        }
+        if len(set(taken.values())) == 1:
+            names = set(taken.values()) - {""}
+            return [f"taken to change nothing: {name}" for name in names]
+        return [
+            f"taken to change nothing in the {machine} machine: {names or 'none'}"
+            for machine, names in taken.items()
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent infer --json` prints them."""
@@ -158,6 +181,10 @@ class InferenceResult:
                 "transition": self.transition.constant_outputs,
                 "reward": self.reward.constant_outputs,
             },
+            "trivial": {
+                name: [verdict.as_dict() for verdict in verdicts]
+                for name, verdicts in self.trivial.items()
+            },
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
             "learned_from": {
@@ -176,6 +203,7 @@ class InferenceResult:
                 f"{name:<19} {count(one.states, 'state')}, from {one.prefix_tree_nodes} "
                 f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
             )
+        lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
         lines.append(f"{'learned from':<19} {self.refinement}")
         lines.append(f"{'termination':<19} {self.machines.termination}")
         lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")

@@ -56,7 +56,7 @@ def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
     assert bare["options"] == {
         "strategy": "rpni",
         "timing": "current",
-        "trivial": [],
+        "trivial": "auto",
         "supplement": False,
         "remove_redundant": False,
         "remove_trivial": False,
@@ -71,6 +71,17 @@ def test_trivial_labels_shrink_the_tree(run: Run, house: Path) -> None:
         for options in ((), ("--trivial", "sofa"))
     ]
     assert nodes[1] < nodes[0]
+
+
+def test_says_which_labels_were_taken_as_trivial(run: Run, house: Path) -> None:
+    assert "labels taken to change nothing: no event\n" in run("infer", house).out
+    assert "change nothing: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
+    assert "change nothing" not in run("infer", house, "--keep-trivial").out
+    told = run("infer", house, "--json").json["trivial"]["transition"]
+    assert [(one["label"], one["verdict"]) for one in told[:2]] == [
+        ([], "trivial"),
+        (["key"], "needed"),
+    ]
 
 
 def test_time_limit_has_its_own_exit_code(run: Run, house: Path, tmp_path: Path) -> None:

@@ -32,11 +32,23 @@ def test_rounded_rewards_are_reproduced_as_rounded(traces, options, digits):
 @given(traces=trace_sets(), options=infer_options)
 def test_traces_are_refused_exactly_when_no_machine_can_explain_them(engine, traces, options):
     trivial = frozenset({NO_EVENT}) if options["remove_trivial"] else frozenset()
+    options = {**options, "trivial": ()}
     if contradictory(traces, options["timing"], trivial):
         with pytest.raises(rs.ContradictoryTraces):
             rs.infer(traces, engine=engine, **options)
     else:
         pair = rs.infer(traces, engine=engine, **options).machines
+        assert wrong_answers(pair, traces) == []
+
+
+@settings(deadline=None, max_examples=150)
+@given(traces=trace_sets(), options=infer_options)
+def test_labels_judged_by_the_traces_are_not_dropped_at_their_expense(traces, options):
+    try:
+        pair = rs.infer(traces, **options).machines
+    except rs.ContradictoryTraces:
+        assert contradictory(traces, options["timing"], frozenset({NO_EVENT}))
+    else:
         assert wrong_answers(pair, traces) == []
 
 

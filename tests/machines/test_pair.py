@@ -67,7 +67,7 @@ def test_provenance_says_what_made_it(pair):
     assert pair.provenance.options == {
         "strategy": "edsm",
         "timing": "current",
-        "trivial": [],
+        "trivial": "auto",
         "supplement": True,
         "remove_redundant": True,
         "remove_trivial": True,

@@ -47,7 +47,8 @@ def infer(
         list[str] | None,
         typer.Option(
             metavar="LABEL",
-            help="A label known to change nothing, besides 'no event'; may be given repeatedly.",
+            help="A label known to change nothing, besides 'no event'; may be given repeatedly. "
+            "Without it the traces say which labels change nothing.",
             show_default=False,
         ),
     ] = None,
@@ -120,7 +121,7 @@ def infer(
             traces,
             strategy=strategy,
             timing=timing,
-            trivial=trivial or (),
+            trivial=trivial or "auto",
             supplement=not no_supplement,
             remove_redundant=not keep_redundant,
             remove_trivial=not keep_trivial,
@@ -172,6 +173,9 @@ def _print_summary(
         rows.append([name, *(f"{number:,}" for number in numbers), f"{one.seconds:.3f}"])
     header = ["", "states", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 5)))
+    print()
+    for line in result.trivial_labels():
+        print(f"labels {line}")
     print(f"\nlearned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:

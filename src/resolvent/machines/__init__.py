@@ -1,6 +1,6 @@
 """Machines: raw automaton + what was taken out → machines that answer for themselves."""
 
-from resolvent.machines.building import build_machine
+from resolvent.machines.building import build_machine, loop_where_read
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.machine import (
@@ -34,6 +34,7 @@ __all__ = [
     "is_isomorphic",
     "is_minimal",
     "load",
+    "loop_where_read",
     "to_dot",
     "to_mermaid",
     "to_text",

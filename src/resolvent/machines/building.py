@@ -1,5 +1,6 @@
 """Raw automaton + what was taken out of the samples → machine, canonically numbered."""
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from resolvent.machines.machine import Machine, Support
 from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
-from resolvent.samples import SampleSet
+from resolvent.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes
 
 M = TypeVar("M", bound=Machine)
@@ -63,6 +64,29 @@ def build_machine(
             constants=constants.count[by_question],
         ),
         **more,
+    )
+
+
+def loop_where_read(machine: M, dropped: tuple[int, ...], histories: Histories) -> M:
+    """Give a machine back labels it was found without: loops in the states that read them.
+
+    In other states they stay unseen. Unlike labels known to be trivial these
+    were merely not seen to change anything, and a machine does not guess.
+    """
+    if not dropped or machine.support is None:
+        return machine
+    looping = machine.transitions.copy()
+    looping[:, dropped] = np.arange(machine.states, dtype=np.int32)[:, None]
+    states = replace(machine, transitions=looping).replay(histories.beta, histories.offsets)
+    rows = np.flatnonzero(np.isin(histories.beta, dropped))
+    count = machine.support.transitions.copy()
+    np.add.at(count, (states[rows], histories.beta[rows]), 1)
+    transitions = machine.transitions.copy()
+    read = np.zeros(count.shape, bool)
+    read[:, dropped] = count[:, dropped] > 0
+    transitions[read] = np.nonzero(read)[0]
+    return replace(
+        machine, transitions=transitions, support=replace(machine.support, transitions=count)
     )
 
 

@@ -11,7 +11,7 @@ histories together, and they agreed. See docs/decisions/trivial-labels.md.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,26 @@ class LabelVerdict:
     basis: Basis = Basis.EVIDENCE
     agreements: int = 0
     witness: tuple[Place, Place] | None = None
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> "LabelVerdict":
+        """Return the verdict with other numbers for the traces."""
+        if self.witness is None:
+            return self
+        (one, step), (other, its_step) = self.witness
+        witness = ((int(numbers[one]), step), (int(numbers[other]), its_step))
+        return replace(self, witness=witness)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON values."""
+        return {
+            "label": sorted(self.label),
+            "verdict": str(self.verdict),
+            "basis": str(self.basis),
+            "agreements": self.agreements,
+            "witness": None
+            if self.witness is None
+            else [{"trace": trace, "step": step} for trace, step in self.witness],
+        }
 
     def __str__(self) -> str:
         name = f"{label_text(self.label)}: {self.verdict}"
@@ -206,9 +226,7 @@ class _Judge:
         self.without = remove_trivial(self.samples.histories, self.trivial)
 
     def _contradiction(self) -> tuple[int, int] | None:
-        return _core.find_contradiction(
-            self.without.tree, self.samples.alpha, self.samples.output
-        )
+        return _core.find_contradiction(self.without.tree, self.samples.alpha, self.samples.output)
 
 
 def _some_traces(

@@ -1,5 +1,6 @@
 """Machines that explain all traces + what these show → machines that know all of it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from resolvent.machines import (
 )
 from resolvent.refinement.corpus import Alphabets
 from resolvent.refinement.sightings import PairSightings, Rows, Sightings, Tables
-from resolvent.traces import Codes, Vocabulary
+from resolvent.traces import Codes, Label, Vocabulary
 from resolvent.traces.vocabulary import DENSE
 
 M = TypeVar("M", bound=Machine)
@@ -27,20 +28,23 @@ def rebuilt(
     seen: PairSightings,
     alphabets: Alphabets,
     rewards: Vocabulary[float],
+    trivial: Collection[Label] = (),
     *,
     constants: bool,
 ) -> tuple[TransitionMachine, RewardMachine]:
     """Return the machines with the answers and counts of all traces, in common codes.
 
-    `rewards` are what the Reward Machine answers with. With `constants`, answers
+    `rewards` are what the Reward Machine answers with; labels named as trivial
+    are so for both machines, beside those that a machine has as such. With `constants`, answers
     that are the same in every state are kept apart, as reduction does.
     """
-    tables = Tables.of(pair, alphabets)
+    tables = Tables.of(pair, alphabets, trivial)
     states = pair.transition.states
     transition = _rebuilt(
         pair.transition,
         seen.transition,
         constants,
+        trivial,
         labels=alphabets.labels,
         observations=alphabets.observations,
         actions=alphabets.actions,
@@ -54,6 +58,7 @@ def rebuilt(
         pair.reward,
         shown,
         constants,
+        trivial,
         labels=alphabets.labels,
         observations=observations,
         actions=alphabets.actions,
@@ -76,7 +81,9 @@ def _paired(
     return Sightings(answers, seen.moves), Vocabulary(zip(observed, state.tolist(), strict=True))
 
 
-def _rebuilt(machine: M, seen: Sightings, constants: bool, **tables: Any) -> M:
+def _rebuilt(
+    machine: M, seen: Sightings, constants: bool, named: Collection[Label], **tables: Any
+) -> M:
     state, question, output, count = (
         np.ascontiguousarray(seen.answers[name])
         for name in ("state", "question", "output", "count")
@@ -88,7 +95,7 @@ def _rebuilt(machine: M, seen: Sightings, constants: bool, **tables: Any) -> M:
     answer[place] = output[constant]
     times = np.bincount(place, count[constant], len(always)).astype(np.int64)
     labels: Vocabulary[Any] = tables["labels"]
-    trivial = tuple(sorted(labels.code(label) for label in machine.trivial_labels))
+    trivial = tuple(sorted(map(labels.code, {*machine.trivial_labels, *named})))
     moves = np.zeros(tables["transitions"].shape, np.int64)
     moves[seen.moves["state"], seen.moves["label"]] = seen.moves["count"]
     moves[:, list(trivial)] = 0  # they are no moves

@@ -4,7 +4,7 @@ Each shard is replayed by the compiled core; what the shards show is put
 together, so that a conflict between two of them is found as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from resolvent.machines import Machine, MachinePair
 from resolvent.refinement.corpus import THREADS, Alphabets, CodedShard, Corpus
 from resolvent.samples import LabelTiming
-from resolvent.traces import Codes
+from resolvent.traces import Codes, Label
 from resolvent.traces.vocabulary import codes_of
 
 Rows = NDArray[np.void]
@@ -122,33 +122,43 @@ class Tables:
     timing: LabelTiming
 
     @classmethod
-    def of(cls, pair: MachinePair, alphabets: Alphabets) -> "Tables":
-        """Return the tables of two machines, in the codes of the alphabets."""
+    def of(
+        cls, pair: MachinePair, alphabets: Alphabets, trivial: Collection[Label] = ()
+    ) -> "Tables":
+        """Return the tables of two machines, in the codes of the alphabets.
+
+        Trivial labels loop on every state, also where the machines do not know them.
+        """
         return cls(
-            _table(pair.transition, alphabets),
-            _table(pair.reward, alphabets),
+            _table(pair.transition, alphabets, trivial),
+            _table(pair.reward, alphabets, trivial),
             pair.reward.supplemented,
             pair.timing,
         )
 
 
-def _table(machine: Machine, alphabets: Alphabets) -> Codes:
+def _table(machine: Machine, alphabets: Alphabets, trivial: Collection[Label]) -> Codes:
     codes = codes_of(alphabets.labels, machine.labels, len(machine.labels))
     unseen = np.full((machine.states, 1), -1, np.int32)
-    return np.ascontiguousarray(np.hstack([machine.transitions, unseen])[:, codes].ravel())
+    table = np.hstack([machine.transitions, unseen])[:, codes]
+    loops = [alphabets.labels.code(label) for label in trivial]
+    table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return np.ascontiguousarray(table.ravel())
 
 
 def replay(
     pair: MachinePair,
     corpus: Corpus,
+    trivial: Collection[Label] = (),
     reward_codes: Codes | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PairSightings:
     """Replay all traces through both machines.
 
+    Trivial labels change no state, whether the machines know them or not.
     `reward_codes` stand for the codes of the rewards, as where these are rounded.
     """
-    tables = Tables.of(pair, corpus.alphabets)
+    tables = Tables.of(pair, corpus.alphabets, trivial)
     together = PairSightings.nothing()
     for number, shard in enumerate(corpus, 1):
         together = merged(together, replay_shard(tables, shard, reward_codes))

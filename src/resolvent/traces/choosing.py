@@ -22,7 +22,8 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
         return np.empty(0, bool)
     prints = fingerprints(traces)
     most = np.sort(prints)[max(round(share * len(traces)), 1) - 1]
-    return prints <= most
+    chosen: NDArray[np.bool_] = prints <= most
+    return chosen
 
 
 def fingerprints(traces: TraceSet) -> NDArray[np.uint64]:
