@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <span>
@@ -47,35 +48,41 @@ nb::tuple history_columns(const nb::object& tree) {
                         column(tree, histories.label));
 }
 
-// The two rows that contradict each other, or None; agreements; bits and
-// occurrences by context. The samples must not contradict each other before.
-nb::tuple delete_label(const HistoryTree& histories, const Ids& alpha, const Ids& output, Id label, Id labels) {
+// For each label named: the two rows that contradict each other without it, or
+// None; agreements; bits and occurrences by context. The samples must not
+// contradict each other before.
+nb::list delete_labels(const HistoryTree& histories, const Ids& alpha, const Ids& output, const std::vector<Id>& named,
+                       Id labels) {
   const resolvent::Answers answers{span_of(alpha), span_of(output)};
   require(answers.alpha.size() == histories.node_of_row.size() && answers.output.size() == answers.alpha.size(),
           "alpha, output and beta must be equally long");
   for (std::size_t row = 0; row < answers.alpha.size(); ++row)
     require(answers.alpha[row] == resolvent::none || (answers.alpha[row] >= 0 && answers.output[row] >= 0),
             "a row with an alpha needs an output of at least 0");
-  require(label >= 0 && label < labels, "there is no such label");
-  require(std::ranges::all_of(histories.label, [&](Id each) { return each < labels; }), "a label is out of range");
-  resolvent::Deletion found;
+  const auto known = [&](Id label) { return label < labels; };
+  require(std::ranges::all_of(named, [&](Id label) { return label >= 0 && known(label); }), "there is no such label");
+  require(std::ranges::all_of(histories.label, known), "a label is out of range");
+  std::vector<resolvent::Deletion> found;
   {
     nb::gil_scoped_release no_gil;
     const auto built = resolvent::build_prefix_tree(histories, answers);
     if (const auto* tree = std::get_if<resolvent::PrefixTree>(&built))
-      found = resolvent::delete_label(*tree, answers, label, labels);
-    else
-      found.contradiction = std::get<resolvent::Contradiction>(built);
+      found = resolvent::delete_labels(*tree, answers, named, labels);
   }
-  nb::object rows = nb::none();
-  if (found.contradiction) rows = nb::make_tuple(found.contradiction->first, found.contradiction->second);
-  return nb::make_tuple(rows, found.agreements, array(std::move(found.bits)), array(std::move(found.occurrences)));
+  require(found.size() == named.size(), "the samples contradict each other");
+  nb::list out;
+  for (resolvent::Deletion& one : found) {
+    nb::object rows = nb::none();
+    if (one.contradiction) rows = nb::make_tuple(one.contradiction->first, one.contradiction->second);
+    out.append(nb::make_tuple(rows, one.agreements, array(std::move(one.bits)), array(std::move(one.occurrences))));
+  }
+  return out;
 }
 
 }  // namespace
 
 void bind_trivial(nb::module_& module) {
   module.def("history_columns", &history_columns, "histories"_a);
-  module.def("delete_label", &delete_label, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(), "label"_a,
-             "labels"_a);
+  module.def("delete_labels", &delete_labels, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(),
+             "named"_a, "labels"_a);
 }

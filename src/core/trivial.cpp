@@ -65,9 +65,7 @@ Row first_row(const HistoryTree& tree, const Answers& answers, const Told& told)
   throw std::logic_error("the row of an answer is gone");
 }
 
-}  // namespace
-
-Deletion delete_label(const PrefixTree& tree, const Answers& answers, Id label, Id labels) {
+Deletion delete_label(const PrefixTree& tree, const Answers& answers, const Surprise& surprise, Id label, Id labels) {
   const HistoryTree& histories = tree.histories;
   const std::size_t nodes = index(tree.size());
   const std::vector<Id> moved = nodes_without(histories, label);
@@ -97,7 +95,6 @@ Deletion delete_label(const PrefixTree& tree, const Answers& answers, Id label, 
     for (std::size_t node = 0; node < nodes; ++node) grouped[next[index(moved[node])]++] = static_cast<Id>(node);
   }
 
-  const Surprise surprise(tree);
   std::vector<Told> told;
   for (std::size_t group = 0; group < nodes; ++group) {
     if (start[group + 1] - start[group] < 2) continue;
@@ -122,6 +119,16 @@ Deletion delete_label(const PrefixTree& tree, const Answers& answers, Id label, 
           found.bits[index(context)] += bits;
     }
   }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Deletion> delete_labels(const PrefixTree& tree, const Answers& answers, std::span<const Id> named,
+                                    Id labels) {
+  const Surprise surprise(tree);
+  std::vector<Deletion> found;
+  for (const Id label : named) found.push_back(delete_label(tree, answers, surprise, label, labels));
   return found;
 }
 

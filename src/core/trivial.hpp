@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "prefix_tree.hpp"
@@ -22,7 +23,8 @@ struct Deletion {
   std::optional<Contradiction> contradiction;  // then nothing else is filled in
 };
 
-// `tree` must be that of `answers`; every label in it must be below `labels`.
-Deletion delete_label(const PrefixTree& tree, const Answers& answers, Id label, Id labels);
+// Deletes each of the labels named by itself. `tree` must be that of `answers`;
+// every label in it, and every one named, must be below `labels`.
+std::vector<Deletion> delete_labels(const PrefixTree& tree, const Answers& answers, std::span<const Id> named, Id labels);
 
 }  // namespace resolvent

@@ -49,7 +49,7 @@ def context(history, label):
 
 
 def deleted(told, label):
-    """What `_core.delete_label` says, from its definition: contradictory?, agreements, bits."""
+    """What `_core.delete_labels` says, from its definition: contradictory?, agreements, bits."""
     groups = defaultdict(list)
     for (history, alpha), (output, _) in told.items():
         groups[tuple(code for code in history if code != label), alpha].append((history, output))
@@ -76,17 +76,20 @@ def test_a_deletion_is_weighed_as_defined(samples, data):
     told = answers_of(samples)
     labels = len(samples.labels)
     label = data.draw(st.integers(0, labels - 1))
-    rows, agreements, bits, occurrences = _core.delete_label(
-        samples.histories.tree, samples.alpha, samples.output, label, labels
-    )
-    expected = None if told is None else deleted(told, label)
+    columns = samples.histories.tree, samples.alpha, samples.output
+    if told is None:
+        with pytest.raises(ValueError, match="contradict"):
+            _core.delete_labels(*columns, [label], labels)
+        return
+    told_of_all = _core.delete_labels(*columns, list(range(labels)), labels)
+    rows, agreements, bits, occurrences = told_of_all[label]
+    expected = deleted(told, label)
     assert (rows is not None) == (expected is None)
     if rows is not None:
         one, other = rows
         assert samples.alpha[one] == samples.alpha[other]
         assert samples.output[one] != samples.output[other]
-        if told is not None:
-            assert read_at(samples, one, label) == read_at(samples, other, label)
+        assert read_at(samples, one, label) == read_at(samples, other, label)
         return
     assert agreements == expected[0]
     assert all(isclose(bits[at], expected[1][at], abs_tol=1e-9) for at in range(labels + 1))
@@ -102,8 +105,8 @@ def read_at(samples, row, label):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"label": 5}, "no such label"),
-        ({"labels": 1, "label": 0}, "out of range"),
+        ({"named": [5]}, "no such label"),
+        ({"labels": 1}, "out of range"),
         ({"alpha": np.zeros(1, np.int32)}, "equally long"),
         ({"output": np.array([-1, 0], np.int32)}, "needs an output"),
         ({"alpha": np.array([-2, 0], np.int32)}, "needs an output"),
@@ -111,9 +114,9 @@ def read_at(samples, row, label):
 )
 def test_the_core_refuses_what_does_not_fit(change, words):
     samples = sample_set([[(0, 0, 0), (1, 0, 0)]])
-    given = {"alpha": samples.alpha, "output": samples.output, "label": 0, "labels": 2, **change}
+    given = {"alpha": samples.alpha, "output": samples.output, "named": [0], "labels": 2, **change}
     with pytest.raises(ValueError, match=words):
-        _core.delete_label(samples.histories.tree, **given)
+        _core.delete_labels(samples.histories.tree, **given)
 
 
 # ---- verdicts --------------------------------------------------------------

@@ -28,8 +28,8 @@ ENOUGH_BITS: Final = 64.0
 COMMON_CONTEXT: Final = 0.02
 """The share of a label's occurrences from which on a context matters."""
 
-MOST_LABELS: Final = 32
-"""Only so many labels are judged, the most frequent; each costs a pass."""
+MOST_LABELS: Final = 16
+"""Only so many labels are judged, the most frequent; each costs a pass over the tree."""
 
 Place = tuple[int, int]
 """Trace and step."""
@@ -195,31 +195,32 @@ class _Judge:
         count = np.bincount(read[1:], minlength=len(self.samples.labels))
         order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
         undecided = order[:MOST_LABELS]
-        # A label found trivial brings more histories together, so that others
-        # which were undecided before it deserve a second look, though not a third.
-        for _ in range(2):
-            dropped = len(self.trivial)
-            undecided = [code for code in undecided if not self._decides(code)]
-            if len(self.trivial) == dropped:
-                return
+        # A label found trivial brings more histories together, which may settle others.
+        while (found := self._delete_each(undecided)) is not None:
+            self._drop(found)
+            undecided = [
+                code for code in undecided if code != found and code not in self.contradicting
+            ]
 
-    def _decides(self, code: int) -> bool:
-        rows, agreements, bits, occurrences = _core.delete_label(
+    def _delete_each(self, codes: list[int]) -> int | None:
+        """Delete each label by itself; return the first that much speaks for dropping."""
+        first = None
+        told = _core.delete_labels(
             self.without.tree,
             self.samples.alpha,
             self.samples.output,
-            code,
+            codes,
             len(self.samples.labels),
         )
-        if rows is not None:
-            self.contradicting[code] = rows
-            return True
-        self.agreements[code] = agreements
-        common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
-        if bits[common].min(initial=np.inf) < ENOUGH_BITS:
-            return False
-        self._drop(code)
-        return True
+        for code, (rows, agreements, bits, occurrences) in zip(codes, told, strict=True):
+            if rows is not None:
+                self.contradicting[code] = rows
+                continue
+            self.agreements[code] = agreements
+            common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
+            if first is None and bits[common].min(initial=np.inf) >= ENOUGH_BITS:
+                first = code
+        return first
 
     def _drop(self, code: int) -> None:
         self.trivial.append(code)

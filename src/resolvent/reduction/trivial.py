@@ -46,8 +46,13 @@ def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) 
 def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
     """Blank out the labels with these codes.
 
+    Asked again, it returns the same histories, whose tree is then built once.
+
     Paper: "Trivial β-Input Removal".
     """
-    kept = np.arange(len(histories.labels), dtype=np.int32)
-    kept[list(trivial)] = NONE
-    return replace(histories, beta=_core.recode(histories.beta, kept))
+    codes = tuple(sorted(trivial))
+    if codes not in histories.reduced:
+        kept = np.arange(len(histories.labels), dtype=np.int32)
+        kept[list(codes)] = NONE
+        histories.reduced[codes] = replace(histories, beta=_core.recode(histories.beta, kept))
+    return histories.reduced[codes]

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
 
 
 def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
@@ -28,21 +29,30 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
 
 def fingerprints(traces: TraceSet) -> NDArray[np.uint64]:
     """Return a number for each trace that equal traces share and others almost never do."""
-    steps = np.zeros(traces.steps, np.uint64)
-    columns = (
-        (traces.at_step(traces.observation_codes), len(traces.observations)),
-        (traces.after_step(traces.observation_codes), len(traces.observations)),
-        (traces.at_step(traces.label_codes), len(traces.labels)),
-        (traces.after_step(traces.label_codes), len(traces.labels)),
-        (traces.action_codes, len(traces.actions)),
-        (traces.reward_codes, len(traces.rewards)),
-    )
-    for number, (codes, size) in enumerate(columns):
-        steps += _scrambled(np.arange(size, dtype=np.uint64) + np.uint64(number << 32))[codes]
-    starts = np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
-    steps *= (2 * (np.arange(traces.steps) - starts) + 1).astype(np.uint64)
+    starts = traces.offsets[:-1]
+    lengths = np.diff(traces.offsets)
+    seen = _of_codes(traces.observation_codes, len(traces.observations), 1)
+    seen += _of_codes(traces.label_codes, len(traces.labels), 2)
+    done = _of_codes(traces.action_codes, len(traces.actions), 3)
+    done += _of_codes(traces.reward_codes, len(traces.rewards), 4)
+    number = np.arange(len(traces))
     ends = 2 * traces.terminated.astype(np.uint64) + traces.truncated.astype(np.uint64)
-    return _scrambled(np.add.reduceat(steps, traces.offsets[:-1]) + ends)
+    whole = _summed(seen, starts + number, lengths + 1) + _summed(done, starts, lengths)
+    return _scrambled(whole + ends)
+
+
+def _of_codes(codes: Codes, size: int, salt: int) -> NDArray[np.uint64]:
+    return _scrambled(np.arange(size, dtype=np.uint64) + np.uint64(salt << 32))[codes]
+
+
+def _summed(
+    numbers: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Sum each trace's numbers, each times an odd number that tells its step."""
+    odd = np.arange(1, 2 * len(numbers) + 1, 2, dtype=np.uint64)
+    odd -= np.repeat(2 * starts.astype(np.uint64), lengths)
+    odd *= numbers
+    return np.add.reduceat(odd, starts)
 
 
 def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
