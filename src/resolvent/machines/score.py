@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.samples import Histories, LabelTiming, rounded_rewards
@@ -89,6 +90,44 @@ def score(
     An unseen label makes every later step of its trace unseen, unless the answer
     to the question does not depend on the state.
     """
+    asked_transition, asked_reward = steps_asked(transition, reward, timing, traces)
+    return Score(
+        _score(
+            asked_transition,
+            traces,
+            list(traces.observations),
+            traces.after_step(traces.observation_codes),
+        ),
+        _score(
+            asked_reward,
+            traces,
+            rounded_rewards(traces, reward.reward_digits),
+            traces.reward_codes,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepsAsked:
+    """What one machine is asked at every step of some traces, in its own codes.
+
+    `labels` are read before the step (−1 for none, anything at or above their
+    number for one the machine does not know), `states` are −1 where not known,
+    `questions` −1 where it never met the observation or action, and `outputs`,
+    what the traces answer, the number of its outputs where it knows no such one.
+    """
+
+    machine: Machine
+    labels: Codes
+    states: Codes
+    questions: NDArray[np.int64]
+    outputs: Codes
+
+
+def steps_asked(
+    transition: TransitionMachine, reward: RewardMachine, timing: LabelTiming, traces: TraceSet
+) -> tuple[StepsAsked, StepsAsked]:
+    """Say what both machines are asked at every step, and what the traces answer."""
     histories = Histories.of(traces, timing)
     transition_states = states_at_steps(transition, histories)
     reward_states = states_at_steps(reward, histories)
@@ -97,18 +136,20 @@ def score(
         reward_observed = _paired(reward, traces, transition_states, transition.states)
     else:
         reward_observed = codes_of(traces.observations, reward.observations, -1)[observed]
-    return Score(
-        _score(
+    return (
+        _asked(
             transition,
             traces,
+            histories,
             transition_states,
             codes_of(traces.observations, transition.observations, -1)[observed],
             list(traces.observations),
             traces.after_step(traces.observation_codes),
         ),
-        _score(
+        _asked(
             reward,
             traces,
+            histories,
             reward_states,
             reward_observed,
             rounded_rewards(traces.rewards, reward.reward_digits),
@@ -117,13 +158,33 @@ def score(
     )
 
 
+def _asked(
+    machine: Machine,
+    traces: TraceSet,
+    histories: Histories,
+    states: Codes,
+    observed: Codes,
+    actual_values: Sequence[Any],
+    actual_codes: Codes,
+) -> StepsAsked:
+    done = codes_of(traces.actions, machine.actions, -1)[traces.action_codes]
+    questions = observed.astype(np.int64) * len(machine.actions) + done
+    questions[(observed < 0) | (done < 0)] = -1
+    outputs = codes_of(actual_values, machine.outputs, len(machine.outputs))[actual_codes]
+    return StepsAsked(machine, labels_read_by(machine, histories), states, questions, outputs)
+
+
 def states_at_steps(machine: Machine, histories: Histories) -> Codes:
     """Return the machine's state at every step of some traces; −1 where it is not known."""
-    read = histories.beta
-    if histories.labels != machine.labels:
-        codes = codes_of(histories.labels, machine.labels, len(machine.labels))
-        read = np.append(codes, np.int32(-1))[read]
-    return machine.replay(read, histories.offsets)
+    return machine.replay(labels_read_by(machine, histories), histories.offsets)
+
+
+def labels_read_by(machine: Machine, histories: Histories) -> Codes:
+    """Return the labels read at every step in the machine's codes, unknown ones above those."""
+    if histories.labels == machine.labels:
+        return histories.beta
+    codes = codes_of(histories.labels, machine.labels, len(machine.labels))
+    return np.append(codes, np.int32(-1))[histories.beta]
 
 
 def _paired(
@@ -140,19 +201,11 @@ def _paired(
 
 
 def _score(
-    machine: Machine,
-    traces: TraceSet,
-    states: Codes,
-    observed: Codes,
-    actual_values: Sequence[Any],
-    actual_codes: Codes,
+    asked: StepsAsked, traces: TraceSet, actual_values: Sequence[Any], actual_codes: Codes
 ) -> MachineScore:
-    done = codes_of(traces.actions, machine.actions, -1)[traces.action_codes]
-    questions = observed.astype(np.int64) * len(machine.actions) + done
-    questions[(observed < 0) | (done < 0)] = -1
-    predicted = machine.answer_many(states, questions)
-    actual = codes_of(actual_values, machine.outputs, len(machine.outputs))[actual_codes]
-    wrong = np.flatnonzero((predicted >= 0) & (predicted != actual))
+    machine = asked.machine
+    predicted = machine.answer_many(asked.states, asked.questions)
+    wrong = np.flatnonzero((predicted >= 0) & (predicted != asked.outputs))
     unseen = int(np.count_nonzero(predicted < 0))
     first = None
     if len(wrong):
@@ -165,7 +218,7 @@ def _score(
             step=step,
             observation=traces.observations[seen],
             action=traces.actions[int(traces.action_codes[row])],
-            state=int(states[row]),
+            state=int(asked.states[row]),
             predicted=machine.outputs[int(predicted[row])],
             actual=actual_values[int(actual_codes[row])],
         )

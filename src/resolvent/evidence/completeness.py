@@ -1,0 +1,216 @@
+"""The paper's three conditions under which inference is bound to be right, one by one.
+
+Paper: "Formal Definition of Structure Completeness".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.evidence.counting import Moves
+from resolvent.evidence.separation import Table
+from resolvent.machines.drawing import history_text
+from resolvent.machines.score import StepsAsked
+from resolvent.traces import Codes, Label, label_text
+
+
+@dataclass(frozen=True)
+class OpenHistory:
+    """A label history that reaches `state`, whose evidence does not rule out `other`."""
+
+    history: tuple[Label, ...]
+    state: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """What the three conditions lack in some traces; nothing, if they all hold.
+
+    `histories` counts the distinct label histories, trivial labels left out, and
+    `converging` those whose evidence rules out every state but the one they
+    reach; `first_open` is the first, in shortlex order, where it does not.
+    """
+
+    unvisited: tuple[int, ...]
+    unseen_transitions: tuple[tuple[int, Label], ...]
+    histories: int
+    converging: int
+    first_open: OpenHistory | None
+
+    @property
+    def state_coverage(self) -> bool:
+        """Whether the traces visit every state."""
+        return not self.unvisited
+
+    @property
+    def transition_coverage(self) -> bool:
+        """Whether the traces read every label in every state, trivial ones left out."""
+        return not self.unseen_transitions
+
+    @property
+    def conflict_convergence(self) -> bool:
+        """Whether every history's evidence rules out every state but its own."""
+        return self.converging == self.histories
+
+    @property
+    def structure_complete(self) -> bool:
+        """Whether all three conditions hold."""
+        return self.state_coverage and self.transition_coverage and self.conflict_convergence
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        first = self.first_open
+        return {
+            "state_coverage": self.state_coverage,
+            "transition_coverage": self.transition_coverage,
+            "conflict_convergence": self.conflict_convergence,
+            "unvisited": list(self.unvisited),
+            "unseen_transitions": [
+                {"state": state, "label": sorted(label)} for state, label in self.unseen_transitions
+            ],
+            "histories": self.histories,
+            "converging": self.converging,
+            "first_open": None
+            if first is None
+            else {
+                "history": [sorted(label) for label in first.history],
+                "state": first.state,
+                "other": first.other,
+            },
+        }
+
+    def __str__(self) -> str:
+        states = ", ".join(map(str, self.unvisited))
+        share = self.converging / max(self.histories, 1)
+        lines = [
+            f"state coverage: {f'no trace visits {states}' if states else 'yes'}",
+            f"transition coverage: {_unseen_text(self.unseen_transitions)}",
+            f"conflict convergence: {self.converging:,} of {self.histories:,} histories "
+            f"({share:.1%})",
+        ]
+        if self.first_open is not None:
+            one = self.first_open
+            lines[2] += (
+                f", not after {history_text(one.history)}: state {one.state} or {one.other}"
+                if one.history
+                else f", not at the start: state {one.state} or {one.other}"
+            )
+        return "\n".join(lines)
+
+
+def _unseen_text(unseen: tuple[tuple[int, Label], ...], most: int = 3) -> str:
+    if not unseen:
+        return "yes"
+    shown = ", ".join(f"{label_text(label)} in state {state}" for state, label in unseen[:most])
+    more = f", and {len(unseen) - most:,} more" if len(unseen) > most else ""
+    return f"never read: {shown}{more}"
+
+
+def check_completeness(
+    asked: StepsAsked, offsets: NDArray[np.int64], moves: Moves, table: Table
+) -> Completeness:
+    """Check the paper's three conditions on some traces, with the machine as the target.
+
+    State and transition coverage are the paper's, trivial labels left out. Of
+    conflict convergence this is checked: for every history and every state other
+    than the one it reaches, some labels read after that history lead to an answer
+    which the traces show otherwise after the same labels from that state, in
+    whatever history. The paper asks for such a conflict with each single history
+    that reaches the other state; what is checked here follows from that, and is
+    what state merging has to go by once histories of one state are merged.
+    """
+    machine = asked.machine
+    visited = np.zeros(machine.states, bool)
+    visited[asked.states[asked.states >= 0]] = True
+    visited[moves.target] = True
+    read = np.zeros(machine.transitions.shape, bool)
+    read[moves.state, moves.label] = True
+    read[:, list(machine.trivial)] = True
+    unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~read).tolist()]
+
+    kept = np.arange(len(machine.labels) + 1, dtype=np.int32)
+    kept[list(machine.trivial)] = -1
+    tree = _core.build_history_tree(_core.recode(asked.labels, kept), offsets)
+    states, refuted = _refuted(asked, table, tree)
+    known = np.flatnonzero(states >= 0)
+    refuted[known, states[known]] = True
+    open_nodes = known[~refuted[known].all(axis=1)]
+    first = None
+    if len(open_nodes):
+        node = int(open_nodes[0])
+        first = OpenHistory(
+            tuple(machine.labels[code] for code in tree.history(node)),
+            int(states[node]),
+            int(np.argmin(refuted[node])),
+        )
+    return Completeness(
+        tuple(np.flatnonzero(~visited).tolist()),
+        tuple(unseen),
+        len(known),
+        len(known) - len(open_nodes),
+        first,
+    )
+
+
+def _refuted(
+    asked: StepsAsked, table: Table, tree: _core.HistoryTree
+) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return for every node of the tree its state, and the states that its evidence rules out.
+
+    A node rules out a state by its own answers, or when a child rules out the
+    state that the child's label leads to from there.
+    """
+    machine = asked.machine
+    node_of_row, parent, label = _core.history_columns(tree)
+    refuted = _refuted_at_once(asked, table, node_of_row, len(tree))
+    states = np.full(len(tree), -1, np.int32)
+    states[0] = 0
+    # The last row and column are of unknown labels and states, and lead nowhere.
+    leads = np.full((len(machine.labels) + 1, machine.states + 1), -1, np.int32)
+    leads[:-1, :-1] = machine.transitions.T
+    levels = _levels(parent)
+    for start, stop in levels[1:]:
+        nodes = slice(start, stop)
+        states[nodes] = leads[label[nodes], states[parent[nodes]]]
+    for start, stop in reversed(levels[1:]):
+        below = np.zeros((stop - start, machine.states + 1), bool)
+        below[:, :-1] = refuted[start:stop]
+        # Where a label leads nowhere, −1 takes the last column: nothing is ruled out.
+        each = np.arange(stop - start)[:, None]
+        moved = below[each, leads[label[start:stop], :-1]]
+        above = parent[start:stop]
+        firsts = np.flatnonzero(np.diff(above, prepend=-1))
+        refuted[above[firsts]] |= np.logical_or.reduceat(moved, firsts, axis=0)
+    return states, refuted
+
+
+def _refuted_at_once(
+    asked: StepsAsked, table: Table, node_of_row: Codes, nodes: int
+) -> NDArray[np.bool_]:
+    machine = asked.machine
+    refuted = np.zeros((nodes, machine.states), bool)
+    if not len(table.questions):
+        return refuted
+    size = len(machine.observations) * len(machine.actions)
+    column = np.full(size + 1, -1)  # the last entry answers for unknown questions
+    column[table.questions] = np.arange(len(table.questions))
+    rows = np.flatnonzero((column[asked.questions] >= 0) & (asked.outputs < len(machine.outputs)))
+    columns, outputs = column[asked.questions[rows]], asked.outputs[rows]
+    for state in range(machine.states):
+        value = table.value[state][columns]
+        refuted[node_of_row[rows[(value >= 0) & (value != outputs)]], state] = True
+    return refuted
+
+
+def _levels(parent: Codes) -> list[tuple[int, int]]:
+    """Return where nodes of each depth begin and end; they stand in order of depth."""
+    levels = [(0, 1)]
+    while levels[-1][1] < len(parent):
+        stop = levels[-1][1]
+        last = int(np.searchsorted(parent[stop:], stop, side="left")) + stop
+        levels.append((stop, last))
+    return levels

@@ -1,0 +1,193 @@
+"""Traces that machines were not inferred from → a bound on how often they fail."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp, lgamma, log, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import OptionError, ResolventError
+from resolvent.machines import UNSEEN, Machine, MachinePair
+from resolvent.machines.score import steps_asked
+from resolvent.traces import TraceSet
+from resolvent.traces.choosing import choose_traces
+
+SHARE = 0.8
+"""The share of the traces that machines are inferred from, when the rest is held out."""
+
+
+def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
+    """Return the failure rate that so few failures rule out, but for a chance of `delta`.
+
+    Without failures it is ln(1/δ)/m; with some, Clopper and Pearson's exact
+    one-sided limit: the rate at which so few failures have a chance of δ.
+
+    >>> round(error_bound(0, 100), 4), round(error_bound(1, 100), 4), error_bound(0, 1)
+    (0.03, 0.0466, 1.0)
+    """
+    if not 0 < delta < 1:
+        raise OptionError(f"delta is {delta:g}: it must lie between 0 and 1")
+    if not 0 <= failures <= trials:
+        raise OptionError(f"{failures} failures in {trials} trials are not possible")
+    if failures == trials:
+        return 1.0
+    if failures == 0:
+        return min(log(1 / delta) / trials, 1.0)
+    low, high = failures / trials, 1.0
+    while high - low > 1e-12:
+        rate = (low + high) / 2
+        low, high = (rate, high) if _at_most(failures, trials, rate) > delta else (low, rate)
+    return high
+
+
+def _at_most(failures: int, trials: int, rate: float) -> float:
+    """Return the chance of so many failures or fewer."""
+    if rate >= 1:
+        return 0.0
+    return sum(
+        exp(
+            lgamma(trials + 1)
+            - lgamma(k + 1)
+            - lgamma(trials - k + 1)
+            + k * log(rate)
+            + (trials - k) * log1p(-rate)
+        )
+        for k in range(failures + 1)
+    )
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """How machines did on traces they had not seen.
+
+    A trace fails when any of its steps is predicted wrong by either machine, or
+    not at all; `wrong` counts those with a wrong step. When the traces are some
+    of those the machines were inferred from, others were inferred without them;
+    `carries_over` says whether all that those know is known to the machines in
+    question and the same, so that these fail no more often. It is None when the
+    traces were new to begin with.
+    """
+
+    traces: int
+    failures: int
+    wrong: int
+    delta: float = 0.05
+    carries_over: bool | None = None
+
+    @property
+    def bound(self) -> float:
+        """The rate of failing traces is at most this, with confidence 1 − δ."""
+        return error_bound(self.failures, self.traces, self.delta)
+
+    @property
+    def wrong_bound(self) -> float:
+        """The rate of traces with a wrong step is at most this, with confidence 1 − δ."""
+        return error_bound(self.wrong, self.traces, self.delta)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "traces": self.traces,
+            "failures": self.failures,
+            "wrong": self.wrong,
+            "delta": self.delta,
+            "bound": self.bound,
+            "wrong_bound": self.wrong_bound,
+            "new_traces": self.carries_over is None,
+            "carries_over": self.carries_over,
+        }
+
+    def __str__(self) -> str:
+        what = "held-out traces" if self.carries_over is not None else "traces new to the machines"
+        text = (
+            f"{self.failures:,} of {self.traces:,} {what} fail, {self.wrong:,} with a wrong step: "
+            f"with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all traces fail, "
+            f"and {self.wrong_bound:.2%} have a wrong step"
+        )
+        if self.carries_over is None:
+            return text
+        if self.carries_over:
+            return f"{text} (the machines inferred without these traces are part of those here)"
+        return f"{text} (said of machines inferred without these traces, which differ)"
+
+
+def hold_out(pair: MachinePair, traces: TraceSet, delta: float = 0.05) -> Holdout:
+    """Test machines on traces that are new to them."""
+    failing, wrong = _failing(pair, traces)
+    return Holdout(len(traces), int(failing.sum()), int(wrong.sum()), delta)
+
+
+def split(
+    pair: MachinePair,
+    traces: TraceSet,
+    infer: Callable[[TraceSet], MachinePair],
+    delta: float = 0.05,
+) -> Holdout | None:
+    """Infer machines from a share of the traces and test them on the rest.
+
+    Which traces are held out follows from what they hold, not from their order.
+    None where there is no rest, or nothing can be inferred from the share.
+    """
+    chosen = choose_traces(traces, SHARE)
+    if chosen.all():
+        return None
+    try:
+        other = infer(traces.take(np.flatnonzero(chosen)))
+    except ResolventError:
+        return None
+    rest = hold_out(other, traces.take(np.flatnonzero(~chosen)), delta)
+    return replace(rest, carries_over=is_part(other, pair))
+
+
+def _failing(pair: MachinePair, traces: TraceSet) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which traces fail, and which have a wrong step."""
+    failing, wrong = np.zeros(len(traces), bool), np.zeros(len(traces), bool)
+    for asked in steps_asked(pair.transition, pair.reward, pair.timing, traces):
+        predicted = asked.machine.answer_many(asked.states, asked.questions)
+        differs = predicted != asked.outputs
+        failing |= np.logical_or.reduceat(differs, traces.offsets[:-1])
+        wrong |= np.logical_or.reduceat(differs & (predicted >= 0), traces.offsets[:-1])
+    return failing, wrong
+
+
+def is_part(part: MachinePair, whole: MachinePair) -> bool:
+    """Whether `whole` knows all that `part` knows, and answers it in the same way."""
+    states = _partners(part.transition, whole.transition)
+    if states is None or not _answers_alike(part.transition, whole.transition, states, None):
+        return False
+    paired = states if part.reward.supplemented else None
+    alike = part.reward.supplemented == whole.reward.supplemented and part.timing is whole.timing
+    states = _partners(part.reward, whole.reward)
+    return (
+        alike and states is not None and _answers_alike(part.reward, whole.reward, states, paired)
+    )
+
+
+def _partners(part: Machine, whole: Machine) -> dict[int, int] | None:
+    """Walk both machines; return the state of `whole` for each of `part`, if there is one."""
+    partner, queue = {0: 0}, [0]
+    for state in queue:
+        for label in part.labels:
+            target = part.step(state, label)
+            if target is UNSEEN:
+                continue
+            twin = whole.step(partner[state], label)
+            if twin is UNSEEN or partner.setdefault(target, twin) != twin:
+                return None
+            if target not in queue:
+                queue.append(target)
+    return partner
+
+
+def _answers_alike(
+    part: Machine, whole: Machine, partner: dict[int, int], paired: dict[int, int] | None
+) -> bool:
+    for state, observation, action, output in part.answers():
+        if paired is not None and isinstance(observation, tuple):
+            observation = (observation[0], paired[int(observation[1])])
+        states = partner if state is None else [state]
+        if any(whole.output(partner[one], observation, action) != output for one in states):
+            return False
+    return True
