@@ -22,8 +22,6 @@ ROOMS = [
     ["refinement", "evidence"],
     ["contradiction", "result"],
     ["learning"],
-    ["contradiction", "result"],
-    ["learning"],
     ["pipeline"],
     ["environments"],
     ["control"],

@@ -21,6 +21,7 @@ from resolvent.machines import (
 from resolvent.machines.score import states_at_steps
 from resolvent.merging import Automaton, Contradiction, Progress, merge
 from resolvent.reduction import (
+    Basis,
     ConstantOutputs,
     LabelVerdict,
     Verdict,
@@ -38,6 +39,9 @@ M = TypeVar("M", bound=Machine)
 
 PROVING: Final[frozenset[str]] = frozenset()
 """Strategies that prove their machine minimal, and so may drop no label on mere evidence."""
+
+VETOING: Final = "edsm"
+"""The search that says whether a machine grows when a label is dropped: a fast one."""
 
 ProgressListener = Callable[[str, Progress], None]
 """Told now and then which machine is being inferred and how far it is."""
@@ -124,12 +128,8 @@ class Learner:
         trivial = self._trivial(kind, reduced, traces, numbers)
         self.histories[kind.kind] = remove_trivial(samples.histories, trivial)
         try:
-            automaton = merge(
-                replace(reduced, histories=self.histories[kind.kind]),
-                order=self.options.strategy,
-                engine=self.options.engine,
-                time_limit=self.time_left(),
-                listener=self._listener(kind.kind),
+            automaton = self._merged(
+                kind, replace(reduced, histories=self.histories[kind.kind]), self.options.strategy
             )
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
@@ -158,6 +158,7 @@ class Learner:
             return named
         # Without a label that is needed after all, a proof would be one about other traces.
         judged = judge_labels(samples, beyond_no_event=options.strategy not in PROVING)
+        judged = self._vetoed(kind, samples, judged)
         self.verdicts[kind.kind] = tuple(verdict.renumbered(numbers) for verdict in judged)
         found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
         silence = labels.get(NO_EVENT)
@@ -168,6 +169,44 @@ class Learner:
         if fitting_timing(traces, self._asking(kind), options.timing, (silence,)) is not None:
             found.append(silence)
         return tuple(sorted(found))
+
+    def _vetoed(
+        self, kind: type[Machine], samples: SampleSet, verdicts: tuple[LabelVerdict, ...]
+    ) -> tuple[LabelVerdict, ...]:
+        """Take back each label dropped on evidence without which the search finds more states.
+
+        The smallest machine never grows when a label that changes no state is
+        deleted. One that is needed, in a state too rare for two histories to meet
+        there, shows by this.
+        """
+        trivial = {code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL}
+        dropped = [code for code in sorted(trivial) if verdicts[code].basis is Basis.EVIDENCE]
+        if not dropped:
+            return verdicts
+
+        def states(without: set[int]) -> int:
+            histories = remove_trivial(samples.histories, sorted(without))
+            return self._merged(kind, replace(samples, histories=histories), VETOING).states
+
+        fewest = states(trivial)
+        for code in dropped:
+            if (found := states(trivial - {code})) < fewest:
+                trivial, fewest = trivial - {code}, found
+        return tuple(
+            replace(one, verdict=Verdict.UNDECIDED, basis=Basis.SEARCH)
+            if code in dropped and code not in trivial
+            else one
+            for code, one in enumerate(verdicts)
+        )
+
+    def _merged(self, kind: type[Machine], samples: SampleSet, strategy: str) -> Automaton:
+        return merge(
+            samples,
+            order=strategy,
+            engine=self.options.engine,
+            time_limit=self.time_left(),
+            listener=self._listener(kind.kind),
+        )
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:
         """Of trivial labels, return those that are so in every state, seen or not."""

@@ -12,10 +12,12 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.errors import ModelError, OptionError, TimeLimitReached, TraceError
+from resolvent.evidence import Evidence, gather
 from resolvent.learning import Learned, Learner, ProgressListener
 from resolvent.machines import MachinePair, Provenance, TransitionMachine
 from resolvent.merging import Progress
@@ -126,6 +128,40 @@ def infer(
     )
     shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     return _Run(shards, options, progress).result()
+
+
+class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of `infer` that a file of machines holds."""
+
+    strategy: str
+    timing: str
+    trivial: list[str] | Literal["auto"]
+    supplement: bool
+    remove_redundant: bool
+    remove_trivial: bool
+    reward_digits: int | None
+
+
+def inferring_like(pair: MachinePair) -> Callable[[TraceSet], MachinePair]:
+    """Return a function that infers machines from traces as this pair was inferred from its own.
+
+    Raises:
+        ModelError: when the pair does not say how it was inferred, or not so
+            that it could be done again.
+    """
+    if pair.provenance is None:
+        raise ModelError("the machines do not say how they were inferred")
+    try:
+        options = msgspec.convert(pair.provenance.options, _StoredOptions)
+    except msgspec.ValidationError as error:
+        raise ModelError(
+            f"the machines were inferred with options unknown here: {error}"
+        ) from error
+
+    def infer_again(traces: TraceSet) -> MachinePair:
+        return infer(traces, **msgspec.structs.asdict(options)).machines
+
+    return infer_again
 
 
 @dataclass(frozen=True)
@@ -261,7 +297,18 @@ class _Run:
             _histories=learned.histories,
             _automata=learned.automata,
             _updated=partial(self._updated, end),
+            _gather=partial(self._evidence, pair),
         )
+
+    def _evidence(self, pair: MachinePair) -> Evidence:
+        shards = self.corpus.shards
+        if not isinstance(shards, ShardsInMemory):
+            raise ModelError(
+                "the traces were scanned, not read: gather evidence from some of their files, "
+                "with resolvent check MACHINES FILE --evidence"
+            )
+        traces = shards.read(0) if len(shards) == 1 else TraceSet.concatenate(shards)
+        return gather(pair, traces, infer=inferring_like(pair))
 
     def _updated(self, start: "_Start", traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""

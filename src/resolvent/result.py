@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
+from resolvent.evidence import Evidence
 from resolvent.machines import MachinePair
 from resolvent.machines.drawing import count
 from resolvent.merging import Automaton
@@ -114,6 +116,16 @@ class InferenceResult:
     _histories: dict[str, Histories] = field(repr=False)
     _automata: dict[str, Automaton] = field(repr=False)
     _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
+    _gather: Callable[[], Evidence] = field(repr=False)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the traces say about the machines, and what they leave open.
+
+        Gathered when first asked for; a fifth of the traces is held out then, and
+        machines are inferred from the others once more.
+        """
+        return self._gather()
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Take in more traces: replay them, and repair the machines only where they fail.

@@ -86,3 +86,56 @@ def test_arguments_the_wrong_way_round(run: Run, machines: Path, house: Path) ->
     outcome = run("check", house, machines)
     assert outcome.code == 2
     assert "house.jsonl" in outcome.error
+
+
+def test_evidence_from_the_traces_they_were_inferred_from(
+    run: Run, machines: Path, house: Path
+) -> None:
+    outcome = run("check", machines, house, "--evidence")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "Transition Machine, 2 states" in outcome.out
+    assert "transition coverage: never read: toilet in state 0" in outcome.out
+    assert "next trace: read toilet; then in 'corridor' do 'up'" in outcome.out
+    assert "of 40 held-out traces fail" in outcome.out
+
+
+def test_evidence_from_new_traces(run: Run, machines: Path, fresh: Path) -> None:
+    outcome = run("check", machines, fresh, "--evidence", "--json")
+    assert outcome.code == 0
+    told = outcome.json["evidence"]
+    assert told["holdout"]["new_traces"] is True
+    assert (told["holdout"]["traces"], told["holdout"]["failures"]) == (50, 0)
+    (apart,) = told["transition"]["separations"]
+    assert (apart["states"], apart["suffix"], apart["questions"]) == ([0, 1], [], 1)
+    assert apart["question"] == {
+        "observation": "corridor",
+        "action": "up",
+        "transition_state": None,
+    }
+    assert told["transition"]["completeness"]["unseen_transitions"] == [
+        {"state": 0, "label": ["toilet"]}
+    ]
+    assert "evidence" in outcome.json["seconds"]
+    assert "evidence" not in run("check", machines, fresh, "--json").json
+
+
+def test_evidence_of_another_world_is_one_line(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "attic.jsonl"
+    path.write_text(
+        '{"observations":["attic","attic"],"labels":[[],[]],"actions":["up"],"rewards":[0]}\n'
+    )
+    outcome = run("check", machines, path, "--evidence")
+    assert outcome.code == 2
+    assert "inferred from another world" in outcome.error
+
+
+def test_options_that_cannot_be_used_again_are_one_line(
+    run: Run, machines: Path, house: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "strange.json"
+    text = machines.read_text()
+    assert '"strategy":"edsm"' in text.replace(" ", "")
+    path.write_text(text.replace('"edsm"', '["edsm"]'))
+    outcome = run("check", path, house, "--evidence")
+    assert outcome.code == 2
+    assert "options unknown here" in outcome.error

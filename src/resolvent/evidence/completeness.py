@@ -125,6 +125,7 @@ def check_completeness(
     """
     machine = asked.machine
     visited = np.zeros(machine.states, bool)
+    visited[0] = True  # the history of no label reaches it, even if none is asked there
     visited[asked.states[asked.states >= 0]] = True
     visited[moves.target] = True
     read = np.zeros(machine.transitions.shape, bool)

@@ -195,8 +195,8 @@ def gather(
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> evidence = gather(rs.infer(traces).machines, traces)
     >>> print(evidence.transition.separations[0])
-    states 0 and 1: 1 question asked 738 times, such as (corridor, up): corridor (trace 1, step 0) \
-against cyanroom (trace 83, step 2)
+    states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
+against cyanroom (trace 99, step 2)
     """
     if len(traces) == 0:
         raise ModelError("there are no traces to gather evidence from")

@@ -6,6 +6,7 @@ from resolvent.reduction.deletion import (
     Verdict,
     given_verdicts,
     judge_labels,
+    some_traces,
 )
 from resolvent.reduction.redundant import ConstantOutputs, remove_redundant
 from resolvent.reduction.trivial import remove_trivial, trivial_codes
@@ -19,5 +20,6 @@ __all__ = [
     "judge_labels",
     "remove_redundant",
     "remove_trivial",
+    "some_traces",
     "trivial_codes",
 ]

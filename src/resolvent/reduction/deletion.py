@@ -47,6 +47,7 @@ class Basis(StrEnum):
     """Why a verdict stands."""
 
     EVIDENCE = "evidence"
+    SEARCH = "search"
     DEFAULT = "default"
     GIVEN = "given"
 
@@ -101,6 +102,8 @@ class LabelVerdict:
             return f"{name}, unless shown otherwise"
         agree = "answer agrees" if self.agreements == 1 else "answers agree"
         told = f"{self.agreements:,} {agree} without it, none disagrees"
+        if self.basis is Basis.SEARCH:
+            return f"{name}, so it is kept: {told}, but the machine found without it is larger"
         if self.verdict is Verdict.UNDECIDED:
             return f"{name}, so it is kept: {told}, but that is too little to go by"
         return f"{name}: {told}"
@@ -134,7 +137,7 @@ def judge_labels(
     offsets, rows = samples.offsets, None
     if among is not None:
         rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
-        samples = _some_traces(samples, among, rows)
+        samples = some_traces(samples, among)
 
     def place(row: int) -> Place:
         row = row if rows is None else int(rows[row])
@@ -230,12 +233,14 @@ class _Judge:
         return _core.find_contradiction(self.without.tree, self.samples.alpha, self.samples.output)
 
 
-def _some_traces(
-    samples: SampleSet, among: NDArray[np.bool_], rows: NDArray[np.int64]
-) -> SampleSet:
-    lengths = np.diff(samples.offsets)[among]
+def some_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
+    """Return the samples of the traces that are marked."""
+    lengths = np.diff(samples.offsets)
+    rows = np.repeat(among, lengths)
     histories = replace(
-        samples.histories, beta=samples.beta[rows], offsets=np.cumsum([0, *lengths], dtype=np.int64)
+        samples.histories,
+        beta=samples.beta[rows],
+        offsets=np.cumsum([0, *lengths[among]], dtype=np.int64),
     )
     return replace(
         samples, alpha=samples.alpha[rows], output=samples.output[rows], histories=histories
