@@ -6,6 +6,8 @@ import pytest
 
 import resolvent as rs
 from resolvent.merging import Progress
+from resolvent.pipeline import inferring_like
+from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
 BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}
@@ -292,6 +294,42 @@ def test_waiting_is_kept_where_it_matters():
         "taken to change nothing in the transition machine: no event",
         "taken to change nothing in the reward machine: none",
     ]
+
+
+def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatch):
+    """Label 1 is needed, and 5 traces do not contradict without it; suppose agreements misled."""
+
+    def misled(*arguments, **options):
+        return tuple(
+            replace(one, verdict=Verdict.TRIVIAL) if one.label == {"1"} else one
+            for one in judge_labels(*arguments, **options)
+        )
+
+    monkeypatch.setattr("resolvent.pipeline.judge_labels", misled)
+    world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
+    result = rs.infer(world.rollouts(600, seed=1)[:5])
+    assert result.transition.states == 2  # 4 without it
+    judged = {one.label: one for one in result.trivial["transition"]}[frozenset({"1"})]
+    assert (judged.verdict, judged.basis) == (Verdict.UNDECIDED, Basis.SEARCH)
+    assert str(judged).endswith("but the machine found without it is larger")
+
+
+def test_evidence_comes_with_the_result(house):
+    evidence = rs.infer(house).evidence
+    assert evidence.holdout is not None
+    assert evidence.holdout.traces == 30
+    assert evidence.transition.inseparable == ()
+    assert "hold-out: 0 of 30 held-out traces" in str(evidence)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"trivial": ["sofa"], "supplement": False}, {"reward_digits": 3}]
+)
+def test_machines_can_be_inferred_as_others_were(interference, options):
+    pair = rs.infer(interference, **options).machines
+    assert inferring_like(pair)(interference) == pair
+    with pytest.raises(rs.ModelError, match="do not say how"):
+        inferring_like(replace(pair, provenance=None))
 
 
 def test_a_search_that_proves_minimality_drops_only_no_event(decoyed, monkeypatch):
