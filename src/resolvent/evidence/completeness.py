@@ -125,8 +125,7 @@ def check_completeness(
     """
     machine = asked.machine
     visited = np.zeros(machine.states, bool)
-    visited[0] = True  # the history of no label reaches it, even if none is asked there
-    visited[asked.states[asked.states >= 0]] = True
+    visited[0] = True  # by the history of no labels
     visited[moves.target] = True
     read = np.zeros(machine.transitions.shape, bool)
     read[moves.state, moves.label] = True
