@@ -101,7 +101,7 @@ def score(
         _score(
             asked_reward,
             traces,
-            rounded_rewards(traces, reward.reward_digits),
+            rounded_rewards(traces.rewards, reward.reward_digits),
             traces.reward_codes,
         ),
     )
