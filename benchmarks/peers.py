@@ -12,6 +12,7 @@ import json
 import statistics
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def aalpy_tree(samples: SampleSet) -> GsmNode:
     root = GsmNode((no_op_input, unknown_output), None, {})
     beta, alpha, output = (c.tolist() for c in (samples.beta, samples.alpha, samples.output))
     offsets = samples.offsets.tolist()
-    for start, stop in zip(offsets, offsets[1:], strict=False):
+    for start, stop in pairwise(offsets):
         node = root
         for row in range(start, stop):
             label = beta[row]

@@ -305,7 +305,7 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
             for one in judge_labels(*arguments, **options)
         )
 
-    monkeypatch.setattr("resolvent.pipeline.judge_labels", misled)
+    monkeypatch.setattr("resolvent.learning.judge_labels", misled)
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
@@ -333,7 +333,7 @@ def test_machines_can_be_inferred_as_others_were(interference, options):
 
 
 def test_a_search_that_proves_minimality_drops_only_no_event(decoyed, monkeypatch):
-    monkeypatch.setattr("resolvent.learning.PROVING", frozenset({"edsm"}))
+    monkeypatch.setattr("resolvent.learning.KEEPING", frozenset({"edsm"}))
     result = rs.infer(decoyed)
     assert result.trivial_labels() == ["taken to change nothing: no event"]
 

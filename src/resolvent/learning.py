@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -37,10 +38,11 @@ from resolvent.traces import NO_EVENT, Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
 
-PROVING: Final[frozenset[str]] = frozenset()
-"""Strategies that prove their machine minimal, and so may drop no label on mere evidence."""
+KEEPING: Final = frozenset({"search", "exact"})
+"""Strategies that drop no label but "no event": a proof of minimality would not hold for the
+machines that read it, and a search for the smallest machine needs no help."""
 
-VETOING: Final = "edsm"
+WEIGHING: Final = "edsm"
 """The search that says whether a machine grows when a label is dropped: a fast one."""
 
 ProgressListener = Callable[[str, Progress], None]
@@ -156,9 +158,10 @@ class Learner:
             named = tuple(code for code, label in enumerate(labels) if label in self.trivial)
             self.verdicts[kind.kind] = given_verdicts(labels, named)
             return named
-        # Without a label that is needed after all, a proof would be one about other traces.
-        judged = judge_labels(samples, beyond_no_event=options.strategy not in PROVING)
-        judged = self._vetoed(kind, samples, judged)
+        weighed = options.strategy not in KEEPING
+        judged = judge_labels(samples, beyond_no_event=weighed)
+        if weighed:
+            judged = self._weighed(kind, samples, judged)
         self.verdicts[kind.kind] = tuple(verdict.renumbered(numbers) for verdict in judged)
         found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
         silence = labels.get(NO_EVENT)
@@ -170,31 +173,37 @@ class Learner:
             found.append(silence)
         return tuple(sorted(found))
 
-    def _vetoed(
+    def _weighed(
         self, kind: type[Machine], samples: SampleSet, verdicts: tuple[LabelVerdict, ...]
     ) -> tuple[LabelVerdict, ...]:
-        """Take back each label dropped on evidence without which the search finds more states.
+        """Let the search have the last word on labels that were not proven needed.
 
         The smallest machine never grows when a label that changes no state is
-        deleted. One that is needed, in a state too rare for two histories to meet
-        there, shows by this.
+        deleted, and few searches find the loops of many such labels. So one that
+        was dropped on evidence is taken back if the machine is smaller with it; one
+        that was undecided is dropped if the machine is smaller without it.
         """
         trivial = {code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL}
         dropped = [code for code in sorted(trivial) if verdicts[code].basis is Basis.EVIDENCE]
-        if not dropped:
+        undecided = [code for code, one in enumerate(verdicts) if one.verdict is Verdict.UNDECIDED]
+        if not dropped and not undecided:
             return verdicts
 
-        def states(without: set[int]) -> int:
+        def states(without: set[int]) -> float:
             histories = remove_trivial(samples.histories, sorted(without))
-            return self._merged(kind, replace(samples, histories=histories), VETOING).states
+            try:
+                return self._merged(kind, replace(samples, histories=histories), WEIGHING).states
+            except Contradiction:
+                return inf
 
-        fewest = states(trivial)
-        for code in dropped:
-            if (found := states(trivial - {code})) < fewest:
-                trivial, fewest = trivial - {code}, found
+        before, fewest = set(trivial), states(trivial)
+        for code in dropped + undecided:
+            if fewest > 1 and (found := states(trivial ^ {code})) < fewest:
+                trivial, fewest = trivial ^ {code}, found
+        changed = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
         return tuple(
-            replace(one, verdict=Verdict.UNDECIDED, basis=Basis.SEARCH)
-            if code in dropped and code not in trivial
+            replace(one, verdict=changed[code in trivial], basis=Basis.SEARCH)
+            if code in trivial ^ before
             else one
             for code, one in enumerate(verdicts)
         )

@@ -103,6 +103,8 @@ class LabelVerdict:
         agree = "answer agrees" if self.agreements == 1 else "answers agree"
         told = f"{self.agreements:,} {agree} without it, none disagrees"
         if self.basis is Basis.SEARCH:
+            if self.verdict is Verdict.TRIVIAL:
+                return f"{name}: {told}, and the machine found without it is smaller"
             return f"{name}, so it is kept: {told}, but the machine found without it is larger"
         if self.verdict is Verdict.UNDECIDED:
             return f"{name}, so it is kept: {told}, but that is too little to go by"
