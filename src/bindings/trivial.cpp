@@ -1,51 +1,30 @@
 // Deleting labels from histories, for Python. Arrays come from `SampleSet`; that
 // they fit together is checked here all the same.
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "arrays.hpp"
 #include "prefix_tree.hpp"
 #include "trivial.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using resolvent::HistoryTree;
-using resolvent::Id;
-using resolvent::Row;
 
 namespace {
 
-using Ids = nb::ndarray<const Id, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::span<const Id> span_of(const Ids& ids) { return {ids.data(), ids.size()}; }
-
-void require(bool condition, const char* what) {
-  if (!condition) throw nb::value_error(what);
-}
-
-template <typename T>
-nb::object array(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
-}
-
 // A column of a tree; the tree lives as long as the array does.
-nb::object column(const nb::object& tree, const std::vector<Id>& values) {
+nb::object column_of(const nb::object& tree, const std::vector<Id>& values) {
   return nb::cast(nb::ndarray<nb::numpy, const Id, nb::ndim<1>>(values.data(), {values.size()}, tree));
 }
 
 nb::tuple history_columns(const nb::object& tree) {
   const auto& histories = nb::cast<const HistoryTree&>(tree);
-  return nb::make_tuple(column(tree, histories.node_of_row), column(tree, histories.parent),
-                        column(tree, histories.label));
+  return nb::make_tuple(column_of(tree, histories.node_of_row), column_of(tree, histories.parent),
+                        column_of(tree, histories.label));
 }
 
 // For each label named: the two rows that contradict each other without it, or
@@ -83,6 +62,6 @@ nb::list delete_labels(const HistoryTree& histories, const Ids& alpha, const Ids
 
 void bind_trivial(nb::module_& module) {
   module.def("history_columns", &history_columns, "histories"_a);
-  module.def("delete_labels", &delete_labels, "histories"_a, "alpha"_a.noconvert(), "output"_a.noconvert(),
+  module.def("delete_labels", &delete_labels, "histories"_a, "alpha"_a, "output"_a,
              "named"_a, "labels"_a);
 }

@@ -157,7 +157,7 @@ struct OneTrace {
   const Id* action;
   const Id* reward;
   std::size_t steps;
-  bool ended;
+  Id ended;
 
   OneTrace(const TraceColumns& traces, Id trace)
       : number(trace),
@@ -166,7 +166,9 @@ struct OneTrace {
         action(traces.action.data() + traces.offsets[index(trace)]),
         reward(traces.reward.data() + traces.offsets[index(trace)]),
         steps(index(traces.offsets[index(trace) + 1] - traces.offsets[index(trace)])),
-        ended(traces.ended[index(trace)] != 0) {}
+        ended(traces.ended[index(trace)]) {}
+
+  [[nodiscard]] bool terminated() const { return (ended & 1) != 0; }
 };
 
 // One machine, and what it has been shown.
@@ -323,7 +325,7 @@ class PairWitness {
     }
     if (both < trace.steps)
       ++left_;
-    else if (trace.ended)
+    else if (trace.terminated())
       ++endings_[{reward_states_[both - 1], static_cast<std::int64_t>(paired(both - 1))}];
   }
 
@@ -387,7 +389,7 @@ std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, u
   const auto value = [](std::span<const Row> table, Id code) { return static_cast<std::uint64_t>(table[index(code)]); };
   const auto key_of = [&](Id number) {
     const OneTrace trace(traces, number);
-    std::uint64_t key = trace.ended ? 2 : 1;
+    std::uint64_t key = static_cast<std::uint64_t>(trace.ended) + 1;
     for (std::size_t step = 0; step <= trace.steps; ++step) {
       std::uint64_t word = value(keys.observation, trace.observation[step]) ^ value(keys.label, trace.label[step]);
       if (step < trace.steps) word ^= value(keys.action, trace.action[step]) ^ value(keys.reward, trace.reward[step]);

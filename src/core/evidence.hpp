@@ -24,7 +24,7 @@ struct TraceColumns {
   std::span<const Id> action;
   std::span<const Id> reward;
   std::span<const Row> offsets;
-  std::span<const Id> ended;  // 1 where the trace was terminated
+  std::span<const Id> ended;  // 1 where the trace was terminated, plus 2 where it was truncated
   Id observations;            // how many codes there are of each kind
   Id labels;
   Id actions;

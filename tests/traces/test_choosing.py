@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.choosing import choose_traces, fingerprints
+from resolvent.traces.choosing import choose_traces, trace_keys
 from strategies import trace_sets
 
 
@@ -18,7 +18,7 @@ def test_the_order_of_traces_makes_no_difference(traces, seed, share):
 
 @given(trace_sets())
 def test_equal_traces_and_only_they_share_a_fingerprint(traces):
-    prints = fingerprints(traces)
+    prints = trace_keys(traces)
     for one in range(len(traces)):
         for other in range(one):
             assert (prints[one] == prints[other]) == (traces[one] == traces[other])

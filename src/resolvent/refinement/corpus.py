@@ -1,18 +1,17 @@
 """All traces that an inference is about: shards under common codes, gone through repeatedly."""
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary, label_order, symbol_order
+from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.shards import Shards, ShardsInMemory
 from resolvent.traces.trace_set import CommonValues, TraceDigest
 from resolvent.traces.vocabulary import codes_of
@@ -61,11 +60,7 @@ class CodedShard:
         >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
         (True, False, True)
         """
-        keys = (value_keys(values, salt) for salt, values in enumerate(self.alphabets))
-        observation, label, action, reward = keys
-        return self.columns().keys(
-            observation=observation, label=label, action=action, reward=reward, threads=THREADS
-        )
+        return content_keys(self.columns(), self.alphabets, THREADS)
 
     @cached_property
     def length(self) -> NDArray[np.int64]:
@@ -81,29 +76,13 @@ class CodedShard:
         """Return the columns as the core takes them; `reward_codes` stand for the rewards'."""
         if reward_codes is None:
             return self._columns
-        observation, label, action, reward = self.codes
-        return self._checked(observation, label, action, _core.recode(reward, reward_codes))
+        *others, reward = self.codes
+        codes = (*others, _core.recode(reward, reward_codes))
+        return core_columns(self.traces, codes, map(len, self.alphabets))
 
     @cached_property
     def _columns(self) -> _core.TraceColumns:
-        return self._checked(*self.codes)
-
-    def _checked(
-        self, observation: Codes, label: Codes, action: Codes, reward: Codes
-    ) -> _core.TraceColumns:
-        observations, labels, actions, rewards = map(len, self.alphabets)
-        return _core.TraceColumns(
-            observation=observation,
-            label=label,
-            action=action,
-            reward=reward,
-            offsets=self.traces.offsets,
-            ended=self.traces.terminated.astype(np.int32),
-            observations=observations,
-            labels=labels,
-            actions=actions,
-            rewards=rewards,
-        )
+        return core_columns(self.traces, self.codes, map(len, self.alphabets))
 
 
 class Corpus:
@@ -268,18 +247,6 @@ def _columns(traces: TraceSet) -> tuple[tuple[Vocabulary[Any], Codes], ...]:
         (traces.actions, traces.action_codes),
         (traces.rewards, traces.reward_codes),
     )
-
-
-def value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
-    """Return a number for each value that depends on the value and the salt alone."""
-    keys = np.array([_value_key(value, salt) for value in values], np.uint64)
-    return keys.view(np.int64)
-
-
-def _value_key(value: Any, salt: int) -> int:
-    text = msgspec.json.encode(sorted(value) if isinstance(value, frozenset) else value)
-    digest = hashlib.blake2b(text, digest_size=8, salt=bytes([salt])).digest()
-    return int.from_bytes(digest, "little")
 
 
 def _in_order(values: Sequence[Sequence[Any]]) -> Alphabets:

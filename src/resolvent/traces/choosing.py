@@ -1,10 +1,16 @@
 """Choosing some of many traces by what they hold, not by where they stand."""
 
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 
 def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
@@ -21,43 +27,67 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
     """
     if len(traces) == 0:
         return np.empty(0, bool)
-    prints = fingerprints(traces)
-    most = np.sort(prints)[max(round(share * len(traces)), 1) - 1]
-    chosen: NDArray[np.bool_] = prints <= most
+    keys = trace_keys(traces)
+    most = np.sort(keys)[max(round(share * len(traces)), 1) - 1]
+    chosen: NDArray[np.bool_] = keys <= most
     return chosen
 
 
-def fingerprints(traces: TraceSet) -> NDArray[np.uint64]:
+def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do."""
-    starts = traces.offsets[:-1]
-    lengths = np.diff(traces.offsets)
-    seen = _of_codes(traces.observation_codes, len(traces.observations), 1)
-    seen += _of_codes(traces.label_codes, len(traces.labels), 2)
-    done = _of_codes(traces.action_codes, len(traces.actions), 3)
-    done += _of_codes(traces.reward_codes, len(traces.rewards), 4)
-    number = np.arange(len(traces))
-    ends = 2 * traces.terminated.astype(np.uint64) + traces.truncated.astype(np.uint64)
-    whole = _summed(seen, starts + number, lengths + 1) + _summed(done, starts, lengths)
-    return _scrambled(whole + ends)
+    values: tuple[Vocabulary[Any], ...] = (
+        traces.observations,
+        traces.labels,
+        traces.actions,
+        traces.rewards,
+    )
+    codes = (
+        traces.observation_codes,
+        traces.label_codes,
+        traces.action_codes,
+        traces.reward_codes,
+    )
+    return content_keys(core_columns(traces, codes, map(len, values)), values)
 
 
-def _of_codes(codes: Codes, size: int, salt: int) -> NDArray[np.uint64]:
-    return _scrambled(np.arange(size, dtype=np.uint64) + np.uint64(salt << 32))[codes]
+def core_columns(
+    traces: TraceSet, codes: Sequence[Codes], sizes: Iterable[int]
+) -> _core.TraceColumns:
+    """Return traces as the core takes them, their columns in these codes, of so many each."""
+    observation, label, action, reward = codes
+    observations, labels, actions, rewards = sizes
+    return _core.TraceColumns(
+        observation=observation,
+        label=label,
+        action=action,
+        reward=reward,
+        offsets=traces.offsets,
+        ended=traces.terminated + 2 * traces.truncated.astype(np.int32),
+        observations=observations,
+        labels=labels,
+        actions=actions,
+        rewards=rewards,
+    )
 
 
-def _summed(
-    numbers: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """Sum each trace's numbers, each times an odd number that tells its step."""
-    odd = np.arange(1, 2 * len(numbers) + 1, 2, dtype=np.uint64)
-    odd -= np.repeat(2 * starts.astype(np.uint64), lengths)
-    odd *= numbers
-    return np.add.reduceat(odd, starts)
+def content_keys(
+    columns: _core.TraceColumns, values: Iterable[Sequence[Any]], threads: int = 1
+) -> NDArray[np.int64]:
+    """Return a number for each trace that equal traces share and others almost never do.
+
+    `values` are those behind the codes of the four columns. The number depends
+    on nothing but what a trace holds, so also not on which codes stand for it.
+    """
+    observation, label, action, reward = (
+        np.array([_value_key(value, salt) for value in column], np.uint64).view(np.int64)
+        for salt, column in enumerate(values)
+    )
+    return columns.keys(
+        observation=observation, label=label, action=action, reward=reward, threads=threads
+    )
 
 
-def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64: neighbouring numbers become unlike ones."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def _value_key(value: Any, salt: int) -> int:
+    text = msgspec.json.encode(sorted(value) if isinstance(value, frozenset) else value)
+    digest = hashlib.blake2b(text, digest_size=8, salt=bytes([salt])).digest()
+    return int.from_bytes(digest, "little")
