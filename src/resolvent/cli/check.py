@@ -1,19 +1,21 @@
 """`resolvent check`: machines + traces → how many steps they predict right, and why to trust it."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from resolvent.cli.options import Json, Machines, Traces
-from resolvent.cli.printing import amount, print_json, size
+from resolvent.cli.options import Json, Machines, Traces, is_large_folder
+from resolvent.cli.printing import amount, print_json
 from resolvent.display.progress import ProgressBar
+from resolvent.errors import OptionError
 from resolvent.evidence import Evidence, MachineEvidence, Separation, gather
 from resolvent.machines import MachinePair, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
 from resolvent.pipeline import inferring_like
-from resolvent.traces import TraceSet, read_traces, symbol_text
+from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces, symbol_text
 
 _ROWS = 10
 
@@ -37,33 +39,81 @@ def check(
     machines were never shown is unseen: neither right nor wrong.
     """
     pair = load(machines)
-    started = time.perf_counter()
     with ProgressBar() as bar:
-        replayed = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+        if is_large_folder(traces):
+            if evidence:
+                raise OptionError(
+                    f"{traces} is gone through file by file, and evidence needs all traces at "
+                    f"once: name one of its files"
+                )
+            checked = _check_folder(pair, scan_traces(traces), bar)
+        else:
+            checked = _check_traces(pair, traces, evidence, bar)
+    score = checked.score
+    if json:
+        print_json(checked.figures())
+    else:
+        _print_score(score, checked.traces, checked.steps)
+        if checked.evidence is not None:
+            _print_evidence(checked.evidence)
+    if score.first_mismatch is not None:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What the command found out."""
+
+    traces: int
+    steps: int
+    score: Score
+    seconds: dict[str, float]
+    evidence: Evidence | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        figures: dict[str, Any] = {
+            "traces": self.traces,
+            "steps": self.steps,
+            "transition": _figures(self.score.transition),
+            "reward": _figures(self.score.reward),
+            "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
+        }
+        return (
+            figures if self.evidence is None else {**figures, "evidence": self.evidence.as_dict()}
+        )
+
+
+def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
+    started = time.perf_counter()
+    traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
     read = time.perf_counter()
-    score = pair.score(replayed)
+    score = pair.score(traces)
     done = time.perf_counter()
     seconds = {"read": read - started, "replay": done - read}
     gathered = None
     if evidence:
-        gathered = _gather(pair, replayed)
+        gathered = _gather(pair, traces)
         seconds["evidence"] = time.perf_counter() - done
     seconds["total"] = time.perf_counter() - started
-    if json:
-        figures = {
-            "traces": len(replayed),
-            "steps": replayed.steps,
-            "transition": _figures(score.transition),
-            "reward": _figures(score.reward),
-            "seconds": {name: round(value, 6) for name, value in seconds.items()},
-        }
-        print_json(figures if gathered is None else {**figures, "evidence": gathered.as_dict()})
-    else:
-        _print_score(score, replayed)
-        if gathered is not None:
-            _print_evidence(gathered)
-    if score.first_mismatch is not None:
-        raise typer.Exit(1)
+    return _Checked(len(traces), traces.steps, score, seconds, gathered)
+
+
+def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _Checked:
+    """Go through a folder file by file; what is read is dropped again."""
+    started = time.perf_counter()
+    score = Score(MachineScore(0, 0, 0), MachineScore(0, 0, 0))
+    count, replaying = 0, 0.0
+    progress = bar.stage(f"replaying {folder.path.name}")
+    for number, traces in enumerate(folder, 1):
+        read = time.perf_counter()
+        score = score.then(pair.score(traces), count)
+        count += len(traces)
+        replaying += time.perf_counter() - read
+        progress(number / len(folder))
+    total = time.perf_counter() - started
+    seconds = {"read": total - replaying, "replay": replaying, "total": total}
+    return _Checked(count, score.transition.steps, score, seconds)
 
 
 def _gather(pair: MachinePair, traces: TraceSet) -> Evidence:
@@ -82,10 +132,10 @@ def _figures(score: MachineScore) -> dict[str, Any]:
     }
 
 
-def _print_score(score: Score, traces: TraceSet) -> None:
+def _print_score(score: Score, traces: int, steps: int) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"{size(traces)}\n")
+    print(f"{amount(traces, 'trace')}, {amount(steps, 'step')}\n")
     scores = (("Transition Machine", score.transition), ("Reward Machine", score.reward))
     rows = [[name, f"{one.right:,}", f"{one.wrong:,}", f"{one.unseen:,}"] for name, one in scores]
     show(table(["", "right", "wrong", "unseen"], rows, right=range(1, 4)))

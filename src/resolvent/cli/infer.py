@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.options import Json, Traces, check_target, choice
+from resolvent.cli.options import Json, Traces, check_target, choice, is_large_folder
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
@@ -139,11 +139,6 @@ def infer(
         _print_summary(result, seconds_reading, source, output)
 
 
-def is_large_folder(source: Path) -> bool:
-    """Whether traces are better read shard by shard than all at once."""
-    return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
-
-
 def _stage(machine: str, now: Progress) -> tuple[str, float]:
     """Say how far the search for a machine is, as a progress bar shows it."""
     if machine in (READING, REPLAYING):
@@ -176,7 +171,7 @@ def _print_summary(
     print()
     for line in result.trivial_labels():
         print(f"labels {line}")
-    print(f"\nlearned from {result.refinement}")
+    print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.errors import ResolventError
+from resolvent.pipeline import REFINE_ABOVE
+from resolvent.traces import scan_traces
 from resolvent.traces.files import written_format
 from resolvent.traces.minari_datasets import minari_id
 
@@ -31,6 +33,11 @@ Machines = Annotated[
         show_default=False,
     ),
 ]
+
+
+def is_large_folder(source: Path) -> bool:
+    """Whether traces are better gone through file by file than read all at once."""
+    return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
 
 
 def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:

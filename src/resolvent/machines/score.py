@@ -1,7 +1,7 @@
 """Replay: machines + traces → how many steps they predict right, wrong, or not at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,18 @@ class MachineScore:
         """All steps replayed."""
         return self.right + self.wrong + self.unseen
 
+    def then(self, later: "MachineScore", first: int) -> "MachineScore":
+        """Return this score and one of later traces together; the first of those has a number."""
+        mismatch = self.first_mismatch
+        if mismatch is None and later.first_mismatch is not None:
+            mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
+        return MachineScore(
+            self.right + later.right,
+            self.wrong + later.wrong,
+            self.unseen + later.unseen,
+            mismatch,
+        )
+
 
 @dataclass(frozen=True)
 class Score:
@@ -70,6 +82,18 @@ class Score:
             (one for one in found if one is not None),
             key=lambda one: (one.trace, one.step),
             default=None,
+        )
+
+    def then(self, later: "Score", first: int) -> "Score":
+        """Return these scores and those of later traces together; the first of those has a number.
+
+        >>> empty = Score(MachineScore(0, 0, 0), MachineScore(0, 0, 0))
+        >>> print(empty.then(Score(MachineScore(5, 0, 1), MachineScore(6, 0, 0)), 0))
+        transition right 5, wrong 0, unseen 1
+        reward     right 6, wrong 0, unseen 0
+        """
+        return Score(
+            self.transition.then(later.transition, first), self.reward.then(later.reward, first)
         )
 
     def __str__(self) -> str:
