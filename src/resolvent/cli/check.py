@@ -79,9 +79,9 @@ class _Checked:
             "reward": _figures(self.score.reward),
             "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
         }
-        return (
-            figures if self.evidence is None else {**figures, "evidence": self.evidence.as_dict()}
-        )
+        if self.evidence is not None:
+            figures["evidence"] = self.evidence.as_dict()
+        return figures
 
 
 def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:

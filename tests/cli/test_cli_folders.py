@@ -1,0 +1,108 @@
+"""Folders of Parquet files from the command line, small ones taken as large."""
+
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+import resolvent as rs
+from resolvent import pipeline
+from resolvent.cli import options
+from worlds import random_world
+
+WORLD = random_world(3, size=9, labels=4, tm_states=4)
+TRACES = WORLD.rollouts(400, seed=0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for number in range(4):
+        TRACES[number * 100 : number * 100 + 100].save(folder / f"part-{number}.parquet")
+    return folder
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(pipeline, "SAMPLE_STEPS", 2000)
+
+
+def test_a_large_folder_is_refined_to_the_same_machines(
+    run: Run, folder: Path, tmp_path: Path, large: None
+) -> None:
+    refined, whole = tmp_path / "refined.json", tmp_path / "whole.json"
+    figures = run("infer", folder, "-o", refined, "--refine", "--json").json
+    assert figures["learned_from"]["traces"] < 400
+    assert figures["explains_all_traces"] is True
+    figures = run("infer", folder, "-o", whole, "--no-refine", "--json").json
+    assert figures["learned_from"]["traces"] == 400
+    assert rs.load(refined) == rs.load(whole)
+    assert "replayed, all traces are explained" in run("infer", folder).out
+
+
+def test_check_goes_through_a_large_folder(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines = tmp_path / "machines.json"
+    assert run("infer", folder, "-o", machines).code == 0
+    small = run("check", machines, folder, "--json").json
+    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    outcome = run("check", machines, folder, "--json")
+    assert outcome.code == 0
+    assert {**outcome.json, "seconds": None} == {**small, "seconds": None}
+    assert "name one of its files" in run("check", machines, folder, "--evidence").error
+
+
+def test_a_mismatch_in_a_large_folder_has_the_number_of_its_trace(
+    run: Run, folder: Path, tmp_path: Path, large: None
+) -> None:
+    machines = tmp_path / "machines.json"
+    assert run("infer", folder, "-o", machines).code == 0
+    trace = TRACES[250]
+    seen = [*trace.observations[:-1], trace.observations[0] + 1000]
+    odd = rs.Trace(seen, trace.labels, trace.actions, trace.rewards, terminated=True)
+    (rs.TraceSet([odd]) + TRACES[201:300]).save(folder / "part-2.parquet")
+    outcome = run("check", machines, folder, "--json")
+    assert outcome.code == 1
+    assert outcome.json["transition"]["wrong"] == 1
+    assert outcome.json["transition"]["first_mismatch"]["trace"] == 200
+
+
+def test_an_unreadable_file_in_the_middle_is_named_and_nothing_written(
+    run: Run, folder: Path, tmp_path: Path, large: None
+) -> None:
+    content = (folder / "part-2.parquet").read_bytes()
+    (folder / "part-2.parquet").write_bytes(content[:-100])
+    target = tmp_path / "machines.json"
+    outcome = run("infer", folder, "-o", target)
+    assert outcome.code == 2
+    assert "part-2.parquet" in outcome.error
+    assert not target.exists()
+
+
+def test_a_damaged_page_in_the_middle_is_named(
+    run: Run, folder: Path, tmp_path: Path, large: None
+) -> None:
+    """The footer is whole, so the damage shows only when the file is read."""
+    content = bytearray((folder / "part-2.parquet").read_bytes())
+    content[100:400] = bytes(300)
+    (folder / "part-2.parquet").write_bytes(content)
+    target = tmp_path / "machines.json"
+    outcome = run("infer", folder, "-o", target)
+    assert outcome.code == 2
+    assert "part-2.parquet" in outcome.error
+    assert not target.exists()
+
+
+def test_contradictions_in_files_name_both(
+    run: Run, folder: Path, tmp_path: Path, large: None
+) -> None:
+    for number, following in ((1, 998), (3, 997)):
+        odd = rs.TraceSet([rs.Trace([999, following], [None, None], [0], [0.0])])
+        (TRACES[number * 100 : number * 100 + 100] + odd).save(folder / f"part-{number}.parquet")
+    outcome = run("infer", folder)
+    assert outcome.code == 2
+    assert "part-1.parquet, trace 100, step 0" in outcome.error
+    assert "part-3.parquet, trace 100, step 0" in outcome.error
