@@ -17,6 +17,7 @@ ROOMS = [
     ["samples"],
     ["reduction"],
     ["merging"],
+    ["exact"],
     ["machines"],
     ["supplement"],
     ["refinement", "evidence"],

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 
 #include "folding.hpp"
@@ -38,6 +39,24 @@ class RedBlue {
         settle_surest();
       pulse_.progress.red = static_cast<Id>(automaton.access.size());
       pulse_.progress.blue = static_cast<Id>(blue_.size());
+    }
+  }
+
+  // Merges what a known machine takes to the same state.
+  void run(std::span<const Id> known) {
+    std::vector<Id> red_as(known.size(), none);
+    red_as[index(known[0])] = 0;
+    while (!blue_.empty()) {
+      const Id blue = blue_.begin()->first;
+      Id& red = red_as[index(known[index(blue)])];
+      if (red == none) {
+        red = blue;
+        promote(blue);
+      } else if (const auto score = try_fold(red, blue)) {
+        merged(red, blue, *score);
+      } else {
+        throw std::logic_error("the known machine does not explain the tree");
+      }
     }
   }
 
@@ -161,7 +180,8 @@ class RedBlue {
 };
 
 // Sums what the tree's nodes saw over the states that they became.
-void summarise(const PrefixTree& tree, const RedBlue& result, Automaton& automaton) {
+Automaton summary(const PrefixTree& tree, const RedBlue& result) {
+  Automaton automaton = result.automaton;
   const HistoryTree& histories = tree.histories;
   std::vector<Id> number(histories.parent.size(), none);
   for (std::size_t state = 0; state < automaton.access.size(); ++state)
@@ -195,6 +215,7 @@ void summarise(const PrefixTree& tree, const RedBlue& result, Automaton& automat
   }
   std::ranges::sort(automaton.transitions, {}, [](const Transition& t) { return std::tuple(t.state, t.label); });
   std::ranges::sort(automaton.outputs, {}, [](const Output& o) { return std::tuple(o.state, o.alpha); });
+  return automaton;
 }
 
 }  // namespace
@@ -202,9 +223,13 @@ void summarise(const PrefixTree& tree, const RedBlue& result, Automaton& automat
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse) {
   RedBlue red_blue(tree, pulse);
   red_blue.run(order);
-  Automaton automaton = std::move(red_blue.automaton);
-  summarise(tree, red_blue, automaton);
-  return automaton;
+  return summary(tree, red_blue);
+}
+
+Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Pulse& pulse) {
+  RedBlue red_blue(tree, pulse);
+  red_blue.run(state_of);
+  return summary(tree, red_blue);
 }
 
 }  // namespace resolvent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "prefix_tree.hpp"
@@ -54,5 +55,9 @@ struct Automaton {
 };
 
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse);
+
+// Merges the nodes that a known machine takes to the same state: blue states in
+// shortlex order. `state_of` gives the state of each node, below `tree.size()`.
+Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Pulse& pulse);
 
 }  // namespace resolvent

@@ -1,6 +1,8 @@
 """The two engines behind one signature, and the door to the compiled one."""
 
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol
 
 from resolvent import _core
 from resolvent.errors import OptionError
@@ -9,6 +11,11 @@ from resolvent.merging.orders import ORDERS
 from resolvent.merging.red_blue import merge_in_python
 from resolvent.merging.watch import Listener, Progress, out_of_time
 from resolvent.samples import SampleSet
+
+SEARCH_BUDGET: Final = 6_000_000_000
+"""Nodes that a search looks at, at most: about 25 s, where merging needs more traces."""
+
+LARGEST_EFFORT: Final = 1e9
 
 
 class Engine(Protocol):
@@ -29,12 +36,43 @@ def merge_natively(
     samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
+    return _learn(samples, time_limit, listener, partial(_core.learn, order=order))
+
+
+def search(
+    samples: SampleSet,
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    time_limit: float | None = None,
+    listener: Listener | None = None,
+) -> Automaton:
+    """Search for the smallest automaton that explains the samples; never larger than edsm's.
+
+    It needs far fewer traces than merging. The same samples, seed and effort
+    give the same automaton. `effort` multiplies how much is tried at most before
+    the best found so far is taken; so does a time limit, but not reproducibly.
+    docs/decisions/search.md says how it works.
+    """
+    if not 0 <= seed < 2**64:
+        raise OptionError(f"the seed is {seed}: it must be at least 0 and below 2^64")
+    if not 0 <= effort <= LARGEST_EFFORT:
+        raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
+    budget = int(effort * SEARCH_BUDGET)
+    return _learn(samples, time_limit, listener, partial(_core.search, seed=seed, budget=budget))
+
+
+def _learn(
+    samples: SampleSet,
+    time_limit: float | None,
+    listener: Listener | None,
+    learner: Callable[..., dict[str, Any]],
+) -> Automaton:
     tree = samples.histories.tree
-    found = _core.learn(
+    found = learner(
         tree,
         samples.alpha,
         samples.output,
-        order=order,
         time_limit=time_limit or 0.0,
         progress=None if listener is None else lambda *numbers: listener(Progress(*numbers)),
     )
@@ -42,6 +80,11 @@ def merge_natively(
         raise Contradiction(*found["contradiction"])
     if "time_limit" in found:
         raise out_of_time(Progress(*found["time_limit"]))
+    return automaton_of(found, len(tree))
+
+
+def automaton_of(found: dict[str, Any], tree_nodes: int) -> Automaton:
+    """Make an automaton of the columns that the core returns."""
     events = zip(
         *(found.pop(f"event_{name}").tolist() for name in Event._fields),
         strict=True,
@@ -51,13 +94,17 @@ def merge_natively(
             Event(None if red < 0 else red, blue, score, folded)
             for red, blue, score, folded in events
         ),
-        tree_nodes=len(tree),
+        tree_nodes=tree_nodes,
         **found,
     )
 
 
 ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_python}
 """The engines by name; the first is the default."""
+
+
+STRATEGIES = (*ORDERS, "search")
+"""The ways to infer an automaton by name; the first is the default."""
 
 
 def merge(
@@ -67,15 +114,24 @@ def merge(
     engine: str = "native",
     time_limit: float | None = None,
     listener: Listener | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
 ) -> Automaton:
-    """Infer an automaton from samples with the named engine and order."""
-    if order not in ORDERS:
-        raise OptionError(f"unknown strategy '{order}': choose one of {', '.join(ORDERS)}")
+    """Infer an automaton from samples with the named engine and order, or by searching.
+
+    Only the search makes use of `seed` and `effort`.
+    """
+    if order not in STRATEGIES:
+        raise OptionError(f"unknown strategy '{order}': choose one of {', '.join(STRATEGIES)}")
     if engine not in ENGINES:
         raise OptionError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
-    return ENGINES[engine](samples, order, time_limit, listener)
+    if order in ORDERS:
+        return ENGINES[engine](samples, order, time_limit, listener)
+    if engine != "native":
+        raise OptionError(f"engine '{engine}' has no strategy '{order}': take engine 'native'")
+    return search(samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener)
 
 
 def find_contradiction(samples: SampleSet) -> Contradiction | None:

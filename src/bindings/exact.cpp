@@ -1,0 +1,107 @@
+// The door to what the exact search computes natively.
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "annealing.hpp"
+#include "evidence_tree.hpp"
+#include "learning.hpp"
+#include "red_blue.hpp"
+
+namespace {
+
+// How many states a table of transitions has; its targets must exist.
+Id states_of(std::span<const Id> table, Id labels, Id least) {
+  require(labels == 0 ? table.empty() : !table.empty() && table.size() % static_cast<std::size_t>(labels) == 0,
+          "the table must hold one row of `labels` targets per state");
+  const auto states = labels == 0 ? Id{1} : static_cast<Id>(table.size() / static_cast<std::size_t>(labels));
+  check_codes(table, states, least);
+  return states;
+}
+
+resolvent::PrefixTree prefix_tree(const resolvent::HistoryTree& histories, const resolvent::Answers& answers) {
+  auto built = resolvent::build_prefix_tree(histories, answers);
+  require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
+  return std::get<resolvent::PrefixTree>(std::move(built));
+}
+
+resolvent::EvidenceTree evidence_tree(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
+                                      Id labels) {
+  const resolvent::Answers answers = checked_answers(alpha, output, histories);
+  for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
+  nb::gil_scoped_release no_gil;
+  return resolvent::evidence_of(prefix_tree(histories, answers), labels);
+}
+
+nb::object settle(const resolvent::EvidenceTree& tree, const Ids& table) {
+  states_of(span_of(table), tree.labels, 0);
+  return nb::cast(array(resolvent::settle(tree, span_of(table))));
+}
+
+std::optional<double> code_length(const resolvent::EvidenceTree& tree, const Ids& table) {
+  states_of(span_of(table), tree.labels, 0);
+  nb::gil_scoped_release no_gil;
+  return resolvent::code_length(tree, span_of(table));
+}
+
+// A table, or None: not found, or out of time.
+nb::object anneal(const resolvent::EvidenceTree& tree, Id states, std::uint64_t seed, std::int64_t evaluations,
+                  double time_limit) {
+  require(states >= 1 && evaluations >= 1, "states and evaluations must be at least 1");
+  require(tree.labels == 0 || states <= std::numeric_limits<Id>::max() / tree.labels, "there are too many states");
+  const nb::object nobody = nb::none();
+  resolvent::Pulse pulse(listener(nobody), time_limit);
+  std::optional<std::vector<Id>> found;
+  try {
+    nb::gil_scoped_release no_gil;
+    found = resolvent::anneal(tree, states, seed, {.evaluations = evaluations}, pulse);
+  } catch (const resolvent::TimeLimitReached&) {
+    return nb::none();
+  }
+  return found ? nb::cast(array(std::move(*found))) : nb::none();
+}
+
+std::optional<std::pair<Row, Row>> first_clash(const Ids& table, Id labels, const Ids& alpha, const Ids& output,
+                                               const Ids& beta, const Rows& offsets) {
+  states_of(span_of(table), labels, 0);
+  const resolvent::Labels read = checked_labels(beta, offsets);
+  check_codes(read.beta, labels, resolvent::none);
+  require(alpha.size() == beta.size() && output.size() == beta.size(), "alpha, output and beta must be equally long");
+  check_ids(span_of(alpha), "alpha holds an id below -1");
+  nb::gil_scoped_release no_gil;
+  const auto clash = resolvent::first_clash(span_of(table), labels, read, {span_of(alpha), span_of(output)});
+  if (!clash) return std::nullopt;
+  return std::pair(clash->first, clash->second);
+}
+
+// The automaton that a settled table is on these samples, as a dict of columns.
+nb::dict merge_as(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output, const Ids& table,
+                  Id labels) {
+  states_of(span_of(table), labels, resolvent::none);
+  for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
+  const nb::object nobody = nb::none();
+  const auto merge = [&](const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
+    return resolvent::merge_as(tree, resolvent::states_under(histories, span_of(table), labels), pulse);
+  };
+  return learn_with(merge, histories, alpha, output, 0, nobody);
+}
+
+}  // namespace
+
+void bind_exact(nb::module_& module) {
+  nb::class_<resolvent::EvidenceTree>(module, "EvidenceTree")
+      .def("__len__", &resolvent::EvidenceTree::size)
+      .def("settle", &settle, "table"_a)
+      .def("code_length", &code_length, "table"_a)
+      .def("anneal", &anneal, "states"_a, nb::kw_only(), "seed"_a, "evaluations"_a, "time_limit"_a = 0.0);
+  module.def("evidence_tree", &evidence_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
+  module.def("first_clash", &first_clash, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
+  module.def("merge_as", &merge_as, "histories"_a, "alpha"_a, "output"_a, "table"_a, "labels"_a);
+}

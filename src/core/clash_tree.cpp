@@ -1,0 +1,154 @@
+#include "clash_tree.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "random.hpp"
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+using Flags = std::vector<std::uint8_t>;
+
+std::span<const Answer> answers_at(const PrefixTree& tree, Id node) {
+  return std::span(tree.answers).subspan(tree.first_answer[index(node)],
+                                         tree.first_answer[index(node) + 1] - tree.first_answer[index(node)]);
+}
+
+// Adds to `kept` whole histories in random order until there are enough nodes.
+Flags draw_histories(const PrefixTree& tree, std::size_t at_most, std::uint64_t seed) {
+  const HistoryTree& histories = tree.histories;
+  const auto nodes = index(tree.size());
+  if (nodes <= at_most) return Flags(nodes, 1);
+  std::vector<Id> ends;
+  for (Id node = 0; node < tree.size(); ++node)
+    if (histories.first_child[index(node)] == histories.first_child[index(node) + 1]) ends.push_back(node);
+  Random random(seed);
+  Flags kept(nodes, 0);
+  std::size_t count = 0;
+  for (std::size_t left = ends.size(); left > 0 && count < at_most; --left) {
+    std::swap(ends[index(random.below(static_cast<Id>(left)))], ends[left - 1]);
+    for (Id node = ends[left - 1]; node != none && kept[index(node)] == 0; node = histories.parent[index(node)]) {
+      kept[index(node)] = 1;
+      ++count;
+    }
+  }
+  return kept;
+}
+
+// Numbers the outputs of the alphas that have two or more among the kept nodes.
+class Numbering {
+ public:
+  Numbering(const PrefixTree& tree, const Flags& kept) {
+    std::vector<std::uint64_t> all;
+    for (Id node = 0; node < tree.size(); ++node)
+      if (kept[index(node)] != 0)
+        for (const Answer& answer : answers_at(tree, node)) all.push_back(key(answer));
+    std::ranges::sort(all);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    for (auto group = all.begin(); group != all.end();) {
+      const auto end = std::find_if(group, all.end(), [&](std::uint64_t other) { return other >> 32 != *group >> 32; });
+      if (end - group > 1) {
+        keys_.insert(keys_.end(), group, end);
+        alpha_of_.resize(keys_.size(), alphas++);
+      }
+      group = end;
+    }
+  }
+
+  Id alphas = 0;
+  [[nodiscard]] Id outputs() const { return static_cast<Id>(keys_.size()); }
+
+  [[nodiscard]] std::optional<ClashTree::Answer> of(const Answer& answer) const {
+    const auto found = std::ranges::lower_bound(keys_, key(answer));
+    if (found == keys_.end() || *found != key(answer)) return std::nullopt;
+    const auto at = found - keys_.begin();
+    return ClashTree::Answer{alpha_of_[static_cast<std::size_t>(at)], static_cast<Id>(at)};
+  }
+
+ private:
+  static std::uint64_t key(const Answer& answer) {
+    return static_cast<std::uint64_t>(answer.alpha) << 32 | static_cast<std::uint64_t>(answer.output);
+  }
+
+  std::vector<std::uint64_t> keys_;
+  std::vector<Id> alpha_of_;
+};
+
+// Keeps only nodes that have, or have below them, an answer that can conflict.
+void prune(const PrefixTree& tree, const Numbering& numbering, Flags& kept) {
+  Flags useful(kept.size(), 0);
+  useful[0] = 1;
+  for (Id node = tree.size() - 1; node > 0; --node) {
+    if (kept[index(node)] == 0) continue;
+    if (useful[index(node)] == 0)
+      useful[index(node)] = std::ranges::any_of(answers_at(tree, node), [&](const Answer& answer) {
+        return numbering.of(answer).has_value();
+      });
+    if (useful[index(node)] != 0) useful[index(tree.histories.parent[index(node)])] = 1;
+  }
+  kept = std::move(useful);
+}
+
+}  // namespace
+
+LabelCodes::LabelCodes(const HistoryTree& histories) : labels_(histories.label.begin() + 1, histories.label.end()) {
+  std::ranges::sort(labels_);
+  labels_.erase(std::ranges::unique(labels_).begin(), labels_.end());
+}
+
+Id LabelCodes::of(Id label) const {
+  return static_cast<Id>(std::ranges::lower_bound(labels_, label) - labels_.begin());
+}
+
+ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed) {
+  const HistoryTree& histories = tree.histories;
+  Flags kept = draw_histories(tree, at_most, seed);
+  const Numbering numbering(tree, kept);
+  prune(tree, numbering, kept);
+
+  ClashTree made;
+  made.alphas = numbering.alphas;
+  made.outputs = numbering.outputs();
+  made.edges.resize(index(labels.size()));
+  struct Ahead {
+    Id node;
+    Id parent;  // by its new number
+  };
+  std::vector<Ahead> ahead{{0, none}};
+  std::vector<Id> parents;
+  while (!ahead.empty()) {
+    const auto [node, parent] = ahead.back();
+    ahead.pop_back();
+    const auto number = static_cast<Id>(made.nodes.size());
+    const Id label = node == 0 ? none : labels.of(histories.label[index(node)]);
+    made.nodes.push_back({label, 0, static_cast<std::uint32_t>(made.answers.size())});
+    parents.push_back(parent);
+    if (parent != none) made.edges[index(label)].push_back({parent, number});
+    for (const Answer& answer : answers_at(tree, node))
+      if (const auto numbered = numbering.of(answer)) made.answers.push_back(*numbered);
+    for (Id child = histories.first_child[index(node) + 1]; child-- > histories.first_child[index(node)];)
+      if (kept[index(child)] != 0) ahead.push_back({child, number});
+  }
+  if (made.answers.size() > std::numeric_limits<std::uint32_t>::max())
+    throw std::length_error("there are more than 2^32 answers to search over");
+  made.nodes.push_back({none, 0, static_cast<std::uint32_t>(made.answers.size())});
+
+  // Children of a node stand together, in label order.
+  for (const Id parent : parents)
+    if (parent != none) ++made.nodes[index(parent) + 1].first_child;
+  for (std::size_t at = 1; at < made.nodes.size(); ++at)
+    made.nodes[at].first_child += made.nodes[at - 1].first_child;
+  made.children.resize(parents.size() - 1);
+  std::vector<std::uint32_t> next(parents.size());
+  for (std::size_t at = 0; at < parents.size(); ++at) next[at] = made.nodes[at].first_child;
+  for (std::size_t at = 1; at < parents.size(); ++at)
+    made.children[next[index(parents[at])]++] = static_cast<Id>(at);
+  return made;
+}
+
+}  // namespace resolvent

@@ -1,0 +1,66 @@
+"""What an exact search has proven about the machine it gives back."""
+
+from dataclasses import dataclass, field
+
+from resolvent.merging import Automaton
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effort:
+    """What a search took: evidence given to the solver, its work, and the clock."""
+
+    traces: int
+    tree_nodes: int
+    clauses: int
+    solver_calls: int
+    annealings: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """How many states the machine has and how many any machine must have.
+
+    No machine of fewer than `lower_bound` states explains the samples. `unique`
+    says whether the machine is the only one of its size, as far as the samples
+    tell machines apart: a transition after which nothing is asked does not count.
+    It is None where that is not known, and then so is `alternative`, a second
+    machine of the same size that explains the samples as well.
+    """
+
+    states: int
+    lower_bound: int
+    unique: bool | None = None
+    alternative: Automaton | None = None
+    effort: Effort | None = field(default=None, repr=False)
+
+    @property
+    def proven(self) -> bool:
+        """Whether no smaller machine explains the samples."""
+        return self.lower_bound == self.states
+
+    def __str__(self) -> str:
+        """Say it in a line.
+
+        >>> print(Certificate(7, 7, unique=True))
+        7 states, proven minimal: 6 are impossible; unique
+        >>> print(Certificate(9, 6))
+        at most 9 states, at least 6: not proven (time ran out)
+        """
+        if not self.proven:
+            return (
+                f"at most {_states(self.states)}, at least {self.lower_bound}: "
+                "not proven (time ran out)"
+            )
+        fewer = self.states - 1
+        impossible = f": {fewer} {'is' if fewer == 1 else 'are'} impossible" if fewer else ""
+        unique = {
+            True: "unique",
+            False: "not unique: another machine of the same size fits as well",
+            None: "whether it is unique is not decided",
+        }[self.unique]
+        return f"{_states(self.states)}, proven minimal{impossible}; {unique}"
+
+
+def _states(count: int) -> str:
+    return f"{count} state" if count == 1 else f"{count} states"
