@@ -3,14 +3,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
-#include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "annealing.hpp"
 #include "evidence_tree.hpp"
 #include "learning.hpp"
 #include "red_blue.hpp"
@@ -45,29 +42,6 @@ nb::object settle(const resolvent::EvidenceTree& tree, const Ids& table) {
   return nb::cast(array(resolvent::settle(tree, span_of(table))));
 }
 
-std::optional<double> code_length(const resolvent::EvidenceTree& tree, const Ids& table) {
-  states_of(span_of(table), tree.labels, 0);
-  nb::gil_scoped_release no_gil;
-  return resolvent::code_length(tree, span_of(table));
-}
-
-// A table, or None: not found, or out of time.
-nb::object anneal(const resolvent::EvidenceTree& tree, Id states, std::uint64_t seed, std::int64_t evaluations,
-                  double time_limit) {
-  require(states >= 1 && evaluations >= 1, "states and evaluations must be at least 1");
-  require(tree.labels == 0 || states <= std::numeric_limits<Id>::max() / tree.labels, "there are too many states");
-  const nb::object nobody = nb::none();
-  resolvent::Pulse pulse(listener(nobody), time_limit);
-  std::optional<std::vector<Id>> found;
-  try {
-    nb::gil_scoped_release no_gil;
-    found = resolvent::anneal(tree, states, seed, {.evaluations = evaluations}, pulse);
-  } catch (const resolvent::TimeLimitReached&) {
-    return nb::none();
-  }
-  return found ? nb::cast(array(std::move(*found))) : nb::none();
-}
-
 std::optional<std::pair<Row, Row>> first_clash(const Ids& table, Id labels, const Ids& alpha, const Ids& output,
                                                const Ids& beta, const Rows& offsets) {
   states_of(span_of(table), labels, 0);
@@ -98,9 +72,7 @@ nb::dict merge_as(const resolvent::HistoryTree& histories, const Ids& alpha, con
 void bind_exact(nb::module_& module) {
   nb::class_<resolvent::EvidenceTree>(module, "EvidenceTree")
       .def("__len__", &resolvent::EvidenceTree::size)
-      .def("settle", &settle, "table"_a)
-      .def("code_length", &code_length, "table"_a)
-      .def("anneal", &anneal, "states"_a, nb::kw_only(), "seed"_a, "evaluations"_a, "time_limit"_a = 0.0);
+      .def("settle", &settle, "table"_a);
   module.def("evidence_tree", &evidence_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
   module.def("first_clash", &first_clash, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
   module.def("merge_as", &merge_as, "histories"_a, "alpha"_a, "output"_a, "table"_a, "labels"_a);

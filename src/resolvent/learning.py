@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.contradiction import Asking, explain, fitting_timing
-from resolvent.errors import ContradictoryTraces
+from resolvent.errors import ContradictoryTraces, TimeLimitReached
+from resolvent.exact import Certificate, import_solvers, minimal_automaton
 from resolvent.machines import (
     Machine,
     MachinePair,
@@ -20,7 +21,9 @@ from resolvent.machines import (
     loop_where_read,
 )
 from resolvent.machines.score import states_at_steps
+from resolvent.merging import STRATEGIES as MERGING
 from resolvent.merging import Automaton, Contradiction, Progress, merge
+from resolvent.merging.engines import SEARCH
 from resolvent.reduction import (
     Basis,
     ConstantOutputs,
@@ -38,12 +41,19 @@ from resolvent.traces import NO_EVENT, Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
 
-KEEPING: Final = frozenset({"search", "exact"})
+EXACT: Final = "exact"
+STRATEGIES: Final = (*MERGING, EXACT)
+"""The ways to learn a machine by name; the first is the default."""
+
+KEEPING: Final = frozenset({SEARCH, EXACT})
 """Strategies that drop no label but "no event": a proof of minimality would not hold for the
 machines that read it, and a search for the smallest machine needs no help."""
 
 WEIGHING: Final = "edsm"
 """The search that says whether a machine grows when a label is dropped: a fast one."""
+
+NO_TIME: Final = 1e-9
+"""What is left when no time is: limits must be above 0."""
 
 ProgressListener = Callable[[str, Progress], None]
 """Told now and then which machine is being inferred and how far it is."""
@@ -57,6 +67,7 @@ class Learned:
     steps: int
     statistics: dict[str, MachineStatistics]
     verdicts: dict[str, tuple[LabelVerdict, ...]]
+    certificates: dict[str, Certificate[Machine]]
     histories: dict[str, Histories]
     automata: dict[str, Automaton]
 
@@ -77,6 +88,7 @@ class Learner:
     progress: ProgressListener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
+    certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     histories: dict[str, Histories] = field(default_factory=dict)
     automata: dict[str, Automaton] = field(default_factory=dict)
 
@@ -110,6 +122,7 @@ class Learner:
             traces.steps,
             dict(self.statistics),
             dict(self.verdicts),
+            dict(self.certificates),
             dict(self.histories),
             dict(self.automata),
         )
@@ -129,18 +142,52 @@ class Learner:
             reduced, constants = remove_redundant(reduced)
         trivial = self._trivial(kind, reduced, traces, numbers)
         self.histories[kind.kind] = remove_trivial(samples.histories, trivial)
+        known = self._known_trivial(traces, trivial)
+        dropped = tuple(code for code in trivial if code not in known)
+
+        def built(automaton: Automaton) -> M:
+            machine = build_machine(kind, automaton, samples, constants, known, **more)
+            return loop_where_read(machine, dropped, samples.histories)
+
+        searched = replace(reduced, histories=self.histories[kind.kind])
         try:
-            automaton = self._merged(
-                kind, replace(reduced, histories=self.histories[kind.kind]), self.options.strategy
-            )
+            if self.options.strategy == EXACT:
+                automaton, certificate = self._minimal(kind, searched)
+                other = certificate.alternative
+                self.certificates[kind.kind] = Certificate(
+                    certificate.states,
+                    certificate.lower_bound,
+                    certificate.unique,
+                    None if other is None else built(other),
+                    certificate.effort,
+                )
+            else:
+                automaton = self._merged(kind, searched, self.options.strategy)
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
-        known = self._known_trivial(traces, trivial)
-        machine = build_machine(kind, automaton, samples, constants, known, **more)
-        dropped = tuple(code for code in trivial if code not in known)
-        machine = loop_where_read(machine, dropped, samples.histories)
+        machine = built(automaton)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
+
+    def _minimal(
+        self, kind: type[Machine], samples: SampleSet
+    ) -> tuple[Automaton, Certificate[Automaton]]:
+        """Search for a small machine, then close in on the smallest from below."""
+        import_solvers()
+        # The Transition Machine must leave time for the other one.
+        left = self.time_left()
+        share = left if left is None or kind is RewardMachine else left / 2
+        started = time.perf_counter()
+        try:
+            upper = self._merged(kind, samples, SEARCH, None if share is None else share / 2)
+        except TimeLimitReached:
+            # Some machine is needed to say how far it is proven minimal.
+            upper = merge(samples, order=WEIGHING, engine=self.options.engine)
+        if share is not None:
+            share = max(share - (time.perf_counter() - started), NO_TIME)
+        return minimal_automaton(
+            samples, upper, time_limit=share, listener=self._listener(kind.kind)
+        )
 
     def _trivial(
         self,
@@ -208,13 +255,21 @@ class Learner:
             for code, one in enumerate(verdicts)
         )
 
-    def _merged(self, kind: type[Machine], samples: SampleSet, strategy: str) -> Automaton:
+    def _merged(
+        self,
+        kind: type[Machine],
+        samples: SampleSet,
+        strategy: str,
+        time_limit: float | None = None,
+    ) -> Automaton:
         return merge(
             samples,
             order=strategy,
             engine=self.options.engine,
-            time_limit=self.time_left(),
+            time_limit=time_limit or self.time_left(),
             listener=self._listener(kind.kind),
+            seed=self.options.seed,
+            effort=self.options.effort,
         )
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:

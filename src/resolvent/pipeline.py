@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError, OptionError, TimeLimitReached, TraceError
 from resolvent.evidence import Evidence, gather
-from resolvent.learning import Learned, Learner, ProgressListener
-from resolvent.machines import MachinePair, Provenance, TransitionMachine
+from resolvent.exact import Certificate
+from resolvent.learning import NO_TIME, STRATEGIES, Learned, Learner, ProgressListener
+from resolvent.machines import Machine, MachinePair, Provenance, TransitionMachine
 from resolvent.merging import Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import (
@@ -49,8 +50,6 @@ FIRST_COUNTEREXAMPLES = 32
 READING, REPLAYING = "reading", "replaying"
 """What `progress` is told instead of a machine's name while shards are gone through."""
 
-_NO_TIME = 1e-9
-
 
 def infer(
     traces: TraceSet | TraceFolder,
@@ -64,6 +63,8 @@ def infer(
     refine: bool | None = None,
     reward_digits: int | None = None,
     engine: str = "native",
+    seed: int = 0,
+    effort: float = 1.0,
     time_limit: float | None = None,
     progress: ProgressListener | None = None,
 ) -> InferenceResult:
@@ -72,8 +73,10 @@ def infer(
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`) that need
             not fit into memory.
-        strategy: The order of merging: "edsm" (most evidence first) or "rpni"
-            (the paper's).
+        strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
+            the paper's order. "search" looks for the smallest machine it can find,
+            and needs far fewer traces. "exact" does so too, and proves what it can:
+            see `result.certificates`; needs the extra `exact`.
         timing: Which labels are read before a step is answered.
         trivial: Labels known to change no state, besides "no event"; as sets of
             propositions or as the texts they print as. "auto" judges by the traces
@@ -89,7 +92,10 @@ def infer(
             when there are more than 500,000 steps.
         reward_digits: Round rewards to so many decimals before comparing them.
         engine: "native", or "python" for the executable specification.
-        time_limit: Seconds for the whole inference; `TimeLimitReached` after that.
+        seed: Of the search, for "search" and "exact".
+        effort: How much the search tries at most before it takes the best it has.
+        time_limit: Seconds for the whole inference; `TimeLimitReached` after that. With
+            "exact" no error: the best machines, and how far they are proven minimal.
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:
@@ -112,6 +118,8 @@ def infer(
         trivial = tuple(trivial)
     if trivial and trivial != "auto" and not remove_trivial:
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
+    if strategy not in STRATEGIES:
+        raise OptionError(f"unknown strategy '{strategy}': choose one of {', '.join(STRATEGIES)}")
     if isinstance(traces, TraceFolder) and refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     options = Options(
@@ -125,6 +133,8 @@ def infer(
         engine,
         time_limit,
         refine,
+        seed,
+        effort,
     )
     shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     return _Run(shards, options, progress).result()
@@ -140,6 +150,8 @@ class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remove_redundant: bool
     remove_trivial: bool
     reward_digits: int | None
+    seed: int
+    effort: float
 
 
 def inferring_like(pair: MachinePair) -> Callable[[TraceSet], MachinePair]:
@@ -294,11 +306,23 @@ class _Run:
             refinement=refinement,
             seconds={**seconds, "replay": self.replaying, "total": total},
             trivial=learned.verdicts,
+            certificates=self._certificates(learned, refinement),
             _histories=learned.histories,
             _automata=learned.automata,
             _updated=partial(self._updated, end),
             _gather=partial(self._evidence, pair),
         )
+
+    def _certificates(
+        self, learned: Learned, refinement: Refinement
+    ) -> dict[str, Certificate[Machine]]:
+        """Return what was proven; on some traces only, another machine may fit those alone."""
+        if refinement.traces == self.corpus.traces:
+            return learned.certificates
+        return {
+            name: replace(certificate, unique=certificate.unique or None, alternative=None)
+            for name, certificate in learned.certificates.items()
+        }
 
     def _evidence(self, pair: MachinePair) -> Evidence:
         shards = self.corpus.shards
@@ -328,7 +352,7 @@ class _Run:
         def report(done: int) -> None:
             if self.progress is not None:
                 self.progress(doing, Progress(0, 0, done, len(shards)))
-            if self._time_left() == _NO_TIME:
+            if self._time_left() == NO_TIME:
                 raise TimeLimitReached(
                     f"time ran out while {doing} traces, with {done} of {len(shards)} files done: "
                     f"raise the time limit"
@@ -340,7 +364,7 @@ class _Run:
         limit = self.options.time_limit
         if limit is None or not limit > 0:
             return limit  # merge() refuses what is not above 0
-        return max(limit - (time.perf_counter() - self.started), _NO_TIME)
+        return max(limit - (time.perf_counter() - self.started), NO_TIME)
 
 
 def _timing(timing: LabelTiming | str) -> LabelTiming:

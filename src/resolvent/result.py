@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from resolvent.evidence import Evidence
-from resolvent.machines import MachinePair
+from resolvent.exact import Certificate
+from resolvent.machines import Machine, MachinePair
 from resolvent.machines.drawing import count
 from resolvent.merging import Automaton
 from resolvent.reduction import LabelVerdict, Verdict
@@ -55,6 +56,8 @@ class Options:
     engine: str = "native"
     time_limit: float | None = None
     refine: bool | None = None
+    seed: int = 0
+    effort: float = 1.0
 
     def stored(self) -> dict[str, Any]:
         """Return the options that shape the machines, as JSON values."""
@@ -71,6 +74,8 @@ class Options:
             "remove_redundant": self.remove_redundant,
             "remove_trivial": self.remove_trivial,
             "reward_digits": self.reward_digits,
+            "seed": self.seed,
+            "effort": self.effort,
         }
 
 
@@ -101,7 +106,8 @@ class Refinement:
 class InferenceResult:
     """The machines, and how they were found.
 
-    `trivial` holds, for "transition" and "reward", what was judged of the labels.
+    `trivial` holds, for "transition" and "reward", what was judged of the labels;
+    `certificates`, with strategy "exact", what was proven of each machine.
     """
 
     machines: MachinePair
@@ -113,6 +119,7 @@ class InferenceResult:
     refinement: Refinement
     seconds: dict[str, float]
     trivial: dict[str, tuple[LabelVerdict, ...]]
+    certificates: dict[str, Certificate[Machine]]
     _histories: dict[str, Histories] = field(repr=False)
     _automata: dict[str, Automaton] = field(repr=False)
     _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
@@ -197,6 +204,9 @@ class InferenceResult:
                 name: [verdict.as_dict() for verdict in verdicts]
                 for name, verdicts in self.trivial.items()
             },
+            "certificates": {
+                name: certificate.as_dict() for name, certificate in self.certificates.items()
+            },
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
             "learned_from": {
@@ -216,6 +226,10 @@ class InferenceResult:
                 f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
             )
         lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
+        lines += [
+            f"{f'{name} machine':<19} {certificate}"
+            for name, certificate in self.certificates.items()
+        ]
         lines.append(f"{'learned from':<19} {self.refinement}")
         lines.append(f"{'termination':<19} {self.machines.termination}")
         lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")

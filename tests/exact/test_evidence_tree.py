@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from resolvent import _core
 from resolvent.merging import find_contradiction, merge
@@ -52,25 +51,8 @@ def test_the_first_clash_is_named_with_the_row_it_clashes_with():
     assert clash([1, 0, 1, 0], RING) == (1, 2)
 
 
-def test_the_code_is_as_long_as_worked_out_by_hand():
-    # Nodes: the root says 0, then 1, then 0 in the root's state again, for 1/2 and 3/4.
-    evidence = evidence_of(RING)
-    expected = -np.log(1 / 2) - np.log(1 / 2) - np.log(3 / 4)
-    assert evidence.code_length(ids(*FLIP)) == pytest.approx(expected)
-    assert evidence.code_length(ids(0, 0)) is None
-
-
-def test_annealing_finds_the_ring_and_no_single_state():
-    evidence = evidence_of(RING)
-    for seed in range(20):
-        table = evidence.anneal(2, seed=seed, evaluations=1000)
-        assert evidence.settle(table).tolist() == [1, -1, 0, -1]
-        assert np.array_equal(table, evidence.anneal(2, seed=seed, evaluations=1000))
-        assert evidence.anneal(1, seed=seed, evaluations=1000) is None
-
-
-def test_a_summary_counts_all_rows():
-    found = _core.summarise(tree_of(RING), RING.alpha, RING.output, ids(1, -1, 0, -1), LABELS)
+def test_a_machine_made_of_a_table_counts_all_rows():
+    found = _core.merge_as(tree_of(RING), RING.alpha, RING.output, ids(1, -1, 0, -1), LABELS)
     assert found["access"].tolist() == [0, 1]
     assert found["transition_state"].tolist() == [0, 0, 1]
     assert found["transition_label"].tolist() == [0, 1, 0]
@@ -91,7 +73,6 @@ def test_a_merged_machine_has_no_clash(samples):
     evidence = evidence_of(samples)
     settled = evidence.settle(table.ravel())
     assert np.array_equal(evidence.settle(np.maximum(settled, 0)), settled)
-    assert evidence.code_length(table.ravel()) is not None
 
 
 # ---- what is refused -------------------------------------------------------
@@ -100,14 +81,14 @@ def test_a_merged_machine_has_no_clash(samples):
 @pytest.mark.parametrize("table", [(), (0,), (2, 0, 0, 0), (-1, 0, 0, 0), (0, 0, 0)])
 def test_tables_that_are_none_are_refused(table):
     evidence = evidence_of(RING)
-    for call in (evidence.settle, evidence.code_length, lambda x: clash(x, RING)):
+    for call in (evidence.settle, lambda x: clash(x, RING)):
         with pytest.raises(ValueError, match=r"table|range"):
             call(ids(*table))
 
 
 def test_settled_tables_must_have_targets_that_exist():
     with pytest.raises(ValueError, match="range"):
-        _core.summarise(tree_of(RING), RING.alpha, RING.output, ids(1, -1), LABELS)
+        _core.merge_as(tree_of(RING), RING.alpha, RING.output, ids(1, -1), LABELS)
 
 
 def test_labels_must_be_known():
@@ -120,12 +101,3 @@ def test_labels_must_be_known():
 def test_contradictory_samples_are_refused():
     with pytest.raises(ValueError, match="contradict"):
         evidence_of(sample_set([[(-1, 0, 0)], [(-1, 0, 1)]]))
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(-3, 0), st.integers(-3, 0))
-def test_nothing_to_anneal_is_refused(states, evaluations):
-    with pytest.raises(ValueError, match="at least 1"):
-        evidence_of(RING).anneal(states, seed=0, evaluations=1)
-    with pytest.raises(ValueError, match="at least 1"):
-        evidence_of(RING).anneal(1, seed=0, evaluations=evaluations)

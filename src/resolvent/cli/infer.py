@@ -10,9 +10,9 @@ from resolvent.cli.options import Json, Traces, check_target, choice, is_large_f
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
+from resolvent.learning import STRATEGIES
 from resolvent.merging import Progress
 from resolvent.merging.engines import ENGINES
-from resolvent.merging.orders import ORDERS
 from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING
 from resolvent.pipeline import infer as infer_machines
 from resolvent.result import InferenceResult
@@ -37,7 +37,12 @@ def infer(
     ] = None,
     strategy: Annotated[
         str,
-        choice("--strategy", ORDERS, "Merge by most evidence, or in the paper's order."),
+        choice(
+            "--strategy",
+            STRATEGIES,
+            "Merge by most evidence, or in the paper's order; search for the smallest machine; "
+            "or prove it the smallest.",
+        ),
     ] = "edsm",
     timing: Annotated[
         str,
@@ -65,10 +70,17 @@ def infer(
             show_default=False,
         ),
     ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the search.")] = 0,
+    effort: Annotated[
+        float, typer.Option(min=0, help="How much the search may try, 1 being some seconds.")
+    ] = 1.0,
     time_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="S", callback=_above_zero, help="Give up after S seconds, with exit code 3."
+            metavar="S",
+            callback=_above_zero,
+            help="Give up after S seconds, with exit code 3; 'search' and 'exact' instead stop "
+            "with the best they have.",
         ),
     ] = None,
     engine: Annotated[
@@ -128,6 +140,8 @@ def infer(
             refine=refine,
             reward_digits=reward_digits,
             engine=engine,
+            seed=seed,
+            effort=effort,
             time_limit=time_limit,
             progress=lambda machine, now: bar.show(*_stage(machine, now)),
         )
@@ -171,6 +185,8 @@ def _print_summary(
     print()
     for line in result.trivial_labels():
         print(f"labels {line}")
+    for name, certificate in result.certificates.items():
+        print(f"{name} machine: {certificate}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:

@@ -1,8 +1,7 @@
 """What an exact search has proven about the machine it gives back."""
 
 from dataclasses import dataclass, field
-
-from resolvent.merging import Automaton
+from typing import Any, Generic, TypeVar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -13,12 +12,15 @@ class Effort:
     tree_nodes: int
     clauses: int
     solver_calls: int
-    annealings: int
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Certificate:
+A = TypeVar("A")
+"""What an alternative is: an automaton, or a machine made of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(Generic[A]):
     """How many states the machine has and how many any machine must have.
 
     No machine of fewer than `lower_bound` states explains the samples. `unique`
@@ -31,13 +33,22 @@ class Certificate:
     states: int
     lower_bound: int
     unique: bool | None = None
-    alternative: Automaton | None = None
+    alternative: A | None = None
     effort: Effort | None = field(default=None, repr=False)
 
     @property
     def proven(self) -> bool:
         """Whether no smaller machine explains the samples."""
         return self.lower_bound == self.states
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "states": self.states,
+            "at_least": self.lower_bound,
+            "proven": self.proven,
+            "unique": self.unique,
+        }
 
     def __str__(self) -> str:
         """Say it in a line.

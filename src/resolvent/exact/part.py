@@ -9,8 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from resolvent import _core
-from resolvent.exact.problem import Problem, Span
+from resolvent.exact.problem import Problem
 from resolvent.samples import NONE
 
 TOP = 1000
@@ -46,7 +45,6 @@ class Part:
         self.told: list[tuple[int, int, int]] = []
         self._stop: dict[int, int] = {}  # how far each trace was shown
         self._next = 0
-        self._tree: _core.EvidenceTree | None = None
         self._show_top()
         top = len(self.told)
         while len(self.told) < top + answers and self._show_next():
@@ -56,17 +54,6 @@ class Part:
     def traces(self) -> int:
         """How many traces are in it."""
         return len(self._stop)
-
-    @property
-    def evidence(self) -> _core.EvidenceTree:
-        """The part as a native tree."""
-        if self._tree is None:
-            spans: list[Span] = [
-                (int(self.problem.offsets[trace]), stop)
-                for trace, stop in sorted(self._stop.items())
-            ]
-            self._tree = self.problem.evidence_in(spans)
-        return self._tree
 
     def grow(self, clash: tuple[int, int]) -> None:
         """Show both traces of a clash as far as the clash, and some traces more."""
@@ -137,7 +124,6 @@ class Part:
         if stop <= self._stop.get(trace, start):
             return
         self._stop[trace] = stop
-        self._tree = None
         asked = np.flatnonzero(self.problem.alpha[start:stop] != NONE)
         rows = slice(start, start + int(asked[-1]) + 1 if len(asked) else start)
         node = 0

@@ -20,9 +20,6 @@ from resolvent.traces.vocabulary import Codes
 Table: TypeAlias = NDArray[np.int32]
 """Transitions by state and label; state 0 is initial. Total, unless it is settled."""
 
-Span: TypeAlias = tuple[int, int]
-"""Rows of one trace, from its first on."""
-
 
 class Problem:
     """The samples with each trace once, and labels that no row reads left out."""
@@ -36,32 +33,19 @@ class Problem:
         self.alpha = samples.alpha[rows]
         self.output = samples.output[rows]
         self.beta = _core.recode(samples.beta[rows], dense)
-        self.evidence = self.evidence_in([*pairwise(self.offsets.tolist())])
+        tree = _core.build_history_tree(self.beta, self.offsets)
+        self.evidence = _core.evidence_tree(tree, self.alpha, self.output, self.labels)
 
     @property
     def labels(self) -> int:
         """How many labels occur."""
         return len(self._codes)
 
-    def evidence_in(self, spans: list[Span]) -> _core.EvidenceTree:
-        """Return the prefix tree of some rows, less what bears on no machine."""
-        rows = np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in spans)])
-        offsets = np.cumsum([0, *(stop - start for start, stop in spans)], dtype=np.int64)
-        tree = _core.build_history_tree(self.beta[rows], offsets)
-        return _core.evidence_tree(tree, self.alpha[rows], self.output[rows], self.labels)
-
     def clash(self, table: Table) -> tuple[int, int] | None:
         """Return two rows that a machine would have to answer alike but must not, or None."""
         return _core.first_clash(
             table.ravel(), self.labels, self.alpha, self.output, self.beta, self.offsets
         )
-
-    def code_length(self, table: Table) -> float | None:
-        """Say how long a code for all answers is, given the machine; None if two clash.
-
-        Unused transitions may be missing.
-        """
-        return self.evidence.code_length(np.maximum(table, 0).ravel())
 
     def settle(self, table: Table) -> Table:
         """Number the states as the samples meet them, and leave out what these never use."""

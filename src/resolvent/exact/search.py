@@ -1,8 +1,8 @@
 """The smallest machine consistent with samples, and how small any machine can be.
 
-Two methods work against each other on a part of the samples. A SAT solver rules
-out numbers of states, which is sound for all samples; annealing finds machines,
-which are then held against all samples, and what clashes joins the part.
+A SAT solver is shown a part of the samples. That no machine of so many states
+fits the part is sound for all samples; a machine that fits it is held against
+all samples, and what clashes joins the part.
 """
 
 import time
@@ -22,15 +22,6 @@ Listener = Callable[[Progress], None]
 SLICES = 16
 """Solver slices in a first attempt at a number of states."""
 
-EVALUATIONS = 30_000
-"""Tables looked at in a first annealing."""
-
-SPAN = 3
-"""How many numbers of states are annealed in a first attempt."""
-
-RIVALS = 2
-"""Annealings that look for a second machine when the solver does not settle it at once."""
-
 UNTIMED_SLICES = 1200
 """Solver slices spent on uniqueness when there is no time limit."""
 
@@ -45,7 +36,7 @@ def minimal_automaton(
     *,
     time_limit: float | None,
     listener: Listener | None = None,
-) -> tuple[Automaton, Certificate]:
+) -> tuple[Automaton, Certificate[Automaton]]:
     """Find the smallest machine that explains the samples, and prove what can be proven.
 
     Args:
@@ -91,64 +82,35 @@ class _Search:
         self.unique: bool | None = None
         self.rival: Table | None = None
         self._colourings: dict[int, Colouring] = {}
-        self._annealings = 0
 
     # ---- the two stages ----------------------------------------------------
 
     def close_gap(self) -> None:
-        """Rule out numbers of states from below, and find machines not far above, ever longer."""
-        effort = 1
+        """Rule out numbers of states one by one, until one fits or only the best is left."""
         while self.lower < len(self.best):
-            table = self._solve(self.lower, SLICES * effort)
+            table = self._solve(self.lower, SLICES)
             if table is False:
                 self.lower += 1
-                continue
-            states = self.lower
-            while table is None and states < min(len(self.best), self.lower + SPAN * effort):
-                table = self._anneal(states, EVALUATIONS * min(effort, 8))
-                states += 1
-            if isinstance(table, np.ndarray):
+            elif isinstance(table, np.ndarray):
                 self.best = self.problem.settle(table)
-                self._prefer()
-            effort *= 2
-
-    def _prefer(self) -> None:
-        """Change single transitions as long as answers then agree more.
-
-        Where samples are scarce a transition may have more than one target that
-        fits; most likely right is the one under which answers confirm each other.
-        """
-        length = self.problem.code_length(self.best) or 0.0
-        tables = _neighbours(self.best)
-        while (table := next(tables, None)) is not None:
-            self._tick()
-            new = self.problem.code_length(table)
-            if new is not None and new < length:
-                settled = self.problem.settle(table)
-                if len(settled) == len(self.best):
-                    self.best, length = settled, new
-                    tables = _neighbours(self.best)
 
     def look_for_rival(self) -> None:
         """Look for a second machine of the same size, until there is one or cannot be."""
-        self._prefer()
-        states = len(self.best)
-        for table in _neighbours(self.best):
+        for near in _neighbours(self.best):
             self._tick()
-            if self.problem.clash(table) is None and self._is_rival(table):
+            if self.problem.clash(near) is None and self._is_rival(near):
                 return
+        states = len(self.best)
         spent = 0
         while self._limit is not None or spent < UNTIMED_SLICES:
-            answer = self._solve(states, SLICES)
-            if answer is False:
+            table = self._solve(states, SLICES)
+            if table is False:
                 self.unique = True
                 return
-            if answer is None and spent < RIVALS * SLICES:
-                answer = self._anneal(states, EVALUATIONS)
-            elif isinstance(answer, np.ndarray):
-                self._colourings[states].block(answer, self.problem.settle(answer))
-            if isinstance(answer, np.ndarray) and self._is_rival(answer):
-                return
+            if isinstance(table, np.ndarray):
+                self._colourings[states].block(table, self.problem.settle(table))
+                if self._is_rival(table):
+                    return
             spent += SLICES
 
     def _is_rival(self, table: Table) -> bool:
@@ -169,23 +131,6 @@ class _Search:
             if not isinstance(table, np.ndarray) or self._fits(table):
                 return table
 
-    def _anneal(self, states: int, evaluations: int) -> Table | None:
-        """Return a table that fits all samples, or None when none was found."""
-        while True:
-            self._tick()
-            self._annealings += 1
-            flat = self.part.evidence.anneal(
-                states,
-                seed=self._annealings,
-                evaluations=evaluations,
-                time_limit=self._time_left() or 0.0,
-            )
-            if flat is None:
-                return None
-            table = flat.reshape(states, -1)
-            if self._fits(table):
-                return table
-
     def _fits(self, table: Table) -> bool:
         clash = self.problem.clash(table)
         if clash is not None:
@@ -193,11 +138,6 @@ class _Search:
         return clash is None
 
     # ---- the clock and the result ------------------------------------------
-
-    def _time_left(self) -> float | None:
-        if self._limit is None:
-            return None
-        return max(self._limit - (time.monotonic() - self._started), 1e-9)
 
     def _tick(self) -> None:
         now = time.monotonic()
@@ -214,7 +154,7 @@ class _Search:
         for colouring in self._colourings.values():
             colouring.close()
 
-    def result(self) -> tuple[Automaton, Certificate]:
+    def result(self) -> tuple[Automaton, Certificate[Automaton]]:
         """Put together what was found and what was proven."""
         colourings = self._colourings.values()
         certificate = Certificate(
@@ -227,7 +167,6 @@ class _Search:
                 tree_nodes=len(self.part.parent),
                 clauses=sum(each.clauses for each in colourings),
                 solver_calls=sum(each.calls for each in colourings),
-                annealings=self._annealings,
                 seconds=time.monotonic() - self._started,
             ),
         )

@@ -103,7 +103,9 @@ ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_pytho
 """The engines by name; the first is the default."""
 
 
-STRATEGIES = (*ORDERS, "search")
+SEARCH: Final = "search"
+
+STRATEGIES = (*ORDERS, SEARCH)
 """The ways to infer an automaton by name; the first is the default."""
 
 
