@@ -43,11 +43,13 @@ Flags draw_histories(const PrefixTree& tree, std::size_t at_most, std::uint64_t 
 // Numbers the outputs of the alphas that have two or more among the kept nodes.
 class Numbering {
  public:
-  Numbering(const PrefixTree& tree, const Flags& kept) {
+  Numbering(const PrefixTree& tree, const Flags& kept, Pulse& pulse) {
     std::vector<std::uint64_t> all;
-    for (Id node = 0; node < tree.size(); ++node)
+    for (Id node = 0; node < tree.size(); ++node) {
+      pulse.beat();
       if (kept[index(node)] != 0)
         for (const Answer& answer : answers_at(tree, node)) all.push_back(key(answer));
+    }
     std::ranges::sort(all);
     all.erase(std::ranges::unique(all).begin(), all.end());
     for (auto group = all.begin(); group != all.end();) {
@@ -80,10 +82,11 @@ class Numbering {
 };
 
 // Keeps only nodes that have, or have below them, an answer that can conflict.
-void prune(const PrefixTree& tree, const Numbering& numbering, Flags& kept) {
+void prune(const PrefixTree& tree, const Numbering& numbering, Flags& kept, Pulse& pulse) {
   Flags useful(kept.size(), 0);
   useful[0] = 1;
   for (Id node = tree.size() - 1; node > 0; --node) {
+    pulse.beat();
     if (kept[index(node)] == 0) continue;
     if (useful[index(node)] == 0)
       useful[index(node)] = std::ranges::any_of(answers_at(tree, node), [&](const Answer& answer) {
@@ -105,11 +108,12 @@ Id LabelCodes::of(Id label) const {
   return static_cast<Id>(std::ranges::lower_bound(labels_, label) - labels_.begin());
 }
 
-ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed) {
+ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed,
+                          Pulse& pulse) {
   const HistoryTree& histories = tree.histories;
   Flags kept = draw_histories(tree, at_most, seed);
-  const Numbering numbering(tree, kept);
-  prune(tree, numbering, kept);
+  const Numbering numbering(tree, kept, pulse);
+  prune(tree, numbering, kept, pulse);
 
   ClashTree made;
   made.alphas = numbering.alphas;
@@ -122,6 +126,7 @@ ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std:
   std::vector<Ahead> ahead{{0, none}};
   std::vector<Id> parents;
   while (!ahead.empty()) {
+    pulse.beat();
     const auto [node, parent] = ahead.back();
     ahead.pop_back();
     const auto number = static_cast<Id>(made.nodes.size());

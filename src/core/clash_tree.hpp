@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "prefix_tree.hpp"
+#include "pulse.hpp"
 #include "samples.hpp"
 
 namespace resolvent {
@@ -58,6 +59,7 @@ struct ClashTree {
 
 // Of all histories, or of as many whole ones, drawn by `seed`, as have about
 // `at_most` nodes between them.
-ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed);
+ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed,
+                          Pulse& pulse);
 
 }  // namespace resolvent

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "table_annealing.hpp"
 #include "clash_tree.hpp"
 #include "lower_bound.hpp"
 #include "random.hpp"
+#include "table_annealing.hpp"
 
 namespace resolvent {
 namespace {
@@ -34,12 +34,15 @@ constexpr std::size_t least_nodes = 2048;
 constexpr double easy = 3;
 
 // A larger machine than this is not looked at when merging finds it.
-constexpr std::size_t begun_with_at_most = 64;
+constexpr std::size_t begun_with_at_most = 32;
 
 // A machine is as good as certain when its answers agree so many times more than
 // there was to find out; only this part of the budget is spent to better it.
 constexpr double certain = 16;
 constexpr std::int64_t part_for_certain = 16;
+
+// How large tables may get: 400 MB or so.
+constexpr std::size_t most_entries = 100'000'000;
 
 // Above this, evidence is scarce.
 constexpr double hard = 8;
@@ -54,10 +57,10 @@ struct Setting {
   double visits_per_move;  // as seen so far
 };
 
-// TableAnnealing finds a machine when its temperature passes a point that rises with
+// Annealing finds a machine when its temperature passes a point that rises with
 // what random tables get wrong, and falls with what there is to find out about a
 // table. How long that takes depends on how much the one outweighs the other.
-double nats_to_find(Id states, Id labels) { return states * labels * std::log(states); }
+double nats_to_find(Id states, Id labels) { return static_cast<double>(states) * labels * std::log(states); }
 
 double difficulty(Id states, Id labels, double wrong) {
   const double nats = nats_to_find(states, labels);
@@ -76,7 +79,7 @@ class Search {
   Search(const PrefixTree& tree, const SearchOptions& options, Id best, Pulse& pulse)
       : tree_(tree),
         labels_(tree.histories),
-        whole_(make_clash_tree(tree, labels_, index(tree.size()), 0)),
+        whole_(make_clash_tree(tree, labels_, index(tree.size()), 0, pulse)),
         options_(options),
         budget_(options.budget),
         pulse_(pulse),
@@ -89,6 +92,7 @@ class Search {
     for (double round = first_effort; tried; round = std::min(round * effort_growth, last_effort)) {
       tried = false;
       for (Id size = least; size < best_; ++size) {
+        if (!fits_memory(size)) return;
         if (effort(size) >= last_effort) continue;
         if (spent_ > budget_ - budget_ / 64) return;
         tried = true;
@@ -103,6 +107,7 @@ class Search {
 
   // Begins with a machine that is known.
   void begin(const Automaton& known) {
+    if (known.access.size() > begun_with_at_most || !fits_memory(best_)) return;
     Targets table(known.access.size() * index(labels_.size()), 0);
     for (const Transition& move : known.transitions)
       table[index(move.state * labels_.size() + labels_.of(move.label))] = move.target;
@@ -125,19 +130,23 @@ class Search {
   }
 
  private:
-  // Gives smaller sizes twice the effort that the one found took. Were there a
-  // smaller machine, it would be easier to find.
+  [[nodiscard]] bool fits_memory(Id size) const {
+    return index(size) * (index(labels_.size()) + index(whole_.outputs)) <= most_entries;
+  }
+
+  // Gives smaller sizes twice the effort that the one found took, the next one
+  // first: were there a smaller machine yet, it would do for that size too.
   void confirm(Id least) {
-    for (Id size = least; size < best_;) {
+    for (Id size = best_ - 1; size >= least;) {
       const double enough = 2 * std::max(effort_of_best_, 1.0);
       if (effort(size) >= enough) {
-        ++size;
+        --size;
         continue;
       }
       const double wanted = (enough - effort(size)) * setting(size).moves;
       const double affordable = moves_left(size);
       if (affordable < 1) return;
-      if (try_size(size, std::min(wanted, affordable))) size = least;
+      if (try_size(size, std::min(wanted, affordable))) size = best_ - 1;
     }
   }
 
@@ -179,7 +188,11 @@ class Search {
   bool keep(Id size, const Targets& table) {
     TableAnnealing annealing(whole_, size, labels_.size());
     annealing.start(numbered(table));
-    if (annealing.disagreement() == 0) annealing.settle(pulse_);
+    if (annealing.disagreement() == 0) {
+      annealing.settle(pulse_);
+      while (merge_two_states(annealing, size)) continue;
+      annealing.settle(pulse_);
+    }
     spent_ += annealing.visits();
     if (annealing.disagreement() > 0) return false;
     found = annealing.table();
@@ -189,6 +202,29 @@ class Search {
     if (annealing.agreement() > certain * nats_to_find(best_, labels_.size()))
       budget_ = std::min(budget_, spent_ + options_.budget / part_for_certain);
     return true;
+  }
+
+  // Finds two states that can be one, with the transitions of either; false, and
+  // nothing changed, where there are none.
+  bool merge_two_states(TableAnnealing& annealing, Id size) {
+    const Targets before = annealing.table();
+    const std::vector<Id> used = numbers(before);
+    const auto row = [&](Targets& table, Id state) { return table.begin() + state * labels_.size(); };
+    for (Id from = 1; from < size; ++from)
+      for (Id into = 0; into < from; ++into)
+        for (const bool rows_of_from : {false, true}) {
+          if (used[index(from)] == none || used[index(into)] == none) continue;
+          pulse_.beat();
+          Targets merged = before;
+          if (rows_of_from) std::copy_n(row(merged, from), labels_.size(), row(merged, into));
+          std::ranges::replace(merged, from, into);
+          annealing.start(std::move(merged));
+          if (annealing.disagreement() > 0) continue;
+          annealing.start(numbered(annealing.table()));  // unused states last, where none is taken for a tie
+          return true;
+        }
+    annealing.start(before);
+    return false;
   }
 
   // The states numbered as the tree's nodes first lead to them; none where none does.
@@ -223,8 +259,7 @@ class Search {
 
   Setting make_setting(Id size, std::size_t nodes) {
     for (;; nodes *= 2) {
-      pulse_.beat();
-      Setting how{make_clash_tree(tree_, labels_, nodes, options_.seed), nodes, 0, false, 0, 0};
+      Setting how{make_clash_tree(tree_, labels_, nodes, options_.seed, pulse_), nodes, 0, false, 0, 0};
       const double wrong = what_random_tables_get_wrong(how.tree, size);
       if (nodes < index(tree_.size()) && difficulty(size, labels_.size(), wrong) > easy) continue;
       how.nats = wrong / nats_to_find(size, labels_.size());
@@ -288,17 +323,19 @@ Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pu
   Automaton merged = merge_states(tree, Order::edsm, pulse);
   // Where two states are needed at all, no search gets below two.
   if (merged.access.size() <= 2) return merged;
-  Search search(tree, options, static_cast<Id>(merged.access.size()), pulse);
+  std::optional<Search> search;
   try {
-    if (options.budget > 0 && merged.access.size() <= begun_with_at_most) search.begin(merged);
-    search.run();
+    search.emplace(tree, options, static_cast<Id>(merged.access.size()), pulse);
+    if (options.budget > 0) search->begin(merged);
+    search->run();
   } catch (const TimeLimitReached&) {
     // What was found so far stands.
   }
-  const std::int64_t attempts = merged.attempts + search.moves;
-  if (search.found) {
+  if (!search) return merged;
+  const std::int64_t attempts = merged.attempts + search->moves;
+  if (search->found) {
     Pulse unlimited(nullptr, 0);
-    merged = merge_as(tree, search.states(*search.found), unlimited);
+    merged = merge_as(tree, search->states(*search->found), unlimited);
   }
   merged.attempts = attempts;
   return merged;

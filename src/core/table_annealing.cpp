@@ -153,7 +153,7 @@ std::int64_t TableAnnealing::anneal(std::int64_t moves, Cooling cooling, Random&
   Thermostat thermostat(moves, cooling);
   for (std::int64_t move = 0; move < moves; ++move) {
     if (disagreement_ == 0) return move;
-    pulse.beat();
+    beat(pulse);
     const double temperature = thousandths * thermostat.temperature(move);
     const Id state = random.below(states_);
     const Id label = random.below(labels_);
@@ -163,6 +163,14 @@ std::int64_t TableAnnealing::anneal(std::int64_t moves, Cooling cooling, Random&
     thermostat.note(try_change(state, label, target, limit, static_cast<Disagreement>(temperature * slack)));
   }
   return moves;
+}
+
+// Once for the last change, and more often if that was much work.
+void TableAnnealing::beat(Pulse& pulse) {
+  constexpr std::int64_t visits_per_beat = 256;
+  do pulse.beat();
+  while ((visits_told_ += visits_per_beat) < visits_);
+  visits_told_ = std::min(visits_told_, visits_);
 }
 
 double TableAnnealing::agreement() const {
@@ -177,7 +185,7 @@ void TableAnnealing::settle(Pulse& pulse) {
     for (Id state = 0; state < states_; ++state)
       for (Id label = 0; label < labels_; ++label)
         for (Id target = 0; target < states_; ++target) {
-          pulse.beat();
+          beat(pulse);
           const Id before = table_[index(state * labels_ + label)];
           const auto surprise = surprise_;
           if (target == before || !try_change(state, label, target, 0, 0)) continue;

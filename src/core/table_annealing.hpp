@@ -60,6 +60,7 @@ class TableAnnealing {
   // within `limit`. It is taken back early when it exceeds the limit by more than
   // `slack` on the way, as most changes that are far too bad soon do.
   bool try_change(Id state, Id label, Id target, Disagreement limit, Disagreement slack);
+  void beat(Pulse& pulse);
   void move_node(Id node, Id to);
   void gain_answers(Id node);
   void lose_answers(Id node);
@@ -85,6 +86,7 @@ class TableAnnealing {
   Disagreement surprise_ = 0;  // of all pairs of state and output that occur
   std::int64_t changes_ = 0;
   std::int64_t visits_ = 0;
+  std::int64_t visits_told_ = 0;
 };
 
 }  // namespace resolvent
