@@ -154,6 +154,7 @@ def test_as_dict_holds_what_the_command_prints():
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
+        "certificates": {},
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
         "options": {
@@ -164,6 +165,8 @@ def test_as_dict_holds_what_the_command_prints():
             "remove_redundant": True,
             "remove_trivial": True,
             "reward_digits": 3,
+            "seed": 0,
+            "effort": 1.0,
             "engine": "python",
         },
     }

@@ -171,6 +171,21 @@ struct OneTrace {
   [[nodiscard]] bool terminated() const { return (ended & 1) != 0; }
 };
 
+// Traces do not lie in the order they are gone through, so what comes next must be
+// asked for early.
+void fetch_ahead([[maybe_unused]] const OneTrace& trace) {
+#if defined(__GNUC__) || defined(__clang__)
+  constexpr std::size_t codes_a_line = 64 / sizeof(Id);
+  const std::size_t end = std::min(trace.steps, 32 * codes_a_line);
+  for (std::size_t step = 0; step < end; step += codes_a_line) {
+    __builtin_prefetch(trace.observation + step);
+    __builtin_prefetch(trace.label + step);
+    __builtin_prefetch(trace.action + step);
+    __builtin_prefetch(trace.reward + step);
+  }
+#endif
+}
+
 // One machine, and what it has been shown.
 class Witness {
  public:
@@ -414,7 +429,10 @@ PairEvidence gather(const TraceColumns& traces, std::span<const Id> order, Readi
   for (std::size_t part = 0; part + 1 < cuts.size(); ++part)
     parts.emplace_back(traces, reading, transition, reward, supplemented);
   in_parallel(parts.size(), [&](std::size_t part) {
-    for (std::size_t at = cuts[part]; at < cuts[part + 1]; ++at) parts[part].walk(order[at]);
+    for (std::size_t at = cuts[part]; at < cuts[part + 1]; ++at) {
+      if (at + 1 < cuts[part + 1]) fetch_ahead(OneTrace(traces, order[at + 1]));
+      parts[part].walk(order[at]);
+    }
   });
   for (std::size_t part = 1; part < parts.size(); ++part) parts.front().add(parts[part]);
   return parts.front().evidence();

@@ -91,6 +91,7 @@ class Learner:
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     histories: dict[str, Histories] = field(default_factory=dict)
     automata: dict[str, Automaton] = field(default_factory=dict)
+    _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
     def learn(
         self, traces: TraceSet, numbers: NDArray[np.int64], known: TransitionMachine | None = None
@@ -140,6 +141,7 @@ class Learner:
         reduced, constants = samples, ConstantOutputs.nothing()
         if self.options.remove_redundant:
             reduced, constants = remove_redundant(reduced)
+        self._weighing.clear()
         trivial = self._trivial(kind, reduced, traces, numbers)
         self.histories[kind.kind] = remove_trivial(samples.histories, trivial)
         known = self._known_trivial(traces, trivial)
@@ -161,6 +163,8 @@ class Learner:
                     None if other is None else built(other),
                     certificate.effort,
                 )
+            elif self.options.strategy == WEIGHING and frozenset(trivial) in self._weighing:
+                automaton = self._weighing[frozenset(trivial)]
             else:
                 automaton = self._merged(kind, searched, self.options.strategy)
         except Contradiction as rows:
@@ -239,13 +243,16 @@ class Learner:
         def states(without: set[int]) -> float:
             histories = remove_trivial(samples.histories, sorted(without))
             try:
-                return self._merged(kind, replace(samples, histories=histories), WEIGHING).states
+                found = self._merged(kind, replace(samples, histories=histories), WEIGHING)
             except Contradiction:
                 return inf
+            self._weighing[frozenset(without)] = found
+            return found.states
 
         before, fewest = set(trivial), states(trivial)
+        # Where answers vary at all, no machine has fewer than two states.
         for code in dropped + undecided:
-            if fewest > 1 and (found := states(trivial ^ {code})) < fewest:
+            if fewest > 2 and (found := states(trivial ^ {code})) < fewest:
                 trivial, fewest = trivial ^ {code}, found
         changed = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
         return tuple(

@@ -150,8 +150,8 @@ class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remove_redundant: bool
     remove_trivial: bool
     reward_digits: int | None
-    seed: int
-    effort: float
+    seed: int = 0
+    effort: float = 1.0
 
 
 def inferring_like(pair: MachinePair) -> Callable[[TraceSet], MachinePair]:
@@ -254,7 +254,12 @@ class _Run:
         started = time.perf_counter()
         codes = None if self.options.reward_digits is None else self.reward_codes
         report = self._reporter(REPLAYING, self.corpus.shards)
-        seen = replay(machines, self.corpus, self.trivial or frozenset(), codes, report)
+        trivial = self.trivial or frozenset()
+        # Which traces show a conflict matters only if there is one; reading files takes longest.
+        again = len(self.corpus.shards) == 1
+        seen = replay(machines, self.corpus, trivial, codes, report, shortest=not again)
+        if again and not seen.consistent:
+            seen = replay(machines, self.corpus, trivial, codes, report)
         self.replaying += time.perf_counter() - started
         return seen
 

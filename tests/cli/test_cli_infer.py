@@ -61,6 +61,8 @@ def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
         "remove_redundant": False,
         "remove_trivial": False,
         "reward_digits": 2,
+        "seed": 0,
+        "effort": 1.0,
         "engine": "python",
     }
 

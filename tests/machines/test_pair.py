@@ -72,6 +72,8 @@ def test_provenance_says_what_made_it(pair):
         "remove_redundant": True,
         "remove_trivial": True,
         "reward_digits": None,
+        "seed": 0,
+        "effort": 1.0,
     }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine
 from resolvent.machines.building import breadth_first
-from resolvent.refinement.sightings import Sightings
+from resolvent.refinement.sightings import Sightings, answers_vary
 from resolvent.traces import Codes
 
 M = TypeVar("M", bound=Machine)
@@ -54,16 +54,13 @@ class _Classes:
 
     @classmethod
     def of(cls, transitions: Codes, seen: Sightings) -> "_Classes":
-        state, output = seen.answers["state"], seen.answers["output"]
-        questions, question = np.unique(seen.answers["question"], return_inverse=True)
-        some = np.empty(len(questions), np.int32)
-        some[question] = output
-        varies = np.zeros(len(questions), bool)
-        varies[question[output != some[question]]] = True
-        column = np.cumsum(varies) - 1
-        kept = varies[question]
-        answers = np.full((len(transitions), int(varies.sum())), -1, np.int32)
-        answers[state[kept], column[question[kept]]] = output[kept]
+        question, output = (
+            np.ascontiguousarray(seen.answers[name]) for name in ("question", "output")
+        )
+        kept = answers_vary(question, output, int(question.max(initial=-1)) + 1)
+        questions, column = np.unique(question[kept], return_inverse=True)
+        answers = np.full((len(transitions), len(questions)), -1, np.int32)
+        answers[seen.answers["state"][kept], column] = output[kept]
         apart = np.array([_conflict(row, answers) for row in answers]).reshape(len(answers), -1)
         moves = np.where(transitions >= 0, transitions, -1)
         while True:

@@ -107,7 +107,7 @@ class Corpus:
         self._held: list[CodedShard] | None = None
         self._fetched: list[tuple[NDArray[np.int64], TraceSet]] = []
         common = CommonValues()
-        sample = _Sample(sample_steps)
+        sample = _Sample(sample_steps, keeps=not self.in_memory)
         first = [0]
         for number, traces in enumerate(shards):
             shard = CodedShard.alone(traces)
@@ -122,8 +122,7 @@ class Corpus:
         self.sample = sample.numbers
         if self.in_memory and len(shards) == 1:
             self._held = [shard]
-        elif not self.in_memory:
-            self._fetched = sample.pieces
+        self._fetched = sample.pieces
 
     @property
     def traces(self) -> int:
@@ -209,10 +208,14 @@ class Corpus:
 
 
 class _Sample:
-    """Gathers the traces of lowest key, until they have some steps; equal traces count once."""
+    """Gathers the traces of lowest key, until they have some steps; equal traces count once.
 
-    def __init__(self, steps: int) -> None:
+    It `keeps` the traces themselves where they cannot be had again for nothing.
+    """
+
+    def __init__(self, steps: int, keeps: bool) -> None:
         self.steps = steps
+        self.keeps = keeps
         self.pieces: list[tuple[NDArray[np.int64], TraceSet]] = []
         self._number = self._key = self._length = np.empty(0, np.int64)
 
@@ -230,6 +233,8 @@ class _Sample:
         _, lowest = np.unique(key, return_index=True)
         lowest = lowest[: int(np.searchsorted(np.cumsum(length[lowest]), self.steps)) + 1]
         self._number, self._key, self._length = number[lowest], key[lowest], length[lowest]
+        if not self.keeps:
+            return
         new = np.sort(self._number[self._number >= first])
         self.pieces = [
             (held[stays], traces.take(np.flatnonzero(stays)))

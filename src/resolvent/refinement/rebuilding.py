@@ -16,8 +16,14 @@ from resolvent.machines import (
     TransitionMachine,
 )
 from resolvent.refinement.corpus import Alphabets
-from resolvent.refinement.sightings import PairSightings, Rows, Sightings, Tables
-from resolvent.traces import Codes, Label, Vocabulary
+from resolvent.refinement.sightings import (
+    PairSightings,
+    Rows,
+    Sightings,
+    Tables,
+    answers_vary,
+)
+from resolvent.traces import Label, Vocabulary
 from resolvent.traces.vocabulary import DENSE
 
 M = TypeVar("M", bound=Machine)
@@ -68,12 +74,23 @@ def rebuilt(
     return transition, reward
 
 
+def _distinct(
+    numbers: NDArray[np.int64], bound: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct numbers, rising, and the place of each among them."""
+    if bound > DENSE:
+        return np.unique(numbers, return_inverse=True)
+    occurs = np.zeros(bound, bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
 def _paired(
     seen: Sightings, alphabets: Alphabets, states: int
 ) -> tuple[Sightings, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
     pair, action = np.divmod(seen.answers["question"], len(alphabets.actions))
-    occurring, code = np.unique(pair, return_inverse=True)
+    occurring, code = _distinct(pair, len(alphabets.observations) * states)
     answers = seen.answers.copy()
     answers["question"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
@@ -89,8 +106,10 @@ def _rebuilt(
         for name in ("state", "question", "output", "count")
     )
     size = len(tables["observations"]) * len(tables["actions"])
-    constant = _is_constant(question, output, size) if constants else np.zeros(len(output), bool)
-    always, place = np.unique(question[constant], return_inverse=True)
+    constant = np.zeros(len(output), bool)
+    if constants:
+        constant = ~answers_vary(question, output, size)
+    always, place = _distinct(question[constant], size)
     answer = np.empty(len(always), np.int32)
     answer[place] = output[constant]
     times = np.bincount(place, count[constant], len(always)).astype(np.int64)
@@ -110,18 +129,6 @@ def _rebuilt(
         constant_value=answer,
         support=Support(moves, count[~constant], times),
     )
-
-
-def _is_constant(question: NDArray[np.int64], output: Codes, questions: int) -> NDArray[np.bool_]:
-    """Return for each row whether its question has the same answer in all rows."""
-    if questions > DENSE:
-        question = np.unique(question, return_inverse=True)[1]
-        questions = int(question.max(initial=-1)) + 1
-    some = np.empty(questions, np.int32)
-    some[question] = output  # any one of a question's answers
-    varies = np.zeros(questions, bool)
-    varies[question[output != some[question]]] = True
-    return ~varies[question]
 
 
 def observed_termination(

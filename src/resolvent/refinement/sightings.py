@@ -15,7 +15,7 @@ from resolvent.machines import Machine, MachinePair
 from resolvent.refinement.corpus import THREADS, Alphabets, CodedShard, Corpus
 from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label
-from resolvent.traces.vocabulary import codes_of
+from resolvent.traces.vocabulary import DENSE, codes_of
 
 Rows = NDArray[np.void]
 """A structured array: one record a row."""
@@ -23,7 +23,7 @@ Rows = NDArray[np.void]
 _SEEN = [
     ("output", np.int32),
     ("count", np.int64),
-    ("trace", np.int64),  # the shortest trace that shows it; equal ones by key
+    ("trace", np.int64),  # the shortest trace that shows it, if that was asked for; then by key
     ("step", np.int32),
     ("length", np.int64),
     ("key", np.int64),
@@ -93,15 +93,16 @@ class PairSightings:
         """The situations in which traces were terminated, with how often each was met."""
         ended = self.situations[self.situations["ended"] > 0].copy()
         if self.supplemented:
-            met = self.reward.answers
-            start = _starts(met, ("state", "question"))
-            times = np.add.reduceat(met["count"], start) if len(met) else met["count"]
-            size = int(met["question"].max(initial=0)) + 1
-            known, wanted = (
-                rows["state"].astype(np.int64) * size + rows["question"]
-                for rows in (met[start], ended)
+            state, question, count = (
+                np.ascontiguousarray(self.reward.answers[name])
+                for name in ("state", "question", "count")
             )
-            ended["count"] = times[np.searchsorted(known, wanted)]
+            size = int(question.max(initial=0)) + 1
+            met = state.astype(np.int64) * size + question  # rising
+            wanted = ended["state"].astype(np.int64) * size + ended["question"]
+            total = np.append(0, np.cumsum(count))
+            first, last = (np.searchsorted(met, wanted, side) for side in ("left", "right"))
+            ended["count"] = total[last] - total[first]
         return ended
 
     @property
@@ -152,27 +153,34 @@ def replay(
     trivial: Collection[Label] = (),
     reward_codes: Codes | None = None,
     progress: Callable[[int], None] | None = None,
+    shortest: bool = True,
 ) -> PairSightings:
     """Replay all traces through both machines.
 
     Trivial labels change no state, whether the machines know them or not.
     `reward_codes` stand for the codes of the rewards, as where these are rounded.
+    With `shortest` off, any trace may stand for what it shows, which is faster.
     """
     tables = Tables.of(pair, corpus.alphabets, trivial)
     together = PairSightings.nothing()
     for number, shard in enumerate(corpus, 1):
-        together = merged(together, replay_shard(tables, shard, reward_codes))
+        together = merged(together, replay_shard(tables, shard, reward_codes, shortest))
         if progress:
             progress(number)
     return together
 
 
 def replay_shard(
-    tables: Tables, shard: CodedShard, reward_codes: Codes | None = None
+    tables: Tables,
+    shard: CodedShard,
+    reward_codes: Codes | None = None,
+    shortest: bool = True,
 ) -> PairSightings:
     """Replay one shard: a pure function of tables and columns, to be run anywhere."""
+    # Memory is gone through fastest as it lies; the first that shows a thing is kept.
+    order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
     found = shard.columns(reward_codes).gather(
-        order=shard.order,
+        order=order,
         first=tables.timing.first,
         lag=tables.timing.lag,
         transition=tables.transition,
@@ -230,6 +238,19 @@ def _merged(one: Sightings, other: Sightings) -> Sightings:
     moves = np.concatenate([one.moves, other.moves])
     moves = _summed(moves[_by(moves, "length", "key")], ("state", "label"), ("count",))
     return Sightings(answers[_by(answers, "state", "question", "length", "key")], moves)
+
+
+def answers_vary(question: NDArray[np.int64], output: Codes, questions: int) -> NDArray[np.bool_]:
+    """Return for each row whether its question has another answer in some other row."""
+    if questions > DENSE:
+        question = np.unique(question, return_inverse=True)[1]
+        questions = int(question.max(initial=-1)) + 1
+    some = np.empty(questions, np.int32)
+    some[question] = output  # any one of a question's answers
+    varies = np.zeros(questions, bool)
+    varies[question[output != some[question]]] = True
+    found: NDArray[np.bool_] = varies[question]
+    return found
 
 
 def _by(rows: Rows, *fields: str) -> NDArray[np.int64]:
