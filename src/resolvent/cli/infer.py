@@ -13,6 +13,7 @@ from resolvent.errors import OptionError
 from resolvent.learning import STRATEGIES
 from resolvent.merging import Progress
 from resolvent.merging.engines import ENGINES
+from resolvent.merging.orders import ORDERS
 from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING
 from resolvent.pipeline import infer as infer_machines
 from resolvent.result import InferenceResult
@@ -153,6 +154,12 @@ def infer(
         _print_summary(result, seconds_reading, source, output)
 
 
+def _may_be_scarce(result: InferenceResult) -> bool:
+    """Whether a stronger search is worth a try: merging errs when evidence is thin."""
+    most = max(result.transition.states, result.reward.states)
+    return result.options.strategy in ORDERS and most > 4 and result.steps < 100_000
+
+
 def _stage(machine: str, now: Progress) -> tuple[str, float]:
     """Say how far the search for a machine is, as a progress bar shows it."""
     if machine in (READING, REPLAYING):
@@ -191,6 +198,8 @@ def _print_summary(
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
+    if _may_be_scarce(result):
+        print("few traces for so many states: --strategy search may find smaller machines")
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
         return
