@@ -8,7 +8,8 @@ PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 STAMPS := .stamps
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
-.PHONY: demo test lint types unit nightly sanitize benchmark clean
+.PHONY: demo test lint types unit nightly sanitize clean
+.PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -35,6 +36,19 @@ sanitize: $(STAMPS)/developing
 
 benchmark: $(STAMPS)/developing
 	$(BIN)/python benchmarks/pipeline.py
+
+# The steps it takes until the true machines are found: the better part of an hour.
+benchmark-recovery: $(STAMPS)/developing
+	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
+
+# 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
+benchmark-scaling: $(STAMPS)/developing
+	$(BIN)/python benchmarks/scaling.py
+
+# Against AALpy, on the same samples.
+benchmark-peers: $(STAMPS)/developing
+	$(PIP) install "aalpy>=2.0"
+	$(BIN)/python benchmarks/peers.py --edsm
 
 clean:
 	rm -rf $(VENV) $(STAMPS) build

@@ -183,7 +183,8 @@ class Learner:
         share = left if left is None or kind is RewardMachine else left / 2
         started = time.perf_counter()
         try:
-            upper = self._merged(kind, samples, SEARCH, None if share is None else share / 2)
+            # To find a machine is worth more than to prove that there is none.
+            upper = self._merged(kind, samples, SEARCH, None if share is None else 0.75 * share)
         except TimeLimitReached:
             # Some machine is needed to say how far it is proven minimal.
             upper = merge(samples, order=WEIGHING, engine=self.options.engine)

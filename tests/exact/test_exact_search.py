@@ -161,6 +161,14 @@ def test_a_transition_after_which_nothing_is_asked_is_no_difference():
     assert list(edges) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
 
 
+def test_machines_that_differ_in_where_they_begin_are_two():
+    """Found by Hypothesis: all that the one does the other does too, begun in another state."""
+    rows = [(0, 1, 1), (0, -1, -1), (1, -1, -1), (1, -1, -1), (-1, 1, 1), (1, 1, 0)]
+    _, certificate = exact(sample_set([rows]))
+    assert certificate.states == 2
+    assert certificate.unique is False
+
+
 def test_a_question_asked_once_leaves_two_machines():
     # After label 1 only alpha 1 is asked, and never elsewhere: any state will do.
     automaton, certificate = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (1, 1, 0)]]))

@@ -83,7 +83,7 @@ class Colouring:
     def block(self, table: Table, settled: Table) -> None:
         """Rule out the last table found, in all that its settled form says of it."""
         state = {0: 0}
-        clause = []
+        clause = [-self._colour[0][self._root]]  # it may start elsewhere
         for i, row in enumerate(settled.tolist()):  # states are numbered as they are met
             for label, j in enumerate(row):
                 if j != NONE:

@@ -99,6 +99,8 @@ class LabelVerdict:
         if self.basis is Basis.GIVEN:
             return f"{name}: named as such"
         if self.basis is Basis.DEFAULT:
+            if self.verdict is Verdict.UNDECIDED:
+                return f"{name}: kept, and not judged"
             return f"{name}, unless shown otherwise"
         agree = "answer agrees" if self.agreements == 1 else "answers agree"
         told = f"{self.agreements:,} {agree} without it, none disagrees"
@@ -158,7 +160,9 @@ def judge_labels(
             LabelVerdict(
                 label,
                 Verdict.TRIVIAL if code in judge.trivial else verdict,
-                Basis.DEFAULT if label == NO_EVENT and witness is None else Basis.EVIDENCE,
+                Basis.DEFAULT
+                if witness is None and (label == NO_EVENT or not beyond_no_event)
+                else Basis.EVIDENCE,
                 judge.agreements.get(code, 0),
                 None if witness is None else (place(witness[0]), place(witness[1])),
             )
