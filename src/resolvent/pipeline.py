@@ -311,7 +311,7 @@ class _Run:
             refinement=refinement,
             seconds={**seconds, "replay": self.replaying, "total": total},
             trivial=learned.verdicts,
-            certificates=self._certificates(learned, refinement),
+            certificates=self._certificates(learned, pair, refinement),
             _histories=learned.histories,
             _automata=learned.automata,
             _updated=partial(self._updated, end),
@@ -319,13 +319,18 @@ class _Run:
         )
 
     def _certificates(
-        self, learned: Learned, refinement: Refinement
+        self, learned: Learned, pair: MachinePair, refinement: Refinement
     ) -> dict[str, Certificate[Machine]]:
         """Return what was proven; on some traces only, another machine may fit those alone."""
         if refinement.traces == self.corpus.traces:
             return learned.certificates
         return {
-            name: replace(certificate, unique=certificate.unique or None, alternative=None)
+            name: replace(
+                certificate,
+                states=getattr(pair, name).states,
+                unique=certificate.unique or None,
+                alternative=None,
+            )
             for name, certificate in learned.certificates.items()
         }
 

@@ -57,6 +57,6 @@ def test_states_that_differ_only_later_are_kept_apart():
 
 
 def test_machines_with_very_many_states_are_left_alone():
-    machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 400))
+    machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 40))
     seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
     assert compacted(machine, seen.transition) is None

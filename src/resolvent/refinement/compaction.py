@@ -20,7 +20,7 @@ from resolvent.traces import Codes
 
 M = TypeVar("M", bound=Machine)
 
-_MOST_STATES = 1000  # beyond, comparing all pairs takes longer than learning anew
+_MOST_STATES = 128  # beyond, comparing all pairs takes longer than learning anew
 
 
 def compacted(machine: M, seen: Sightings) -> M | None:
