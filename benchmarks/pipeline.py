@@ -37,8 +37,23 @@ ABLATIONS: dict[str, dict[str, bool]] = {
 PEAK_MEMORY = """
 import resource, sys
 import resolvent as rs
-rs.infer(rs.read_traces(sys.argv[1]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+from pathlib import Path
+
+def now(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(name)))
+
+traces = rs.read_traces(sys.argv[1])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+beyond = None
+try:
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = now("VmRSS")
+    rs.infer(traces)
+    beyond = now("VmHWM") - before
+except OSError:
+    rs.infer(traces)
+print(max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), beyond)
 """
 
 
@@ -70,7 +85,8 @@ def generated(path: Path, episodes: int) -> Path:
 def speed(path: Path, repetitions: int) -> None:
     """Compare reading and inference with `json.loads` over the lines of the same file."""
     lines = [line for line in plain_bytes(path).split(b"\n") if line]
-    seconds: dict[str, list[float]] = {"json.loads": [], "read": [], "infer": []}
+    names = ("json.loads", "read", "infer", "infer, all traces at once")
+    seconds: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(repetitions):
         seconds["json.loads"].append(
             timed(lambda: [None for line in lines if json.loads(line) is None])
@@ -78,19 +94,25 @@ def speed(path: Path, repetitions: int) -> None:
         seconds["read"].append(timed(lambda: rs.read_traces(path)))
         traces = rs.read_traces(path)  # anew each time, so that nothing is cached on it
         seconds["infer"].append(timed(lambda traces=traces: rs.infer(traces)))
+        traces = rs.read_traces(path)
+        seconds[names[-1]].append(timed(lambda traces=traces: rs.infer(traces, refine=False)))
     result = rs.infer(traces)
     yardstick = statistics.median(seconds["json.loads"])
     print(f"\n{path.name}: {len(traces)} traces, {traces.steps} steps")
-    print(f"machines: TM {result.transition.states}, RM {result.reward.states} states\n")
-    print(f"{'':<12}{'seconds':>9}{'spread':>16}{'of json.loads':>16}")
+    print(f"machines: TM {result.transition.states}, RM {result.reward.states} states")
+    print(f"learned from {result.refinement}\n")
+    print(f"{'':<26}{'seconds':>9}{'spread':>16}{'of json.loads':>16}")
     for name, measured in seconds.items():
         middle = statistics.median(measured)
         spread = f"{min(measured):.3f}–{max(measured):.3f}"
-        print(f"{name:<12}{middle:>9.3f}{spread:>16}{middle / yardstick:>16.2f}")
+        print(f"{name:<26}{middle:>9.3f}{spread:>16}{middle / yardstick:>16.3f}")
     peak = subprocess.run(
         [sys.executable, "-c", PEAK_MEMORY, str(path)], check=True, capture_output=True, text=True
     )
-    print(f"\npeak memory of reading and inferring: {int(peak.stdout) / 1e6:.2f} GB")
+    whole, beyond = peak.stdout.split()
+    print(f"\npeak memory of reading and inferring: {int(whole) / 1e6:.2f} GB")
+    if beyond != "None":
+        print(f"of inferring, beyond the columns read: {int(beyond) / 1e3:.0f} MB")
 
 
 def ablation(low: Path, high: Path) -> None:
