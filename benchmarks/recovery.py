@@ -182,10 +182,10 @@ def main() -> None:
         print(f"{name:<44}" + "".join(f"{cell:>20}" for cell in cells))
     if "rpni" in methods and len(methods) > 1:
         best = min(methods[1:], key=lambda m: statistics.median(_steps(rows, m)))
+        # Where rpni did not get there it needs more than the most that it was given.
         shares = [
-            needed[best][0] / needed["rpni"][0]
+            (needed[best][0] or float("inf")) / (needed["rpni"][0] or options.most)
             for _, needed in rows
-            if needed[best][0] and needed["rpni"][0]
         ]
         print(f"\n{best} needs {statistics.median(shares):.3f} of the steps rpni needs (median)")
     paper = sum(setting in PAPER for setting in settings)

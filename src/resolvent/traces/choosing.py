@@ -79,12 +79,31 @@ def content_keys(
     on nothing but what a trace holds, so also not on which codes stand for it.
     """
     observation, label, action, reward = (
-        np.array([_value_key(value, salt) for value in column], np.uint64).view(np.int64)
-        for salt, column in enumerate(values)
+        _value_keys(column, salt) for salt, column in enumerate(values)
     )
     return columns.keys(
         observation=observation, label=label, action=action, reward=reward, threads=threads
     )
+
+
+def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
+    """Return a number for each value that depends on the value and the salt alone."""
+    if set(map(type, values)) == {int}:
+        try:
+            return _scrambled(np.fromiter(values, np.int64, len(values)), salt)
+        except OverflowError:
+            pass  # beyond 64 bits they are taken one by one, as text
+    keys = np.array([_value_key(value, salt) for value in values], np.uint64)
+    return keys.view(np.int64)
+
+
+def _scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
+    """SplitMix64: neighbouring numbers become unlike ones."""
+    mixed = numbers.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed.view(np.int64)
 
 
 def _value_key(value: Any, salt: int) -> int:
