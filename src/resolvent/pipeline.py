@@ -43,8 +43,8 @@ REFINE_ABOVE = 500_000
 SAMPLE_STEPS = 50_000
 """Steps that refinement learns from at first."""
 
-FIRST_COUNTEREXAMPLES = 32
-"""Traces that the first round of refinement adds at most; each later round twice as many."""
+FIRST_COUNTEREXAMPLES = 16
+"""Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
 
 READING, REPLAYING = "reading", "replaying"
@@ -192,35 +192,38 @@ class _Run:
         self.options = options
         self.progress = progress
         self.replaying = 0.0
-        self.corpus = Corpus(shards, SAMPLE_STEPS, self._reporter(READING, shards))
+        self.corpus = Corpus(shards, self._reporter(READING, shards))
         rewards = rounded_rewards(self.corpus.alphabets.rewards, options.reward_digits)
         self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
         self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
         self.trivial = self._named_trivial()
-        self.refines = self.corpus.steps > REFINE_ABOVE
-        if options.refine is not None:
-            self.refines = options.refine
+        # The paper's order needs all that can be had; from few traces it finds far too many states.
+        self.refines = self.corpus.steps > REFINE_ABOVE and options.strategy != "rpni"
+        if options.refine is not None or not self.corpus.in_memory:
+            self.refines = options.refine is not False
 
     def result(self, start: "_Start | None" = None) -> InferenceResult:
         """Learn and replay in turn until the machines explain every trace."""
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             digest = beside.submit(lambda: self.corpus.digest) if self.corpus.in_memory else None
             if start is None:
-                chosen = self.corpus.sample if self.refines else self.corpus.all
+                chosen = self.corpus.sample(SAMPLE_STEPS) if self.refines else self.corpus.all
             else:
                 chosen = start.chosen
             learner = Learner(
                 self.options, self.trivial, self.corpus.place, self._time_left, self.progress
             )
             learned = start.learned if start else self._learn(learner, chosen)
-            most, rounds = FIRST_COUNTEREXAMPLES, 1
+            rounds = 1
             while True:
                 seen = self._replay(learned.machines)
-                more = counterexamples(seen, chosen, most)
+                more = counterexamples(seen, chosen, FIRST_COUNTEREXAMPLES << rounds)
                 if len(more):
-                    chosen = np.union1d(chosen, more)
+                    # Machines that fail may need more traces of any kind, too.
+                    others = self.corpus.sample(SAMPLE_STEPS << rounds)
+                    chosen = np.union1d(np.union1d(chosen, more), others)
                     learned = self._learn(learner, chosen)
-                    most, rounds = most * 2, rounds + 1
+                    rounds += 1
                 elif len(chosen) == self.corpus.traces:
                     break
                 elif smaller := compacted(learned.machines.transition, seen.transition):
@@ -256,7 +259,7 @@ class _Run:
         report = self._reporter(REPLAYING, self.corpus.shards)
         trivial = self.trivial or frozenset()
         # Which traces show a conflict matters only if there is one; reading files takes longest.
-        again = len(self.corpus.shards) == 1
+        again = self.corpus.in_memory and len(self.corpus.shards) == 1
         seen = replay(machines, self.corpus, trivial, codes, report, shortest=not again)
         if again and not seen.consistent:
             seen = replay(machines, self.corpus, trivial, codes, report)

@@ -50,13 +50,16 @@ def test_fetching_gives_the_traces_with_these_numbers(traces, data):
 def test_a_folder_gives_what_memory_gives(tmp_path):
     sets = [WORLD.rollouts(30, seed) for seed in range(4)]
     traces = rs.TraceSet.concatenate(sets)
-    there, here = Corpus(saved(tmp_path / "f", sets), 500), Corpus(ShardsInMemory(sets), 500)
-    alone = Corpus(ShardsInMemory([traces]), 500)
-    assert there.sample.tolist() == here.sample.tolist() == alone.sample.tolist()
+    there, here = Corpus(saved(tmp_path / "f", sets)), Corpus(ShardsInMemory(sets))
+    alone = Corpus(ShardsInMemory([traces]))
+    for steps in (1, 500, 3000):
+        numbers = [one.sample(steps).tolist() for one in (there, here, alone)]
+        assert numbers[0] == numbers[1] == numbers[2]
     assert there.digest == here.digest == traces.digest
     for corpus in (there, here):
-        assert corpus.fetch(corpus.sample) == traces.take(corpus.sample)
-        again = np.unique([3, 40, 41, 119, *corpus.sample])
+        sample = corpus.sample(500)
+        assert corpus.fetch(sample) == traces.take(sample)
+        again = np.unique([3, 40, 41, 119, *sample])
         assert corpus.fetch(again) == traces.take(again)
     assert there.place(45).endswith("part-1.parquet, trace 15")
     assert here.place(45) == "trace set 1, trace 15"
@@ -65,15 +68,17 @@ def test_a_folder_gives_what_memory_gives(tmp_path):
 
 def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypatch):
     folder = saved(tmp_path / "f", [WORLD.rollouts(30, seed) for seed in range(3)])
-    corpus = Corpus(folder, 500)
+    corpus = Corpus(folder, pool_steps=500)
+    sample = corpus.sample(10_000)
+    assert len(sample) < 30
     read = []
     real = folder.read
     monkeypatch.setattr(folder, "read", lambda number: read.append(number) or real(number))
-    corpus.fetch(corpus.sample)
+    corpus.fetch(sample)
     assert read == []
-    more = np.setdiff1d(corpus.all, corpus.sample)[:1]
+    more = np.setdiff1d(corpus.all, sample)[:1]
     for _ in range(2):
-        corpus.fetch(np.union1d(corpus.sample, more))
+        corpus.fetch(np.union1d(sample, more))
     assert len(read) == 1
 
 
@@ -82,11 +87,12 @@ def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypa
 def test_the_sample_is_the_same_however_traces_are_shuffled_or_repeated(order, again):
     traces = WORLD.rollouts(12, seed=3)
     steps = traces.steps // 3
-    sample = Corpus(ShardsInMemory([traces]), steps).sample
-    other = Corpus(ShardsInMemory([traces.take([*order, *again])]), steps)
-    chosen = set(other.fetch(other.sample))
+    sample = Corpus(ShardsInMemory([traces])).sample(steps)
+    other = Corpus(ShardsInMemory([traces.take([*order, *again])]))
+    numbers = other.sample(steps)
+    chosen = set(other.fetch(numbers))
     assert chosen == {traces[int(number)] for number in sample}
-    assert len(chosen) == len(other.sample)
+    assert len(chosen) == len(numbers)
     assert sum(map(len, chosen)) >= steps
 
 

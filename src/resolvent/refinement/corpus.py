@@ -18,6 +18,9 @@ from resolvent.traces.vocabulary import codes_of
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+POOL_STEPS = 1_000_000
+"""Steps of a folder's traces that are kept in memory to sample from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alphabets:
@@ -90,16 +93,14 @@ class Corpus:
 
     Goes through the shards in common codes as often as it is asked to. What is
     in memory already is coded once; from a folder one shard after the other is
-    read and dropped. `sample` are the numbers of some traces with about
-    `sample_steps` steps or a little more: those of lowest key, as good as
-    random and yet the same however traces are shuffled or repeated.
+    read and dropped, but for a pool of traces to sample from.
     """
 
     def __init__(
         self,
         shards: Shards,
-        sample_steps: int = 0,
         progress: Callable[[int], None] | None = None,
+        pool_steps: int = POOL_STEPS,
     ) -> None:
         self.shards = shards
         self.steps = 0
@@ -107,22 +108,22 @@ class Corpus:
         self._held: list[CodedShard] | None = None
         self._fetched: list[tuple[NDArray[np.int64], TraceSet]] = []
         common = CommonValues()
-        sample = _Sample(sample_steps, keeps=not self.in_memory)
+        pool = _Pool(None if self.in_memory else pool_steps)
         first = [0]
         for number, traces in enumerate(shards):
             shard = CodedShard.alone(traces)
             common.add(traces, shards.name(number) or "the traces")
-            sample.add(first[-1], shard)
+            pool.add(first[-1], shard)
             first.append(first[-1] + len(traces))
             self.steps += traces.steps
             if progress:
                 progress(number + 1)
         self._first = np.array(first, np.int64)
         self.alphabets = _in_order(common.values())
-        self.sample = sample.numbers
+        self._pool = pool
         if self.in_memory and len(shards) == 1:
             self._held = [shard]
-        self._fetched = sample.pieces
+        self._fetched = pool.pieces
 
     @property
     def traces(self) -> int:
@@ -133,6 +134,16 @@ class Corpus:
     def all(self) -> NDArray[np.int64]:
         """The numbers of all traces."""
         return np.arange(self.traces)
+
+    def sample(self, steps: int) -> NDArray[np.int64]:
+        """Return the numbers of some traces, rising, with so many steps or a little more.
+
+        They are those of lowest key, as good as random and yet the same however
+        traces are shuffled or repeated. From a folder there are no more than the
+        pool holds.
+        """
+        enough = int(np.searchsorted(np.cumsum(self._pool.length), steps)) + 1
+        return np.sort(self._pool.number[:enough])
 
     @property
     def in_memory(self) -> bool:
@@ -207,39 +218,33 @@ class Corpus:
         return self._digest
 
 
-class _Sample:
-    """Gathers the traces of lowest key, until they have some steps; equal traces count once.
+class _Pool:
+    """Traces by rising key, of equal ones the first.
 
-    It `keeps` the traces themselves where they cannot be had again for nothing.
+    With a limit, those of lowest key that have so many steps together; and the
+    traces themselves are kept, since they would have to be read again.
     """
 
-    def __init__(self, steps: int, keeps: bool) -> None:
+    def __init__(self, steps: int | None) -> None:
         self.steps = steps
-        self.keeps = keeps
         self.pieces: list[tuple[NDArray[np.int64], TraceSet]] = []
-        self._number = self._key = self._length = np.empty(0, np.int64)
-
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """The numbers of the traces gathered, rising."""
-        return np.sort(self._number)
+        self.number = self.length = self._key = np.empty(0, np.int64)
 
     def add(self, first: int, shard: CodedShard) -> None:
         """Look at one shard, whose first trace has this number."""
-        if self.steps == 0:
-            return
-        number = np.append(self._number, first + np.arange(len(shard.traces)))
-        key, length = np.append(self._key, shard.key), np.append(self._length, shard.length)
+        number = np.append(self.number, first + np.arange(len(shard.traces)))
+        key, length = np.append(self._key, shard.key), np.append(self.length, shard.length)
         _, lowest = np.unique(key, return_index=True)
-        lowest = lowest[: int(np.searchsorted(np.cumsum(length[lowest]), self.steps)) + 1]
-        self._number, self._key, self._length = number[lowest], key[lowest], length[lowest]
-        if not self.keeps:
+        if self.steps is not None:
+            lowest = lowest[: int(np.searchsorted(np.cumsum(length[lowest]), self.steps)) + 1]
+        self.number, self._key, self.length = number[lowest], key[lowest], length[lowest]
+        if self.steps is None:
             return
-        new = np.sort(self._number[self._number >= first])
+        new = np.sort(self.number[self.number >= first])
         self.pieces = [
             (held[stays], traces.take(np.flatnonzero(stays)))
             for held, traces in self.pieces
-            if np.any(stays := np.isin(held, self._number))
+            if np.any(stays := np.isin(held, self.number))
         ]
         if len(new):
             self.pieces.append((new, shard.traces.take(new - first)))
