@@ -246,7 +246,7 @@ def test_the_papers_worlds_are_found_in_25_000_steps(seed):
         Histories.of(traces, LabelTiming.CURRENT), trivial_codes(traces.labels)
     )
     samples = remove_redundant(transition_samples(traces, histories))[0]
-    automaton, certificate = exact(samples, time_limit=60)
+    automaton, certificate = exact(samples, time_limit=60, order="search")
     assert certificate.proven
     assert is_truth(world, samples, automaton)
 
