@@ -52,6 +52,10 @@ machines that read it, and a search for the smallest machine needs no help."""
 WEIGHING: Final = "edsm"
 """The search that says whether a machine grows when a label is dropped: a fast one."""
 
+WEIGHED_NODES: Final = 200_000
+"""Undecided labels are weighed only in prefix trees of so many nodes: each takes a search, and
+with so many histories merging finds the loops by itself."""
+
 NO_TIME: Final = 1e-9
 """What is left when no time is: limits must be above 0."""
 
@@ -237,7 +241,11 @@ class Learner:
         """
         trivial = {code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL}
         dropped = [code for code in sorted(trivial) if verdicts[code].basis is Basis.EVIDENCE]
-        undecided = [code for code, one in enumerate(verdicts) if one.verdict is Verdict.UNDECIDED]
+        undecided = [
+            code
+            for code, one in enumerate(verdicts)
+            if one.verdict is Verdict.UNDECIDED and one.basis is Basis.EVIDENCE
+        ]
         if not dropped and not undecided:
             return verdicts
 
@@ -251,6 +259,9 @@ class Learner:
             return found.states
 
         before, fewest = set(trivial), states(trivial)
+        first = self._weighing.get(frozenset(trivial))
+        if first is not None and first.tree_nodes > WEIGHED_NODES:
+            undecided = []
         # Where answers vary at all, no machine has fewer than two states.
         for code in dropped + undecided:
             if fewest > 2 and (found := states(trivial ^ {code})) < fewest:

@@ -161,7 +161,7 @@ def judge_labels(
                 label,
                 Verdict.TRIVIAL if code in judge.trivial else verdict,
                 Basis.DEFAULT
-                if witness is None and (label == NO_EVENT or not beyond_no_event)
+                if witness is None and code not in judge.agreements
                 else Basis.EVIDENCE,
                 judge.agreements.get(code, 0),
                 None if witness is None else (place(witness[0]), place(witness[1])),
