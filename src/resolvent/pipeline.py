@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from resolvent.errors import ModelError, OptionError, TimeLimitReached, TraceError
 from resolvent.evidence import Evidence, gather
 from resolvent.exact import Certificate
-from resolvent.learning import NO_TIME, STRATEGIES, Learned, Learner, ProgressListener
+from resolvent.learning import KEEPING, NO_TIME, STRATEGIES, Learned, Learner, ProgressListener
 from resolvent.machines import Machine, MachinePair, Provenance, TransitionMachine
 from resolvent.merging import Progress
 from resolvent.reduction import trivial_codes
@@ -120,6 +120,8 @@ def infer(
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
     if strategy not in STRATEGIES:
         raise OptionError(f"unknown strategy '{strategy}': choose one of {', '.join(STRATEGIES)}")
+    if strategy in KEEPING and engine == "python":
+        raise OptionError(f"engine 'python' has no strategy '{strategy}': take engine 'native'")
     if isinstance(traces, TraceFolder) and refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     options = Options(
