@@ -170,21 +170,25 @@ class Learner:
             elif self.options.strategy == WEIGHING and frozenset(trivial) in self._weighing:
                 automaton = self._weighing[frozenset(trivial)]
             else:
-                automaton = self._merged(kind, searched, self.options.strategy)
+                share = self._share(kind) if self.options.strategy == SEARCH else None
+                automaton = self._merged(kind, searched, self.options.strategy, share)
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
         machine = built(automaton)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
 
+    def _share(self, kind: type[Machine]) -> float | None:
+        """Return the seconds for a search that may use all it gets; half are for the other one."""
+        left = self.time_left()
+        return left if left is None or kind is RewardMachine else left / 2
+
     def _minimal(
         self, kind: type[Machine], samples: SampleSet
     ) -> tuple[Automaton, Certificate[Automaton]]:
         """Search for a small machine, then close in on the smallest from below."""
         import_solvers()
-        # The Transition Machine must leave time for the other one.
-        left = self.time_left()
-        share = left if left is None or kind is RewardMachine else left / 2
+        share = self._share(kind)
         started = time.perf_counter()
         try:
             # To find a machine is worth more than to prove that there is none.
