@@ -1,19 +1,17 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
 import copy
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 
 from resolvent.errors import OptionError, TraceError, locating
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
+from resolvent.traces.live import Labels, Names
+from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-
-_METHODS = ("get_events", "labels")
 
 
 def collect(
@@ -58,8 +56,8 @@ def collect(
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     choose = policy or _random_policy(env, seed)
-    labelled = _Labels(env, label_of)
-    names = _Names(env, "observation"), _Names(env, "action")
+    labelled = Labels(env, label_of)
+    names = Names(env, "observation"), Names(env, "action")
     coder, played = ColumnCoder(), CodedEpisodes()
     for number in range(episodes):
         with locating(f"episode {number}"):
@@ -78,8 +76,8 @@ def _episode(
     env: gym.Env[Any, Any],
     seed: int | None,
     choose: Callable[[Any], Any],
-    labelled: "_Labels",
-    names: "tuple[_Names, _Names]",
+    labelled: Labels,
+    names: tuple[Names, Names],
     max_steps: int | None,
 ) -> tuple[_Lists, tuple[bool, bool]]:
     observation_named, action_named = names
@@ -118,87 +116,3 @@ def _finite(reward: Any) -> float:
     if not math.isfinite(number):
         raise TraceError(f"the reward is {number}; rewards must be finite")
     return number + 0.0  # one zero, not two
-
-
-class _Names:
-    """Turns an observation or action into its symbol, by name where there are names."""
-
-    def __init__(self, env: gym.Env[Any, Any], kind: str) -> None:
-        self._kind = kind
-        self._names: Sequence[str] | None = _attribute(env, f"{kind}_names")
-
-    def __call__(self, value: Any) -> Symbol:
-        symbol = as_symbol(value)
-        if self._names is None or type(symbol) is not int:
-            return symbol
-        if not 0 <= symbol < len(self._names):
-            raise TraceError(
-                f"{self._kind} {symbol} has no name: the environment's "
-                f"{self._kind}_names are {len(self._names)}"
-            )
-        return self._names[symbol]
-
-
-class _Labels:
-    """Finds the label of each step, wherever the environment or the caller gives it."""
-
-    def __init__(self, env: gym.Env[Any, Any], label_of: Callable[..., Any] | None) -> None:
-        self._label_of = label_of
-        self._of_step = label_of is not None and _takes_step(label_of)
-        methods = (_attribute(env, name) for name in _METHODS)
-        self._method = next((method for method in methods if callable(method)), None)
-
-    def at_reset(self, observation: Any, info: Mapping[str, Any]) -> Label:
-        if self._label_of is None:
-            found = self._told(info)
-            return NO_EVENT if found is None else found
-        return NO_EVENT if self._of_step else as_label(self._label_of(observation))
-
-    def after_step(
-        self, observation: Any, action: Any, following: Any, info: Mapping[str, Any]
-    ) -> Label:
-        if self._label_of is None:
-            found = self._told(info)
-            if found is None:
-                raise TraceError(
-                    'the environment gives no label: put a set of strings into info["labels"] '
-                    "at every step (the empty set for no event), or in Python pass label_of="
-                )
-            return found
-        if self._of_step:
-            return as_label(self._label_of(observation, action, following))
-        return as_label(self._label_of(following))
-
-    def _told(self, info: Mapping[str, Any]) -> Label | None:
-        for key in INFO_KEYS:
-            if key in info:
-                return as_label(info[key])
-        return None if self._method is None else as_label(self._method())
-
-
-def _takes_step(label_of: Callable[..., Any]) -> bool:
-    """Whether a labelling function reads (observation, action, next observation)."""
-    try:
-        parameters = inspect.signature(label_of).parameters.values()
-    except ValueError:  # some built-in functions tell no signature
-        return False
-    # Parameters with defaults are often constants bound to a lambda, so they do not count.
-    required = [
-        parameter
-        for parameter in parameters
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        and parameter.default is parameter.empty
-    ]
-    if len(required) not in (0, 1, 3):
-        raise OptionError(
-            f"label_of has {len(required)} parameters: "
-            "give it (observation) or (observation, action, next_observation)"
-        )
-    return len(required) == 3
-
-
-def _attribute(env: gym.Env[Any, Any], name: str) -> Any:
-    try:
-        return env.get_wrapper_attr(name)
-    except AttributeError:
-        return None
