@@ -1,6 +1,6 @@
 """Machines: raw automaton + what was taken out → machines that answer for themselves."""
 
-from resolvent.machines.building import build_machine, loop_where_read
+from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.machine import (
@@ -35,6 +35,7 @@ __all__ = [
     "is_minimal",
     "load",
     "loop_where_read",
+    "machine_of_tables",
     "to_dot",
     "to_mermaid",
     "to_text",
