@@ -144,20 +144,23 @@ class Mechanics:
         starts: Codes,
         actions: np.random.Generator,
         max_steps: int | None = None,
+        time_limit: int | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> TraceSet:
         """Walk at random from the given states until each episode ends.
 
         Actions come from the generator one after another, as
         `Discrete.sample` draws them, so that stepping an environment by it gives
-        the same traces.
+        the same traces. Gymnasium's `time_limit` calls an episode truncated even
+        when it ends by itself in its last step; `max_steps` does not.
         """
+        limits = [limit for limit in (max_steps, time_limit) if limit is not None]
         walk = _core.walk(
             np.ascontiguousarray(self.following.ravel()),
             self.ends.ravel().astype(np.int32),
             len(self.actions),
             np.ascontiguousarray(starts, np.int32),
-            max_steps or 0,
+            min(limits, default=0),
         )
         block = _FIRST_BLOCK
         while not walk.done:
@@ -175,7 +178,7 @@ class Mechanics:
             (rewards, reward_codes[states[after], taken]),
             offsets=offsets,
             terminated=terminated,
-            truncated=terminated == 0,
+            truncated=(terminated == 0) | (np.diff(offsets) == time_limit),
         )
 
     @cached_property

@@ -1,5 +1,6 @@
 """A built-in world as a Gymnasium environment: tables in, steps out."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from resolvent.errors import OptionError
 from resolvent.machines import MachinePair
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import Symbol
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 Code = int | np.int64
@@ -104,6 +106,20 @@ class World(gym.Env[Code, Code]):
             False,
             dict(self._info[self._state]),
         )
+
+    def rollouts(
+        self,
+        episodes: int,
+        seed: int | None,
+        actions: np.random.Generator,
+        max_steps: int | None,
+        time_limit: int | None,
+        progress: Callable[[float], object] | None,
+    ) -> TraceSet:
+        """Return the traces that resets and steps with these random numbers would give."""
+        self.reset(seed=seed)
+        starts = np.append(np.int32(self._state), self.draw_starts(episodes - 1))
+        return self.mechanics.rollouts(starts, actions, max_steps, time_limit, progress)
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Draw the world as text or as an array of pixels, as `render_mode` says."""
