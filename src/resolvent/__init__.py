@@ -18,6 +18,7 @@ from resolvent.errors import (
 )
 from resolvent.machines import (
     UNSEEN,
+    EdgeRewardMachine,
     Machine,
     MachinePair,
     RewardMachine,
@@ -26,7 +27,9 @@ from resolvent.machines import (
     is_isomorphic,
     is_minimal,
     load,
+    read_reward_machine,
     to_dot,
+    to_mealy_dot,
     to_mermaid,
     to_text,
 )
@@ -41,6 +44,7 @@ __version__ = version("resolvent")
 __all__ = [
     "UNSEEN",
     "ContradictoryTraces",
+    "EdgeRewardMachine",
     "InferenceResult",
     "LabelTiming",
     "Machine",
@@ -62,9 +66,11 @@ __all__ = [
     "is_isomorphic",
     "is_minimal",
     "load",
+    "read_reward_machine",
     "read_traces",
     "scan_traces",
     "to_dot",
+    "to_mealy_dot",
     "to_mermaid",
     "to_text",
 ]
