@@ -41,7 +41,7 @@ class Labels:
 
     def __init__(self, env: gym.Env[Any, Any], label_of: Callable[..., Any] | None) -> None:
         self._label_of = label_of
-        self._of_step = label_of is not None and _takes_step(label_of)
+        self._of_step = label_of is not None and takes_step(label_of)
         methods = (_attribute(env, name) for name in _METHODS)
         self._method = next((method for method in methods if callable(method)), None)
 
@@ -75,7 +75,7 @@ class Labels:
         return None if self._method is None else as_label(self._method())
 
 
-def _takes_step(label_of: Callable[..., Any]) -> bool:
+def takes_step(label_of: Callable[..., Any]) -> bool:
     """Whether a labelling function reads (observation, action, next observation)."""
     try:
         parameters = inspect.signature(label_of).parameters.values()
