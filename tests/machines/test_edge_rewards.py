@@ -1,4 +1,8 @@
+from itertools import product
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
@@ -58,6 +62,45 @@ def test_the_shortest_sequence_on_which_machines_differ():
     assert COFFEE.first_difference(falls_out) == (frozenset(),)
     assert COFFEE.first_difference(falls_out, labels=["c"]) is None
     assert COFFEE.first_difference(pays_more, labels=["c", ["c", "o"]]) == (c, c | o)
+
+
+@st.composite
+def small_machines(draw):
+    """Up to two states and an end, over one proposition; edges may be missing."""
+    targets = st.sampled_from([0, 1, 2])
+    table = draw(
+        st.dictionaries(
+            st.tuples(st.sampled_from([0, 1]), st.sampled_from(["a", "!a"])),
+            st.tuples(targets, st.sampled_from([0.0, 1.0])),
+        )
+    )
+    edges = ((u, v, guard, r) for (u, guard), (v, r) in table.items())
+    return machine(*edges, terminal=[2])
+
+
+def story(one, word):
+    """What a machine pays for each label of a word, up to its end."""
+    state, paid = one.initial, []
+    for label in word:
+        if one.has_ended(state):
+            break
+        state, reward = one.step(state, label)
+        paid.append(reward)
+    return paid, one.has_ended(state)
+
+
+@given(one=small_machines(), other=small_machines())
+def test_no_shorter_word_tells_machines_apart(one, other):
+    # Nine pairs of states at most: a difference shows within nine labels.
+    labels = [frozenset(), frozenset("a")]
+    words = (word for length in range(10) for word in product(labels, repeat=length))
+    apart = next((word for word in words if story(one, word) != story(other, word)), None)
+    found = one.first_difference(other, labels)
+    if apart is None:
+        assert found is None
+    else:
+        assert len(found) == len(apart)
+        assert story(one, found) != story(other, found)
 
 
 def test_too_many_labels_must_be_named():

@@ -119,19 +119,19 @@ class EdgeRewardMachine:
         (frozenset(),)
         """
         alphabet = _every_label(self, other) if labels is None else list(map(as_label, labels))
-        histories: dict[tuple[int, int], tuple[Label, ...]] = {(self.initial, other.initial): ()}
-        queue = list(histories)
+        start = (self.initial, other.initial)
+        histories: dict[tuple[int, int], tuple[Label, ...]] = {start: ()}
+        if self.has_ended(start[0]) != other.has_ended(start[1]):
+            return ()
+        queue = [start]
         for pair in queue:
-            over = self.has_ended(pair[0]), other.has_ended(pair[1])
-            if over[0] != over[1]:
-                return histories[pair]
-            if all(over):
+            if self.has_ended(pair[0]):
                 continue
             for label in alphabet:
                 mine, paid = self.step(pair[0], label)
                 yours, also_paid = other.step(pair[1], label)
                 history = (*histories[pair], label)
-                if paid != also_paid:
+                if paid != also_paid or self.has_ended(mine) != other.has_ended(yours):
                     return history
                 if (mine, yours) not in histories:
                     histories[mine, yours] = history
@@ -152,6 +152,13 @@ class EdgeRewardMachine:
         label paid. A label whose step always ended the episode leads to one added
         terminal state, as does one after which nothing was ever seen. What the
         traces never showed has no edge.
+
+        >>> import resolvent as rs
+        >>> from resolvent.environments import House
+        >>> traces = rs.collect(House(pays="cyanroom"), episodes=200, seed=0)
+        >>> machine = EdgeRewardMachine.from_pair(rs.infer(traces).machines, traces)
+        >>> machine.step(0, {"key"}), machine.step(0, {"toilet"})
+        ((0, 0.0), (1, 1.0))
 
         Raises:
             ModelError: when the reward depends on more than state and label, and
