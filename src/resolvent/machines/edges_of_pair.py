@@ -47,13 +47,18 @@ def rewards_on_edges(pair: MachinePair, traces: TraceSet) -> EdgeRewardMachine:
         source, code = divmod(key, len(traces.labels))
         target = _target(reward, source, traces.labels[code], bool(ends))
         labels_of.setdefault((source, target, amount), []).append(traces.labels[code])
+    edges = _edges(labels_of)
+    terminal = {edge.target for edge in edges if edge.target == reward.states}
+    return EdgeRewardMachine(int(states[0]), frozenset(terminal), edges)
+
+
+def _edges(labels_of: dict[tuple[int, int, float], list[Label]]) -> tuple[Edge, ...]:
+    """Return one edge for each source, target and reward, guarded by exactly its labels."""
     names = frozenset[str]().union(*(label for labels in labels_of.values() for label in labels))
-    edges = tuple(
+    return tuple(
         Edge(source, target, Guard.exactly(sorted(labels, key=label_order), names), amount)
         for (source, target, amount), labels in sorted(labels_of.items())
     )
-    terminal = {edge.target for edge in edges if edge.target == reward.states}
-    return EdgeRewardMachine(int(states[0]), frozenset(terminal), edges)
 
 
 def _target(reward: RewardMachine, source: int, label: Label, ends: bool) -> int:
