@@ -1,7 +1,8 @@
-"""Minari and back: collected by Minari, inferred from, written by Resolvent, read again.
+"""Minari and back: an agent's log as a Minari dataset, inferred from, written, read again.
 
-Minari stores no sets, so an environment whose labels are sets spells them out in
-its infos: as booleans by proposition, as here, or as text such as "door & key".
+Minari stores no sets, so labels go into the infos as text, "door & key" for two
+and "" for none, or as booleans by proposition. Minari's own DataCollector records
+such an environment in the same way, with record_infos=True.
 """
 
 import os
@@ -9,44 +10,41 @@ import tempfile
 import warnings
 
 import gymnasium as gym
-import jax  # noqa: F401 -- Minari's collector needs it: pip install "minari[create]"
 import minari
+from minari.data_collector import EpisodeBuffer
 
 import resolvent as rs
 
-EVENTS = ("key", "toilet", "sofa")
 
-
-class LabelsAsBooleans(gym.Wrapper):
-    """Turns a set of labels into {"key": False, "toilet": True, ...}."""
-
-    def reset(self, **options):
-        """Start an episode."""
-        observation, info = self.env.reset(**options)
-        return observation, spelled(info)
-
-    def step(self, action):
-        """Go on."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, reward, terminated, truncated, spelled(info)
-
-
-def spelled(info):
-    """Return an info that Minari can store, the same keys at every step."""
-    return {"labels": {event: event in info["labels"] for event in EVENTS}}
+def episode(env):
+    """Play at random, and return what Minari keeps of an episode."""
+    observation, info = env.reset()
+    observations, labels = [observation], [" & ".join(info["labels"])]
+    actions, rewards, terminations, truncations = [], [], [], []
+    while not (terminations and (terminations[-1] or truncations[-1])):
+        actions.append(env.action_space.sample())
+        observation, reward, terminated, truncated, info = env.step(actions[-1])
+        observations.append(observation)
+        labels.append(" & ".join(info["labels"]))
+        rewards.append(reward)
+        terminations.append(terminated)
+        truncations.append(truncated)
+    return EpisodeBuffer(
+        observations=observations,
+        actions=actions,
+        rewards=rewards,
+        terminations=terminations,
+        truncations=truncations,
+        infos={"labels": labels},
+    )
 
 
 with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
     os.environ["MINARI_DATASETS_PATH"] = folder  # your own datasets stay as they are
     warnings.simplefilter("ignore")  # Minari warns of each unknown: no author, no code, ...
-    env = minari.DataCollector(LabelsAsBooleans(gym.make("resolvent/House-v0")), record_infos=True)
+    env = gym.make("resolvent/House-v0")
     env.action_space.seed(0)
-    for _ in range(200):
-        env.reset()
-        while not any(env.step(env.action_space.sample())[2:4]):
-            pass
-    env.create_dataset("house/random-v0")
-    env.close()
+    minari.create_dataset_from_buffers("house/random-v0", [episode(env) for _ in range(200)], env)
 
     traces = rs.read_traces("minari:house/random-v0")
     print(traces)
