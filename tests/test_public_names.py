@@ -5,6 +5,7 @@ import resolvent as rs
 
 def test_the_public_names():
     assert sorted(rs.__all__) == [
+        "AugmentObservation",
         "ContradictoryTraces",
         "EdgeRewardMachine",
         "InferenceResult",
@@ -24,6 +25,7 @@ def test_the_public_names():
         "TraceSet",
         "TransitionMachine",
         "UNSEEN",
+        "VectorAugmentObservation",
         "collect",
         "infer",
         "is_isomorphic",

@@ -7,6 +7,7 @@ next observation and a Reward Machine that predicts the reward come out.
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
+from resolvent.control import AugmentObservation, VectorAugmentObservation
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -43,6 +44,7 @@ __version__ = version("resolvent")
 
 __all__ = [
     "UNSEEN",
+    "AugmentObservation",
     "ContradictoryTraces",
     "EdgeRewardMachine",
     "InferenceResult",
@@ -61,6 +63,7 @@ __all__ = [
     "TraceFolder",
     "TraceSet",
     "TransitionMachine",
+    "VectorAugmentObservation",
     "collect",
     "infer",
     "is_isomorphic",

@@ -185,7 +185,7 @@ def test_a_reset_without_labels_is_no_event_but_a_step_must_have_them() -> None:
 
 
 def test_a_label_that_is_no_proposition_is_located() -> None:
-    with pytest.raises(TraceError, match=r"episode 0: step 1: 0\.5 cannot be a proposition"):
+    with pytest.raises(TraceError, match=r"episode 0: step 1: .*0\.5 cannot be a proposition"):
         walk(Corridor(), label_of=lambda cell: [0.5] if cell == 2 else None)
 
 
@@ -315,6 +315,6 @@ def test_options_that_cannot_be_honoured(options: dict[str, Any], message: str) 
         collect(House(), **options)
 
 
-def test_only_one_plain_environment_is_accepted() -> None:
-    with pytest.raises(OptionError, match=r"needs one gymnasium.Env, not a str: use gym.make"):
+def test_a_name_is_no_environment() -> None:
+    with pytest.raises(OptionError, match=r"needs a gymnasium.Env or VectorEnv, not a str: use"):
         collect("resolvent/House-v0", episodes=1)  # type: ignore[arg-type]

@@ -1,22 +1,22 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 
-from resolvent.errors import OptionError, TraceError, locating
+from resolvent.errors import OptionError, locating
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live import Labels, Names
+from resolvent.traces.live import AnyEnv, Labels, Names, finite_reward
 from resolvent.traces.rolling import rolling_world, time_limit
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vector_collecting import collect_from_vector
 
 
 def collect(
-    env: gym.Env[Any, Any],
+    env: AnyEnv,
     *,
     episodes: int,
     seed: int | None = None,
@@ -43,19 +43,35 @@ def collect(
     Give `max_steps` for an environment that may never end. `progress` is called
     with the share of episodes done, after each.
 
+    `env` may be a vector environment, in any autoreset mode; a policy then turns
+    a batch of observations into a batch of actions. `label_of` is still called
+    for one environment at a time. Each environment contributes the same number
+    of episodes, give or take one, however long they last: trace k is episode
+    k // n of environment k % n, where there are n.
+
     >>> from resolvent.environments import House
     >>> traces = collect(House(), episodes=20, seed=0)
     >>> len(traces), traces[0].observations[0], list(traces.labels)[0]
     (20, 'corridor', frozenset())
     """
-    if not isinstance(env, gym.Env):
+    if not isinstance(env, gym.Env | gym.vector.VectorEnv):
         raise OptionError(
-            f"collect needs one gymnasium.Env, not a {type(env).__name__}: use gym.make"
+            f"collect needs a gymnasium.Env or VectorEnv, not a {type(env).__name__}: use gym.make"
         )
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    if isinstance(env, gym.vector.VectorEnv):
+        return collect_from_vector(
+            env,
+            policy or _random_policy(env, seed),
+            episodes=episodes,
+            seed=seed,
+            label_of=label_of,
+            max_steps=max_steps,
+            progress=progress,
+        )
     if policy is None and label_of is None and (world := rolling_world(env)) is not None:
         draws = _seeded_actions(env, seed).np_random
         return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
@@ -97,7 +113,7 @@ def _episode(
         following, reward, terminated, truncated, info = env.step(action)
         with locating(f"step {len(actions)}"):
             actions.append(action_named(action))
-            rewards.append(_finite(reward))
+            rewards.append(finite_reward(reward))
             observations.append(observation_named(following))
             labels.append(labelled.after_step(observation, action, following, info))
         observation = following
@@ -105,23 +121,13 @@ def _episode(
     return (observations, labels, actions, rewards), (bool(terminated), bool(truncated))
 
 
-def _random_policy(env: gym.Env[Any, Any], seed: int | None) -> Callable[[Any], Any]:
+def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
     space = _seeded_actions(env, seed)
     return lambda observation: space.sample()
 
 
-def _seeded_actions(env: gym.Env[Any, Any], seed: int | None) -> gym.Space[Any]:
+def _seeded_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
     # A copy, so that the environment's own space draws as if nobody had collected.
     space = copy.deepcopy(env.action_space)
     space.seed(seed)
     return space
-
-
-def _finite(reward: Any) -> float:
-    try:
-        number = float(reward)
-    except (TypeError, ValueError):
-        raise TraceError(f"the reward is {reward!r}; rewards must be numbers") from None
-    if not math.isfinite(number):
-        raise TraceError(f"the reward is {number}; rewards must be finite")
-    return number + 0.0  # one zero, not two

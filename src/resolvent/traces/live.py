@@ -5,13 +5,17 @@ values are called and which label holds, so that all mean the same.
 """
 
 import inspect
+import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
+
+AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 
 _METHODS = ("get_events", "labels")
 
@@ -19,7 +23,7 @@ _METHODS = ("get_events", "labels")
 class Names:
     """Turns an observation or action into its symbol, by name where there are names."""
 
-    def __init__(self, env: gym.Env[Any, Any], kind: str) -> None:
+    def __init__(self, env: AnyEnv, kind: str) -> None:
         self._kind = kind
         self._names: Sequence[Symbol] | None = _attribute(env, f"{kind}_names")
 
@@ -35,22 +39,31 @@ class Names:
             )
         return self._names[symbol]
 
+    def of_space(self, space: gym.Space[Any]) -> Sequence[Symbol] | None:
+        """Return the symbols of all values in a space, or None where they cannot be listed."""
+        if not isinstance(space, gym.spaces.Discrete):
+            return None
+        values = range(int(space.start), int(space.start + space.n))
+        return values if self._names is None else self._names[values.start : values.stop]
+
 
 class Labels:
     """Finds the label of each step, wherever the environment or the caller gives it."""
 
-    def __init__(self, env: gym.Env[Any, Any], label_of: Callable[..., Any] | None) -> None:
+    def __init__(self, env: gym.Env[Any, Any] | None, label_of: Callable[..., Any] | None) -> None:
         self._label_of = label_of
-        self._of_step = label_of is not None and takes_step(label_of)
-        methods = (_attribute(env, name) for name in _METHODS)
-        self._method = next((method for method in methods if callable(method)), None)
+        self.of_step = label_of is not None and takes_step(label_of)
+        self._ask = None
+        if env is not None:
+            method = label_method(env)
+            self._ask = None if method is None else _attribute(env, method)
 
     def at_reset(self, observation: Any, info: Mapping[str, Any]) -> Label:
         """Return the label of an episode's first observation; no event if none is told."""
         if self._label_of is None:
             found = self._told(info)
             return NO_EVENT if found is None else found
-        return NO_EVENT if self._of_step else as_label(self._label_of(observation))
+        return NO_EVENT if self.of_step else self._called(observation)
 
     def after_step(
         self, observation: Any, action: Any, following: Any, info: Mapping[str, Any]
@@ -64,19 +77,56 @@ class Labels:
                     "at every step (the empty set for no event), or in Python pass label_of="
                 )
             return found
-        if self._of_step:
-            return as_label(self._label_of(observation, action, following))
-        return as_label(self._label_of(following))
+        if self.of_step:
+            return self._called(observation, action, following)
+        return self._called(following)
 
     def _told(self, info: Mapping[str, Any]) -> Label | None:
         for key in INFO_KEYS:
             if key in info:
                 return as_label(info[key])
-        return None if self._method is None else as_label(self._method())
+        return None if self._ask is None else as_label(self._ask())
+
+    def _called(self, *arguments: Any) -> Label:
+        try:
+            told = self._label_of(*arguments)  # type: ignore[misc]
+        except Exception as error:
+            raise TraceError(
+                f"{_call(arguments)} raised {type(error).__name__}: {error}"
+            ) from error
+        try:
+            return as_label(told)
+        except TraceError as error:
+            raise TraceError(f"{_call(arguments)} gave {reprlib.repr(told)}: {error}") from error
+
+
+def finite_reward(reward: Any) -> float:
+    """Return a reward as the float that traces hold."""
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise TraceError(f"the reward is {reward!r}; rewards must be numbers") from None
+    if not math.isfinite(number):
+        raise TraceError(f"the reward is {number}; rewards must be finite")
+    return number + 0.0  # one zero, not two
+
+
+def label_method(env: gym.Env[Any, Any]) -> str | None:
+    """Return the name of the method by which an environment tells its label, if it has one."""
+    return next((name for name in _METHODS if callable(_attribute(env, name))), None)
+
+
+def _call(arguments: tuple[Any, ...]) -> str:
+    return f"label_of({', '.join(map(reprlib.repr, arguments))})"
 
 
 def takes_step(label_of: Callable[..., Any]) -> bool:
     """Whether a labelling function reads (observation, action, next observation)."""
+    if not callable(label_of):
+        raise OptionError(
+            f"label_of is a {type(label_of).__name__}: give a function of (observation) "
+            "or of (observation, action, next_observation)"
+        )
     try:
         parameters = inspect.signature(label_of).parameters.values()
     except ValueError:  # some built-in functions tell no signature
@@ -96,7 +146,9 @@ def takes_step(label_of: Callable[..., Any]) -> bool:
     return len(required) == 3
 
 
-def _attribute(env: gym.Env[Any, Any], name: str) -> Any:
+def _attribute(env: AnyEnv, name: str) -> Any:
+    if isinstance(env, gym.vector.VectorEnv):
+        return getattr(env.unwrapped, name, None)
     try:
         return env.get_wrapper_attr(name)
     except AttributeError:

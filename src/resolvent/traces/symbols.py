@@ -77,6 +77,8 @@ def as_label(value: Any) -> Label:
 
 
 def _as_proposition(value: Any) -> str:
+    if type(value) is str and value and value.isascii():
+        return value
     if isinstance(value, enum.Enum):
         value = value.name
     if isinstance(value, int | np.integer) and not isinstance(value, bool):

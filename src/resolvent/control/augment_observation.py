@@ -1,0 +1,110 @@
+"""One environment + machines → the same environment with the machines' states in view."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from resolvent.control.augmentation import Mode, augmentation
+from resolvent.control.fitting import Machines, check_fit, machines_of
+from resolvent.control.memory import Memory, OnUnseen
+from resolvent.traces.live import Labels
+
+
+class AugmentObservation(
+    gym.Wrapper[Any, Any, Any, Any],
+    gym.utils.RecordConstructorArgs,
+):
+    """Puts the states of both machines beside the observation, so that the world is Markovian.
+
+    | `mode` | observations |
+    |---|---|
+    | "dict" | {"observation", "transition_state", "reward_state"}; a Dict just gains the two keys |
+    | "flatten" | one vector: the flattened observation, then both states one-hot |
+    | "multidiscrete" | a row of numbers: observation(s), transition state, reward state |
+    | "discrete" | one number, which `decode` takes apart |
+
+    A "discrete" number is ((o − start) · |Q| + q) · |U| + u, where |Q| and |U| are
+    the numbers of states. All but "dict" count from 0, wherever the inner space starts.
+
+    Labels are found as by `rs.collect`: pass the same `label_of`, if any. With
+    on_unseen="stay" a label that a machine was never shown leaves its state as it
+    is; with "raise" it raises a `ModelError`, except after the episode has
+    terminated. `info["transition_state"]`, `info["reward_state"]` and
+    `info["unseen"]`, the number of unseen labels in this episode, are there at
+    reset and at every step.
+
+    `machines` may be a path: then `env.spec` can be written to JSON and made
+    again anywhere the file is. Given the machines themselves, or a `label_of`,
+    `gym.make(env.spec)` works in this process only, and `to_json` refuses.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> env = gym.make("resolvent/House-v0")
+    >>> pair = rs.infer(rs.collect(env, episodes=200, seed=0)).machines
+    >>> wrapped = AugmentObservation(env, pair)
+    >>> wrapped.reset()[0]
+    {'observation': 0, 'transition_state': 0, 'reward_state': 0}
+    >>> wrapped.step(2)[0]  # left, to where the key is
+    {'observation': 1, 'transition_state': 1, 'reward_state': 0}
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        machines: Machines,
+        *,
+        mode: Mode = "dict",
+        on_unseen: OnUnseen = "stay",
+        label_of: Callable[..., Any] | None = None,
+    ) -> None:
+        gym.utils.RecordConstructorArgs.__init__(
+            self,
+            machines=str(machines) if isinstance(machines, Path) else machines,
+            mode=mode,
+            on_unseen=on_unseen,
+            label_of=label_of,
+            _disable_deepcopy=True,
+        )
+        gym.Wrapper.__init__(self, env)
+        self.machines = machines_of(machines)
+        check_fit(self.machines, env, env.observation_space, env.action_space)
+        self._augmentation = augmentation(mode, env.observation_space, self.machines)
+        self.observation_space = self._augmentation.space
+        if mode == "discrete":
+            self.observation_names = None  # those of the inner observations name other numbers
+        self._memory = Memory(self.machines, on_unseen=on_unseen)
+        self._labels = Labels(env, label_of)
+        self._seen: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; both machines begin anew."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._memory.reset(self._labels.at_reset(observation, info))
+        return self._augmented(observation, info)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step; both machines read the label it led to."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        label = self._labels.after_step(self._seen, action, observation, info)
+        self._memory.step(label, terminated)
+        augmented, info = self._augmented(observation, info)
+        return augmented, reward, terminated, truncated, info
+
+    def decode(self, observation: int) -> tuple[int, int, int]:
+        """Return the inner observation, transition state and reward state of a "discrete" one."""
+        return self._augmentation.decode(observation)
+
+    def _augmented(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        self._seen = observation
+        memory = self._memory
+        states = memory.transition_state, memory.reward_state
+        info = {
+            **info,
+            "transition_state": states[0],
+            "reward_state": states[1],
+            "unseen": memory.unseen,
+        }
+        return self._augmentation.one(observation, *states), info

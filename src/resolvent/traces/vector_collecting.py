@@ -1,0 +1,183 @@
+"""Collecting from many environments at once: a vector environment and a policy → `TraceSet`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import iterate
+
+from resolvent.errors import OptionError, locating
+from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.live import Names, finite_reward
+from resolvent.traces.symbols import Label, Symbol, as_label
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vector_live import Infos, Mask, VectorEnv, VectorEpisodes, one_environment
+from resolvent.traces.vocabulary import Codes
+
+
+def collect_from_vector(
+    envs: VectorEnv,
+    choose: Callable[[Any], Any],
+    *,
+    episodes: int,
+    seed: int | None = None,
+    label_of: Callable[..., Any] | None = None,
+    max_steps: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> TraceSet:
+    """Play episodes in all environments side by side, as `collect` does in one.
+
+    Which episodes are returned is settled before the first is played: trace k is
+    episode k // n of environment k % n, where there are n. To return those that
+    end first would favour short ones.
+
+    >>> envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="sync")
+    >>> traces = collect_from_vector(envs, lambda rooms: [3, 4], episodes=2, max_steps=5)
+    >>> [trace.actions for trace in traces]
+    [('right', 'right', 'right', 'right', 'right'), ('sit', 'sit', 'sit', 'sit', 'sit')]
+    """
+    if max_steps is not None:
+        _check_can_cut(envs)
+    plays = _Plays(envs, episodes, label_of, max_steps)
+    observations, infos = envs.reset(seed=seed)
+    plays.begin(observations, infos, np.ones(envs.num_envs, bool))
+    told = 0
+    while plays.finished < episodes:
+        actions = choose(observations)
+        observations, *outcome = envs.step(actions)
+        to_reset = plays.step(actions, observations, *outcome)
+        if to_reset.any() and plays.finished < episodes:
+            # A copy, and options of its own: both are the environment's to change.
+            observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
+            plays.begin(observations, infos, to_reset)
+        while progress is not None and told < plays.finished:
+            told += 1
+            progress(told / episodes)
+    return plays.trace_set()
+
+
+def _check_can_cut(envs: VectorEnv) -> None:
+    """Refuse to cut episodes where single environments cannot be reset."""
+    mode = envs.metadata.get("autoreset_mode")
+    holds_envs = isinstance(envs.unwrapped, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+    if mode is not AutoresetMode.DISABLED and not holds_envs:
+        raise OptionError(
+            f"max_steps cannot cut episodes of {type(envs.unwrapped).__name__}, which resets all "
+            "its environments together: give it a time limit of its own"
+        )
+
+
+class _Play:
+    """What one environment has played: the episode that goes on, and those wanted of it."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.episodes: list[tuple[tuple[Codes, ...], bool, bool]] = []
+        self.begin_with([], [])
+
+    @property
+    def goes_on(self) -> bool:
+        return len(self.episodes) < self.wanted
+
+    def begin_with(self, observations: list[Symbol], labels: list[Label]) -> None:
+        self.observations, self.labels = observations, labels
+        self.actions: list[Symbol] = []
+        self.rewards: list[float] = []
+
+    def end(self, coder: ColumnCoder, terminated: bool, truncated: bool) -> None:
+        codes = coder.code(self.observations, self.labels, self.actions, self.rewards)
+        self.episodes.append((codes, terminated, truncated))
+        self.begin_with([], [])
+
+
+class _Plays:
+    """What all environments have played."""
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        episodes: int,
+        label_of: Callable[..., Any] | None,
+        max_steps: int | None,
+    ) -> None:
+        count = envs.num_envs
+        self.finished = 0
+        self._envs = envs
+        self._max_steps = max_steps
+        self._plays = [_Play(len(range(number, episodes, count))) for number in range(count)]
+        self._order = [(number % count, number // count) for number in range(episodes)]
+        self._coder = ColumnCoder()
+        self._live = VectorEpisodes(envs, label_of, self._place)
+        with one_environment(envs) as env:
+            self._observation_named = Names(env, "observation")
+            self._action_named = Names(env, "action")
+
+    def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
+        """Take what a reset of the masked environments gave."""
+        self._begin(mask, self._split(observations), self._live.reset(observations, infos, mask))
+
+    def step(
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Mask,
+        truncations: Mask,
+        infos: Infos,
+    ) -> Mask:
+        """Take what a step gave; return which environments the caller must reset."""
+        step = self._live.step(actions, observations, terminations, truncations, infos)
+        ended = terminations | truncations
+        seen = self._split(observations)
+        led_to = list(seen)
+        if self._live.mode is AutoresetMode.SAME_STEP and ended.any():
+            for number, observation in self._live.final_observations(ended, infos).items():
+                led_to[number] = observation
+        done = list(iterate(self._envs.action_space, actions))
+        to_reset = ended & (self._live.mode is AutoresetMode.DISABLED)
+        for number in np.flatnonzero(step.stepped).tolist():
+            play = self._plays[number]
+            if not play.goes_on:
+                continue
+            with locating(self._place(number)):
+                play.actions.append(self._action_named(done[number]))
+                play.rewards.append(finite_reward(rewards[number]))
+                play.observations.append(self._observation_named(led_to[number]))
+                play.labels.append(as_label(step.labels[number]))
+            cut = len(play.actions) == self._max_steps and not ended[number]
+            to_reset[number] |= cut
+            if ended[number] or cut:
+                self._end(number, bool(terminations[number]), bool(truncations[number]) or cut)
+        self._begin(step.started, seen, step.first_labels)
+        return to_reset
+
+    def trace_set(self) -> TraceSet:
+        """Return the wanted episodes in their order."""
+        played = CodedEpisodes()
+        for number, episode in self._order:
+            codes, terminated, truncated = self._plays[number].episodes[episode]
+            played.add(*codes, terminated=terminated, truncated=truncated)
+        return played.trace_set(self._coder.values())
+
+    def _begin(self, mask: Mask, observations: list[Any], labels: Any) -> None:
+        for number in np.flatnonzero(mask).tolist():
+            with locating(self._place(number)):
+                self._plays[number].begin_with(
+                    [self._observation_named(observations[number])], [as_label(labels[number])]
+                )
+
+    def _end(self, number: int, terminated: bool, truncated: bool) -> None:
+        with locating(self._place(number, step=False)):
+            self._plays[number].end(self._coder, terminated, truncated)
+        self.finished += 1
+
+    def _place(self, number: int, step: bool = True) -> str:
+        play = self._plays[number]
+        episode = len(play.episodes) * len(self._plays) + number
+        at = f": step {len(play.actions)}" if step and play.observations else ""
+        return f"episode {episode} (environment {number}){at}"
+
+    def _split(self, observations: Any) -> list[Any]:
+        return list(iterate(self._envs.observation_space, observations))

@@ -1,0 +1,220 @@
+"""A live vector environment → its episodes and labels, whichever way it resets by itself.
+
+Whoever steps many environments at once (collecting, wrappers) asks here which
+of them took a step, which began an episode, and which labels hold, so that all
+mean the same.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import iterate
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError, locating
+from resolvent.traces.live import AnyEnv, Labels, label_method
+from resolvent.traces.symbols import INFO_KEYS
+
+VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
+Mask: TypeAlias = NDArray[np.bool_]
+Infos: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStep:
+    """What one call of `step` meant for each environment.
+
+    `stepped` are those that took a step: after an episode's end the call may have
+    been a reset instead. `started` are those whose returned observation begins an
+    episode. `labels` hold, where stepped, the label of the observation that the
+    step led to; `first_labels`, where started, that of the episode's first. Both
+    are spelled as the environments do, and mean nothing elsewhere.
+    """
+
+    stepped: Mask
+    started: Mask
+    labels: Sequence[Any]
+    first_labels: Sequence[Any]
+
+
+class VectorEpisodes:
+    """Follows the episodes of a vector environment: call it with all that this returns.
+
+    `where` says for an environment's number how errors should call the place.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        label_of: Callable[..., Any] | None,
+        where: Callable[[int], str] = "environment {}".format,
+    ) -> None:
+        self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._envs = envs
+        self._labels = Labels(None, label_of)
+        self._calls_label_of = label_of is not None
+        with one_environment(envs) as env:
+            self._method = label_method(env) if isinstance(env, gym.Env) else None
+        self._where = where
+        self._all = np.ones(envs.num_envs, bool)
+        self._none = ~self._all
+        self._ended = self._none
+        self._observations: Any = None
+
+    def reset(self, observations: Any, infos: Infos, mask: Mask | None = None) -> Sequence[Any]:
+        """Take what a reset of all or of the masked environments gave; return their labels."""
+        mask = self._all if mask is None else mask
+        self._ended = self._ended & ~mask
+        self._remember(observations)
+        return self._first_labels(mask, observations, infos)
+
+    def step(
+        self, actions: Any, observations: Any, terminations: Mask, truncations: Mask, infos: Infos
+    ) -> VectorStep:
+        """Take the actions and what a step with them gave; say what it meant."""
+        before, ended = self._ended, terminations | truncations
+        self._ended = ended
+        if self.mode is AutoresetMode.SAME_STEP and ended.any():
+            step = self._step_with_ends(ended, actions, observations, infos)
+        elif self.mode is AutoresetMode.NEXT_STEP and before.any():
+            labels = self._after_step(~before, actions, observations, infos)
+            step = VectorStep(
+                ~before, before, labels, self._first_labels(before, observations, infos)
+            )
+        else:
+            labels = self._after_step(self._all, actions, observations, infos)
+            step = VectorStep(self._all, self._none, labels, labels)
+        self._remember(observations)
+        return step
+
+    def final_observations(self, ended: Mask, infos: Infos) -> dict[int, Any]:
+        """Return what those environments saw last that ended and were reset in one step."""
+        if "final_obs" not in infos:
+            raise TraceError(
+                'the vector environment resets in the same step but gives no infos["final_obs"]: '
+                "use another autoreset mode"
+            )
+        final = infos["final_obs"]
+        if not (isinstance(final, np.ndarray) and final.dtype == object):
+            final = list(iterate(self._envs.observation_space, final))
+        return {number: final[number] for number in np.flatnonzero(ended).tolist()}
+
+    def _step_with_ends(
+        self, ended: Mask, actions: Any, observations: Any, infos: Infos
+    ) -> VectorStep:
+        first = self._first_labels(ended, observations, infos)
+        labels = list(self._after_step(~ended, actions, observations, infos))
+        final_infos = infos.get("final_info", {})
+        if not self._calls_label_of and self._method and not _tells(final_infos):
+            raise TraceError(
+                f"{self._method}() cannot be asked for the label at an episode's end, since the "
+                'next one has begun in the same step: put labels into info["labels"], '
+                "pass label_of=, or use another autoreset mode"
+            )
+        last: list[Any] = [None] * self._envs.num_envs
+        if self._calls_label_of:
+            for number, observation in self.final_observations(ended, infos).items():
+                last[number] = observation
+        at_end = self._each_after_step(ended, actions, last, final_infos)
+        for number in np.flatnonzero(ended).tolist():
+            labels[number] = at_end[number]
+        return VectorStep(self._all, ended, labels, first)
+
+    def _first_labels(self, which: Mask, observations: Any, infos: Infos) -> Sequence[Any]:
+        column = self._column(which, infos)
+        if column is not None:
+            return column
+        each = self._split(observations)
+        told: list[Any] = [None] * len(which)
+        for number, info in self._infos(which, infos):
+            with locating(self._where(number)), locating("reset"):
+                told[number] = self._labels.at_reset(each[number], info)
+        return told
+
+    def _after_step(
+        self, which: Mask, actions: Any, observations: Any, infos: Infos
+    ) -> Sequence[Any]:
+        column = self._column(which, infos)
+        if column is not None:
+            return column
+        return self._each_after_step(which, actions, self._split(observations), infos)
+
+    def _each_after_step(
+        self, which: Mask, actions: Any, following: Sequence[Any], infos: Infos
+    ) -> list[Any]:
+        of_step = self._labels.of_step
+        before = self._split(self._observations) if of_step else following
+        done = list(iterate(self._envs.action_space, actions)) if of_step else following
+        told: list[Any] = [None] * len(which)
+        for number, info in self._infos(which, infos):
+            with locating(self._where(number)):
+                told[number] = self._labels.after_step(
+                    before[number], done[number], following[number], info
+                )
+        return told
+
+    def _column(self, which: Mask, infos: Infos) -> Sequence[Any] | None:
+        """Return the labels in `infos` as they are, if they are there for each asked for."""
+        if self._calls_label_of:
+            return None
+        for key in INFO_KEYS:
+            if key in infos:
+                there = infos.get(f"_{key}")
+                full = there is None or there.all() or there[which].all()
+                return infos[key] if full else None
+        return None
+
+    def _infos(self, which: Mask, infos: Infos) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Go through the environments asked for, each with the part of `infos` about labels."""
+        asked = None
+        for number in np.flatnonzero(which).tolist():
+            info = {
+                key: infos[key][number]
+                for key in INFO_KEYS
+                if key in infos and infos.get(f"_{key}", self._all)[number]
+            }
+            if not (info or self._calls_label_of or self._method is None):
+                asked = asked or self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
+                info = {INFO_KEYS[0]: asked[number]}
+            yield number, info
+
+    def _split(self, observations: Any) -> Sequence[Any]:
+        """Return the observation of each environment, where they are asked for."""
+        if not self._calls_label_of:
+            return [None] * self._envs.num_envs
+        return list(iterate(self._envs.observation_space, observations))
+
+    def _remember(self, observations: Any) -> None:
+        if self._labels.of_step:  # a copy: some vector environments write over their batches
+            self._observations = copy.deepcopy(observations)
+
+
+@contextmanager
+def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
+    """Give one environment that stands for all, to look at its attributes.
+
+    Where environments live in other processes it is a new one, closed again
+    afterwards: to ask those for an attribute that they lack would end them. A
+    vector environment that holds no single ones stands for itself.
+    """
+    inner = envs.unwrapped
+    if isinstance(inner, gym.vector.SyncVectorEnv):
+        yield inner.envs[0]
+    elif isinstance(inner, gym.vector.AsyncVectorEnv):
+        env = inner.env_fns[0]()
+        try:
+            yield env
+        finally:
+            env.close()
+    else:
+        yield envs
+
+
+def _tells(infos: Infos) -> bool:
+    return any(key in infos for key in INFO_KEYS)
