@@ -138,6 +138,7 @@ class Flat(Augmentation):
             dtype=flat.dtype,
         )
         self._inner = inner
+        self._start = int(inner.start) if isinstance(inner, spaces.Discrete) else None
         self._length, self._dtype = self.space.shape[0], flat.dtype
         self._width = flat.shape[0]
         self._reward_column = self._width + transition_states
@@ -145,7 +146,10 @@ class Flat(Augmentation):
     def one(self, observation: Any, transition_state: int, reward_state: int) -> Any:
         """Return one vector."""
         vector = np.zeros(self._length, self._dtype)
-        vector[: self._width] = self._flattened(observation)
+        if self._start is None:
+            vector[: self._width] = self._flattened(observation)
+        else:
+            vector[observation - self._start] = 1
         vector[self._width + transition_state] = 1
         vector[self._reward_column + reward_state] = 1
         return vector
@@ -155,8 +159,8 @@ class Flat(Augmentation):
         count = len(transition_states)
         rows = np.arange(count)
         matrix = np.zeros((count, self._length), self._dtype)
-        if isinstance(self._inner, spaces.Discrete):
-            matrix[rows, np.asarray(observations) - self._inner.start] = 1
+        if self._start is not None:
+            matrix[rows, np.asarray(observations) - self._start] = 1
         elif isinstance(self._inner, spaces.Box):
             matrix[:, : self._width] = np.reshape(observations, (count, -1))
         else:
@@ -175,32 +179,30 @@ class Columns(Augmentation):
     """[observation …, transition state, reward state], each counted from 0."""
 
     def __init__(self, inner: gym.Space[Any], transition_states: int, reward_states: int) -> None:
+        self._start: Any
         if isinstance(inner, spaces.Discrete):
-            sizes, start, kind = [inner.n], inner.start, inner.dtype
+            sizes, self._start = [int(inner.n)], int(inner.start)
         elif isinstance(inner, spaces.MultiDiscrete) and inner.nvec.ndim == 1:
-            sizes, start, kind = list(inner.nvec), inner.start, inner.dtype
+            sizes, self._start = inner.nvec.tolist(), inner.start
         else:
             raise OptionError(
                 'mode="multidiscrete" needs Discrete observations or one row of MultiDiscrete '
                 f'ones, not {inner}: use mode="dict" or mode="flatten"'
             )
-        self.space = spaces.MultiDiscrete([*sizes, transition_states, reward_states], dtype=kind)
-        self._start = start
+        self.space = spaces.MultiDiscrete([*sizes, transition_states, reward_states])
         self._width = len(sizes)
-        self._dtype = kind
+        self._is_row = isinstance(inner, spaces.MultiDiscrete)
 
     def one(self, observation: Any, transition_state: int, reward_state: int) -> Any:
         """Return one row."""
-        row = np.empty(self._width + 2, self._dtype)
-        row[: self._width] = observation - self._start
-        row[self._width] = transition_state
-        row[self._width + 1] = reward_state
-        return row
+        seen = observation - self._start
+        columns = seen.tolist() if self._is_row else [seen]
+        return np.array([*columns, transition_state, reward_state], np.int64)
 
     def many(self, observations: Any, transition_states: Numbers, reward_states: Numbers) -> Any:
         """Return a row for each environment."""
         count = len(transition_states)
-        rows = np.empty((count, self._width + 2), self._dtype)
+        rows = np.empty((count, self._width + 2), np.int64)
         rows[:, : self._width] = np.reshape(observations, (count, -1)) - self._start
         rows[:, self._width] = transition_states
         rows[:, self._width + 1] = reward_states
@@ -214,7 +216,7 @@ class Numbered(Augmentation):
         if not isinstance(inner, spaces.Discrete):
             raise OptionError(
                 f'mode="discrete" needs Discrete observations, not {inner}: '
-                f'use mode="{"multidiscrete" if _one_row(inner) else "flatten"}"'
+                'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
             )
         self.space = spaces.Discrete(int(inner.n) * transition_states * reward_states)
         self._start = int(inner.start)
@@ -243,7 +245,3 @@ def _state_spaces(transition_states: int, reward_states: int) -> list[tuple[str,
         ("transition_state", spaces.Discrete(transition_states)),
         ("reward_state", spaces.Discrete(reward_states)),
     ]
-
-
-def _one_row(space: gym.Space[Any]) -> bool:
-    return isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1

@@ -23,6 +23,7 @@ NO_EVENT_TEXT = "no event"
 INFO_KEYS = ("labels", "label", "events")
 """Where environments put labels in their infos; the first that is there counts."""
 
+_COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 
 
@@ -71,7 +72,7 @@ def as_label(value: Any) -> Label:
     """
     if value is None:
         return NO_EVENT
-    if isinstance(value, frozenset | set | list | tuple | np.ndarray):
+    if isinstance(value, _COLLECTIONS):
         return frozenset(map(_as_proposition, value))
     return frozenset((_as_proposition(value),))
 

@@ -101,7 +101,7 @@ class VectorEpisodes:
                 "use another autoreset mode"
             )
         final = infos["final_obs"]
-        if not (isinstance(final, np.ndarray) and final.dtype == object):
+        if not isinstance(final, np.ndarray):
             final = list(iterate(self._envs.observation_space, final))
         return {number: final[number] for number in np.flatnonzero(ended).tolist()}
 
@@ -121,7 +121,9 @@ class VectorEpisodes:
         if self._calls_label_of:
             for number, observation in self.final_observations(ended, infos).items():
                 last[number] = observation
-        at_end = self._each_after_step(ended, actions, last, final_infos)
+        at_end = self._column(ended, final_infos)
+        if at_end is None:
+            at_end = self._each_after_step(ended, actions, last, final_infos)
         for number in np.flatnonzero(ended).tolist():
             labels[number] = at_end[number]
         return VectorStep(self._all, ended, labels, first)

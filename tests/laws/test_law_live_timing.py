@@ -1,0 +1,138 @@
+"""Law 7, live: the wrappers are in the states that replay of the same episode is in.
+
+Traces are played back as environments, so that every timing, every label and
+every kind of end occurs. Where a label was never seen the wrappers stay, and
+replay no longer knows: there the oracle is a plain walk that stays too.
+"""
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import labels_before
+
+import resolvent as rs
+from resolvent.machines.score import states_at_steps
+from resolvent.samples import Histories
+from strategies import infer_options, world_traces
+
+MANY = 100  # more than any world has observations or actions
+
+
+class Played(gym.Env):
+    """Plays traces back, one an episode, over and over; actions do nothing."""
+
+    observation_space = spaces.Discrete(MANY)
+    action_space = spaces.Discrete(MANY)
+
+    def __init__(self, traces):
+        self.traces = traces
+        self.number = -1
+
+    def reset(self, *, seed=None, options=None):
+        self.number += 1
+        self.trace = self.traces[self.number % len(self.traces)]
+        self.t = 0
+        return self.trace.observations[0], {"labels": self.trace.labels[0]}
+
+    def step(self, action):
+        self.t += 1
+        last = self.t == len(self.trace)
+        ends = last and self.trace.terminated, last and not self.trace.terminated
+        info = {"labels": self.trace.labels[self.t]}
+        return self.trace.observations[self.t], self.trace.rewards[self.t - 1], *ends, info
+
+
+def walked(machine, trace, t, timing):
+    """The state at step t that stays at unseen labels, and for each label read if it was one."""
+    state, unseen = 0, []
+    for label in labels_before(trace, t, timing):
+        following = machine.step(state, label)
+        unseen.append(following is rs.UNSEEN)
+        state = state if following is rs.UNSEEN else following
+    return state, unseen
+
+
+def expected(pair, trace, t):
+    """Both states and the number of unseen labels, when the label of step t has come."""
+    q, unseen_q = walked(pair.transition, trace, t, pair.timing)
+    u, unseen_u = walked(pair.reward, trace, t, pair.timing)
+    unseen = [one or other for one, other in zip(unseen_q, unseen_u, strict=True)]
+    if trace.terminated and t == len(trace):
+        unseen = unseen[:-1]  # the end is asked of nobody
+    return q, u, sum(unseen)
+
+
+def told(info):
+    return info["transition_state"], info["reward_state"], info["unseen"]
+
+
+@settings(deadline=None, max_examples=80)
+@given(world_traces(), infer_options)
+def test_the_wrapper_is_where_replay_is(traces, options):
+    pair = rs.infer(traces, **options).machines
+    env = rs.AugmentObservation(Played(traces), pair)
+    found = []
+    for trace in traces:
+        _, info = env.reset()
+        for _ in trace.actions:
+            found.append((info["transition_state"], info["reward_state"]))
+            *_, info = env.step(0)
+        assert info["unseen"] == 0 or not trace.terminated
+    histories = Histories.of(traces, pair.timing)
+    replayed = [states_at_steps(one, histories).tolist() for one in (pair.transition, pair.reward)]
+    assert found == list(zip(*replayed, strict=True))
+
+
+@settings(deadline=None, max_examples=80)
+@given(world_traces(), world_traces(), infer_options)
+def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options):
+    pair = rs.infer(traces, **options).machines
+    env = rs.AugmentObservation(Played(others), pair)
+    for trace in others:
+        _, info = env.reset()
+        assert told(info) == expected(pair, trace, 0)
+        for t in range(len(trace)):
+            *_, info = env.step(0)
+            assert told(info) == expected(pair, trace, t + 1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    world_traces(),
+    st.lists(world_traces(), min_size=1, max_size=4),
+    infer_options,
+    st.sampled_from(AutoresetMode),
+)
+def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
+    pair = rs.infer(traces, **options).machines
+    envs = gym.vector.SyncVectorEnv(
+        [lambda one=one: Played(one) for one in lists], autoreset_mode=mode
+    )
+    wrapped = rs.VectorAugmentObservation(envs, pair)
+    _, infos = wrapped.reset()
+    at = [(0, 0)] * len(lists)  # trace and step of each environment
+    ended = np.zeros(len(lists), bool)
+    for _ in range(30):
+        for number, (trace, t) in enumerate(at):
+            now = tuple(int(column[number]) for column in told(infos))
+            assert now == expected(pair, lists[number][trace % len(lists[number])], t)
+        if mode is AutoresetMode.DISABLED and ended.any():
+            _, reset_infos = wrapped.reset(options={"reset_mask": ended.copy()})
+            assert reset_infos["_transition_state"].tolist() == ended.tolist()
+            at = [(n + 1, 0) if end else (n, t) for (n, t), end in zip(at, ended, strict=True)]
+        *_, terminated, truncated, infos = wrapped.step(np.zeros(len(lists), int))
+        before, ended = ended, terminated | truncated
+        for number, (trace, t) in enumerate(at):
+            if mode is AutoresetMode.NEXT_STEP and before[number]:
+                at[number] = trace + 1, 0
+            elif mode is AutoresetMode.SAME_STEP and ended[number]:
+                last = lists[number][trace % len(lists[number])]
+                final = tuple(int(column[number]) for column in told(infos["final_info"]))
+                assert final == expected(pair, last, t + 1)
+                assert infos["final_obs"][number]["transition_state"] == final[0]
+                at[number] = trace + 1, 0
+            else:
+                at[number] = trace, t + 1
