@@ -182,6 +182,31 @@ def test_the_call_after_an_end_begins_anew_and_reads_nothing(pair):
     assert rows(envs, [UP, SIT, UP, UP]) == [[2, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 0]]
 
 
+def test_a_reset_in_place_of_the_automatic_one_is_followed_by_a_step(pair):
+    envs = rs.VectorAugmentObservation(
+        houses(AutoresetMode.NEXT_STEP, lambda number: House()), pair, mode="multidiscrete"
+    )
+    envs.reset()
+    rows(envs, [RIGHT, UP, UP, UP])
+    rows(envs, [SIT, UP, UP, UP])
+    envs.reset()
+    assert rows(envs, [LEFT, UP, UP, UP]) == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+def test_the_label_of_a_new_episode_is_not_read_in_the_last_ones_state(pair):
+    envs = rs.VectorAugmentObservation(
+        houses(AutoresetMode.NEXT_STEP, lambda number: House()),
+        pair,
+        on_unseen="raise",
+        label_of=lambda room: "home" if room == 0 else None,
+    )
+    envs.reset()
+    for action in (RIGHT, SIT, UP):
+        envs.step([action] * COUNT)
+    with pytest.raises(rs.ModelError, match="label 'home' was never seen"):
+        envs.step([UP] * COUNT)
+
+
 def test_an_end_and_a_beginning_in_one_step_are_both_augmented(pair):
     envs = rs.VectorAugmentObservation(
         houses(AutoresetMode.SAME_STEP, lambda number: House()), pair, mode="multidiscrete"
@@ -308,8 +333,10 @@ def test_no_labels_at_all_says_how_to_supply_them(pair):
 
 
 def test_one_environment_is_not_many(pair):
-    with pytest.raises(TypeError, match="VectorEnv"):
-        rs.VectorAugmentObservation(House(), pair)  # type: ignore[arg-type]
+    with pytest.raises(rs.OptionError, match=r"envs is a House: .* or use AugmentObservation"):
+        rs.VectorAugmentObservation(House(), pair)
+    with pytest.raises(rs.OptionError, match=r"env is a SyncVectorEnv: .* VectorAugment"):
+        rs.AugmentObservation(houses(AutoresetMode.NEXT_STEP), pair)
 
 
 def test_what_it_gave_out_may_be_written_into(pair):

@@ -1,4 +1,4 @@
-"""Law 7: learner, supplement, replay, live reader and wrappers read the same labels always."""
+"""Law 7: learner, supplement, replay and live reader read the same labels at every step."""
 
 import pytest
 from hypothesis import given, settings

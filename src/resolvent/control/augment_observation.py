@@ -9,6 +9,7 @@ import gymnasium as gym
 from resolvent.control.augmentation import Mode, augmentation
 from resolvent.control.fitting import Machines, check_fit, machines_of
 from resolvent.control.memory import Memory, OnUnseen
+from resolvent.errors import OptionError
 from resolvent.traces.live import Labels
 
 
@@ -58,16 +59,21 @@ class AugmentObservation(
         on_unseen: OnUnseen = "stay",
         label_of: Callable[..., Any] | None = None,
     ) -> None:
+        if not isinstance(env, gym.Env):
+            raise OptionError(
+                f"env is a {type(env).__name__}: give a gymnasium.Env, "
+                "or use VectorAugmentObservation for a VectorEnv"
+            )
+        self.machines = machines_of(machines)
         gym.utils.RecordConstructorArgs.__init__(
             self,
-            machines=str(machines) if isinstance(machines, Path) else machines,
+            machines=str(machines) if isinstance(machines, str | Path) else self.machines,
             mode=mode,
             on_unseen=on_unseen,
             label_of=label_of,
             _disable_deepcopy=True,
         )
         gym.Wrapper.__init__(self, env)
-        self.machines = machines_of(machines)
         check_fit(self.machines, env, env.observation_space, env.action_space)
         self._augmentation = augmentation(mode, env.observation_space, self.machines)
         self.observation_space = self._augmentation.space

@@ -12,10 +12,11 @@ from resolvent.control.augmentation import Mode, augmentation
 from resolvent.control.fitting import Machines, check_fit, machines_of
 from resolvent.control.memory import OnUnseen
 from resolvent.control.vector_memory import VectorMemory
+from resolvent.errors import OptionError
 from resolvent.traces.vector_live import Mask, VectorEpisodes, one_environment
 
 
-class VectorAugmentObservation(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
+class VectorAugmentObservation(gym.vector.VectorWrapper):
     """`AugmentObservation` for a vector environment: one memory for each, all moved at once.
 
     Modes, labels and unseen labels are as there. Every way of automatic reset is
@@ -44,6 +45,11 @@ class VectorAugmentObservation(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]
         on_unseen: OnUnseen = "stay",
         label_of: Callable[..., Any] | None = None,
     ) -> None:
+        if not isinstance(envs, gym.vector.VectorEnv):
+            raise OptionError(
+                f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
+                "or use AugmentObservation for one environment"
+            )
         super().__init__(envs)
         self.machines = machines_of(machines)
         with one_environment(envs) as env:
