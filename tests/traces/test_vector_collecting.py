@@ -165,17 +165,18 @@ def test_labels_by_a_function(autoreset, label_of):
 
 
 class Asked(House):
-    """Tells its label when asked, and at steps also in the infos if so told."""
+    """Tells its room when asked, and nothing in the infos."""
 
     def get_events(self) -> set[str]:
-        return {self._room}
+        return {House.observation_names[self.seen]}
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        return super().reset(**options)[0], {}
+        self.seen, _ = super().reset(**options)
+        return self.seen, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        *rest, _ = super().step(action)
-        return *rest, {}
+        self.seen, *rest, _ = super().step(action)
+        return self.seen, *rest, {}
 
 
 @pytest.mark.parametrize("autoreset", ["NextStep", "Disabled"])
