@@ -2,7 +2,7 @@
 
 The same PPO learns twice: seeing only the room it is in, and seeing the states
 of the inferred machines beside it. Ten seconds on one core; needs
-`pip install stable-baselines3`.
+`pip install "resolvent[stable-baselines]"`.
 """
 
 import gymnasium as gym
