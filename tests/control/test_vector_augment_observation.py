@@ -324,7 +324,7 @@ def test_a_label_function_that_fails_names_the_environment(pair):
         houses(AutoresetMode.NEXT_STEP), pair, label_of={0: None, 1: None}.__getitem__
     )
     envs.reset()
-    with pytest.raises(rs.TraceError, match=r"environment 1: label_of\(np.int64\(3\)\) raised Key"):
+    with pytest.raises(rs.TraceError, match=r"environment 1: label_of\(3\) raised Key"):
         envs.step([LEFT, RIGHT, UP, UP])
 
 

@@ -237,7 +237,7 @@ def test_a_label_function_that_raises_says_where_and_what_it_was_given():
 
     with pytest.raises(
         TraceError,
-        match=r"^episode 3 \(environment 1\): step 0: label_of\(np.int64\(3\)\) raised KeyError: 3",
+        match=r"^episode 3 \(environment 1\): step 0: label_of\(3\) raised KeyError: 3",
     ) as raised:
         collect(envs, episodes=10, policy=policy, label_of=label_of)
     assert isinstance(root(raised.value), KeyError)

@@ -6,14 +6,20 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import iterate
 
 from resolvent.errors import OptionError, locating
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
 from resolvent.traces.live import Names, finite_reward
 from resolvent.traces.symbols import Label, Symbol, as_label
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vector_live import Infos, Mask, VectorEnv, VectorEpisodes, one_environment
+from resolvent.traces.vector_live import (
+    Infos,
+    Mask,
+    VectorEnv,
+    VectorEpisodes,
+    one_environment,
+    split,
+)
 from resolvent.traces.vocabulary import Codes
 
 
@@ -135,7 +141,7 @@ class _Plays:
         if self._live.mode is AutoresetMode.SAME_STEP and ended.any():
             for number, observation in self._live.final_observations(ended, infos).items():
                 led_to[number] = observation
-        done = list(iterate(self._envs.action_space, actions))
+        done = split(self._envs.action_space, actions)
         to_reset = ended & (self._live.mode is AutoresetMode.DISABLED)
         for number in np.flatnonzero(step.stepped).tolist():
             play = self._plays[number]
@@ -180,4 +186,4 @@ class _Plays:
         return f"episode {episode} (environment {number}){at}"
 
     def _split(self, observations: Any) -> list[Any]:
-        return list(iterate(self._envs.observation_space, observations))
+        return split(self._envs.observation_space, observations)

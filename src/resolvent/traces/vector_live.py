@@ -102,7 +102,7 @@ class VectorEpisodes:
             )
         final = infos["final_obs"]
         if not isinstance(final, np.ndarray):
-            final = list(iterate(self._envs.observation_space, final))
+            final = split(self._envs.observation_space, final)
         return {number: final[number] for number in np.flatnonzero(ended).tolist()}
 
     def _step_with_ends(
@@ -152,7 +152,7 @@ class VectorEpisodes:
     ) -> list[Any]:
         of_step = self._labels.of_step
         before = self._split(self._observations) if of_step else following
-        done = list(iterate(self._envs.action_space, actions)) if of_step else following
+        done = split(self._envs.action_space, actions) if of_step else following
         told: list[Any] = [None] * len(which)
         for number, info in self._infos(which, infos):
             with locating(self._where(number)):
@@ -190,7 +190,7 @@ class VectorEpisodes:
         """Return the observation of each environment, where they are asked for."""
         if not self._calls_label_of:
             return [None] * self._envs.num_envs
-        return list(iterate(self._envs.observation_space, observations))
+        return split(self._envs.observation_space, observations)
 
     def _remember(self, observations: Any) -> None:
         if self._labels.of_step:  # a copy: some vector environments write over their batches
@@ -216,6 +216,14 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
             env.close()
     else:
         yield envs
+
+
+def split(space: gym.Space[Any], batch: Any) -> list[Any]:
+    """Return the values of a batch one by one, numbers as plain Python ones."""
+    if isinstance(batch, np.ndarray) and batch.ndim == 1:
+        values: list[Any] = batch.tolist()
+        return values
+    return list(iterate(space, batch))
 
 
 def _tells(infos: Infos) -> bool:
