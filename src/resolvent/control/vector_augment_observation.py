@@ -97,15 +97,12 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
 
     def _states(self, mask: Mask) -> dict[str, Any]:
         """Return the infos about the masked environments, by Gymnasium's convention."""
-        memory = self._memory
-        return {
-            "transition_state": memory.transition_state * mask,
-            "_transition_state": mask.copy(),
-            "reward_state": memory.reward_state * mask,
-            "_reward_state": mask.copy(),
-            "unseen": memory.unseen * mask,
-            "_unseen": mask.copy(),
-        }
+        told = {}
+        for key in ("transition_state", "reward_state", "unseen"):
+            column = getattr(self._memory, key)
+            told[key] = column.copy() if mask is self._all else column * mask
+            told[f"_{key}"] = mask.copy()
+        return told
 
     def _with_ends(self, ended: Mask, infos: dict[str, Any]) -> dict[str, Any]:
         """Return the infos with the ends of episodes augmented, by the states they ended in."""
