@@ -33,7 +33,8 @@ class Picture:
     neighbouring cells with a wall between them, so that a door is a gap.
     `colours` are those of names, and otherwise taken from a palette in turn.
 
-    >>> print(Picture(1, 3, (0, 0), {(0, 2): "key"}, {"key": "K"}, captions=("hand empty",)).ansi)
+    >>> picture = Picture(1, 3, (0, 0), {(0, 2): "key"}, {"key": "K"}, captions=("hand empty",))
+    >>> print(picture.ansi())
     ┌───────┐
     │ @ · K │
     └───────┘
@@ -51,16 +52,14 @@ class Picture:
     captions: tuple[str, ...] = ()
     colours: Mapping[str, Colour] = field(default_factory=dict)
 
-    @property
     def ansi(self) -> str:
-        """The picture as text."""
+        """Return the picture as text."""
         from resolvent.environments.drawing_text import as_text
 
         return as_text(self)
 
-    @property
     def rgb_array(self) -> NDArray[np.uint8]:
-        """The picture as pixels, height × width × 3; all pictures of a world have one size."""
+        """Return the picture as height × width × 3 pixels; a world's pictures have one size."""
         from resolvent.environments.drawing_pixels import as_pixels
 
         return as_pixels(self)

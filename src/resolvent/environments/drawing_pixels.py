@@ -36,8 +36,11 @@ def as_pixels(picture: Picture) -> Pixels:
     image = np.full((height + 2 * _MARGIN, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
     inner = image[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
 
-    left = (width - picture.columns * size) // 2
-    _draw_grid(image[_MARGIN:, _MARGIN + left :], picture, size)
+    grid_width = picture.columns * size
+    left, line = _MARGIN + (width - grid_width) // 2, 2 * max(1, size // 20)
+    bottom, right = _MARGIN + grid_height, left + grid_width
+    _draw_frame(image[_MARGIN - line : bottom + line, left - line : right + line], line)
+    _draw_grid(image[_MARGIN:bottom, left:right], picture, size, line)
     rows = inner[grid_height + _MARGIN :]
     for names in legend:
         _draw_legend(rows, picture, names)
@@ -48,23 +51,24 @@ def as_pixels(picture: Picture) -> Pixels:
     return image
 
 
-def _draw_grid(image: Pixels, picture: Picture, size: int) -> None:
-    line = max(2, size // 12)
+def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
     for row in range(picture.rows):
         for column in range(picture.columns):
             top, left = row * size, column * size
             _draw_cell(image[top : top + size, left : left + size], picture, (row, column))
-    for (row, column), (other_row, other_column) in map(sorted, picture.walls):
-        top, left = other_row * size, other_column * size
-        if row == other_row:
-            image[top : top + size, left - line // 2 : left - line // 2 + line] = _WALL
+    half = line // 2
+    for one, other in map(sorted, picture.walls):
+        top, left = other[0] * size, other[1] * size
+        if one[0] == other[0]:
+            image[top - half : top + size + half, left - half : left + half] = _WALL
         else:
-            image[top - line // 2 : top - line // 2 + line, left : left + size] = _WALL
-    height, width = picture.rows * size, picture.columns * size
-    for edge in (image[:line, :width], image[height - line : height, :width]):
-        edge[:] = _WALL
-    for edge in (image[:height, :line], image[:height, width - line : width]):
-        edge[:] = _WALL
+            image[top - half : top + half, left - half : left + size + half] = _WALL
+
+
+def _draw_frame(image: Pixels, line: int) -> None:
+    """Draw a line along all four sides."""
+    image[:line] = image[-line:] = _WALL
+    image[:, :line] = image[:, -line:] = _WALL
 
 
 def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
@@ -78,7 +82,7 @@ def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
         if not solid:
             edge = max(1, size // 14)
             image[edge:-edge, edge:-edge] = colour
-        letter, dot = picture.legend[name], max(1, size // 12)
+        letter, dot = picture.legend[name], max(1, size // 10)
         glyph = pixel_font.pixels(letter, dot)
         room = image[(size - glyph.shape[0]) // 2 :, (size - glyph.shape[1]) // 2 :]
         if cell != picture.agent:

@@ -1,7 +1,7 @@
-"""A picture as text: `@` is the agent, `·` floor, `#` a wall or an impassable cell."""
+"""A picture as text: `@` is the agent, `·` floor, `▒` a wall, `#` an impassable cell."""
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ def as_text(picture: Picture) -> str:
             canvas[y][x : x + 2] = _characters(picture, (row, column))
     drawn = ["".join(line).rstrip() for line in canvas]
     signs = {"agent": "@", **picture.legend}
-    if picture.solid and any(cell in picture.things for cell in picture.solid):
+    if any(cell in picture.things for cell in picture.solid):
         signs["impassable now"] = "#"
     return "\n".join(
         [*drawn, "  ".join(f"{sign} {name}" for name, sign in signs.items()), *picture.captions]
@@ -77,19 +77,29 @@ def _lines(picture: Picture, layout: _Layout) -> NDArray[np.bool_]:
 def _joined(lines: NDArray[np.bool_]) -> list[list[str]]:
     """Turn lines into characters that join up with their neighbours."""
     padded = np.pad(lines, 1).astype(int)
-    joins = (
-        padded[:-2, 1:-1] + 2 * padded[1:-1, 2:] + 4 * padded[2:, 1:-1] + 8 * padded[1:-1, :-2]
-    )
+    joins = padded[:-2, 1:-1] + 2 * padded[1:-1, 2:] + 4 * padded[2:, 1:-1] + 8 * padded[1:-1, :-2]
     return [[_JOINS[join] for join in row] for row in np.where(lines, joins, 0).tolist()]
 
 
 def _characters(picture: Picture, cell: Cell) -> str:
-    solid = cell in picture.solid
-    name = picture.things.get(cell)
+    """Return the filler and the letter of a cell; of solid ground only the edge is drawn."""
+    solid, name = cell in picture.solid, picture.things.get(cell)
     if cell == picture.agent:
         letter = "@"
     elif name is not None:
         letter = picture.legend[name]
+    elif solid:
+        return "▒▒" if _touches_floor(picture, cell) else "  "
     else:
-        letter = "#" if solid else "·"
+        letter = "·"
     return ("#" if solid else " ") + letter
+
+
+def _touches_floor(picture: Picture, cell: Cell) -> bool:
+    around = product(range(cell[0] - 1, cell[0] + 2), range(cell[1] - 1, cell[1] + 2))
+    return any(
+        0 <= row < picture.rows
+        and 0 <= column < picture.columns
+        and (row, column) not in picture.solid
+        for row, column in around
+    )
