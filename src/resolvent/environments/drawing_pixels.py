@@ -59,10 +59,11 @@ def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
     half = line // 2
     for one, other in map(sorted, picture.walls):
         top, left = other[0] * size, other[1] * size
+        above, before = max(0, top - half), max(0, left - half)
         if one[0] == other[0]:
-            image[top - half : top + size + half, left - half : left + half] = _WALL
+            image[above : top + size + half, before : left + half] = _WALL
         else:
-            image[top - half : top + half, left - half : left + size + half] = _WALL
+            image[above : top + half, before : left + size + half] = _WALL
 
 
 def _draw_frame(image: Pixels, line: int) -> None:
