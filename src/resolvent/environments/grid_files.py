@@ -16,6 +16,7 @@ from resolvent.errors import ModelError
 
 FORMAT = "resolvent-world"
 VERSION = 1
+LARGEST = 1_000  # of any count, so that a wrong number does not fill the memory
 
 Position = tuple[int, int]
 
@@ -155,6 +156,11 @@ def _of_authors(file: _AuthorsFile) -> GridWorld:
     tm, rm = file.transition_automaton, file.reward_automaton
     labels = file.labels.count
     terminal = _state(rm.terminal_state)
+    for what, count in (("labels", labels), ("TM", tm.states_count), ("RM", rm.states_count)):
+        if not 1 <= count <= LARGEST:
+            raise _Wrong(f"{what}: a count of {count}, use 1 to {LARGEST:,}")
+    if terminal >= rm.states_count:
+        raise _Wrong(f"the terminal state {rm.terminal_state} is not one of {rm.states_count}")
     # Our terminal state is the last one: the two change places.
     place = {terminal: rm.states_count - 1, rm.states_count - 1: terminal}
     tm_table = [[state] * labels for state in range(tm.states_count)]
@@ -210,10 +216,12 @@ def _checked(
     rm_rewards: list[list[float]],
 ) -> GridWorld:
     """Make the world if everything in it refers to something that is there."""
-    axis = range(size + 1)
-    cells = {(x, y): x * (size + 1) + y for x in axis for y in axis}
     if size < 1 or labels < 1:
         raise _Wrong(f"size {size} and {labels} labels: use at least 1")
+    if size > LARGEST:
+        raise _Wrong(f"size {size}: use at most {LARGEST:,}")
+    axis = range(size + 1)
+    cells = {(x, y): x * (size + 1) + y for x in axis for y in axis}
     if not tm_transitions or len(rm_transitions) < 2:
         raise _Wrong("use at least one TM state and two RM states")
     if len(blocked) != len(tm_transitions) or len(rm_rewards) != len(rm_transitions):
