@@ -1,6 +1,7 @@
 """The office, compared with its map, and its errands walked by hand."""
 
 from collections import deque
+from functools import cache
 
 import numpy as np
 import pytest
@@ -148,29 +149,62 @@ def test_a_plant_ends_the_episode_unpaid(task: str) -> None:
     assert end(task, "right", "right") == ((4, 1), 0.0, True)
 
 
+@pytest.mark.parametrize(
+    ("task", "lowest", "highest"),
+    [("coffee", 5e-4, 7e-4), ("mail", 1e-7, 2e-7), ("both", 1e-7, 2e-7), ("patrol", 1e-7, 2e-7)],
+)
+def test_random_actions_rarely_finish(task: str, lowest: float, highest: float) -> None:
+    """Solved exactly: the chance to be paid is the mean of those after each action."""
+    tables = Office(task).mechanics  # type: ignore[arg-type]
+    live = tables.live
+    leads = np.zeros((live, live))
+    for state, action in zip(*np.nonzero(~tables.ends[:live]), strict=True):
+        leads[state, tables.following[state, action]] += 0.25
+    chance = np.linalg.solve(np.eye(live) - leads, tables.reward[:live].mean(axis=1))
+    assert lowest < chance[tables.starts[0]] < highest
+
+
 def test_the_best_way_is_as_short_as_on_the_map() -> None:
     office = Office("patrol")
     value = office.mechanics.optimal_values(0.9)[office.mechanics.starts[0]]
     assert value == pytest.approx(0.9 ** (len(tour("a", "b", "c", "d")) - 1))
 
 
-def test_its_machines_are_found_by_walks_around_most_plants() -> None:
-    """Plants stand in the doors: walks that do not look end before they have seen much."""
-    office = Office("both")
-    rng = np.random.default_rng(0)
+class Errands:
+    """A policy that goes from place to place: random walks end in the plants too soon."""
 
-    def careful(seen: int) -> int:
-        here = office.observation_names[seen]
-        free = [a for a in MOVES if "plant" not in label_on_map(*moved(*here, a))]  # type: ignore[misc]
-        chosen = rng.choice(free) if rng.random() < 0.998 else rng.choice(list(MOVES))
-        return office.action_names.index(str(chosen))
+    def __init__(self, office: Office, seed: int) -> None:
+        self.names = office.observation_names
+        self.actions = office.action_names
+        self.rng = np.random.default_rng(seed)
+        self.ahead: list[str] = []
+        self.expected: object = None
+        self.ways = cache(lambda here, goal: way(here, goal)[0])
 
-    def walks(episodes: int, seed: int) -> rs.TraceSet:
-        return rs.collect(office, episodes=episodes, seed=seed, policy=careful, max_steps=2_000)
+    def __call__(self, seen: int) -> int:
+        here = self.names[seen]
+        if here != self.expected or not self.ahead:  # there, or in a new episode
+            goals = set(NAMES.values()) - {"plant"} - label_on_map(*here)  # type: ignore[misc]
+            goal = self.rng.choice(sorted(goals))
+            self.ahead = list(self.ways(here, str(goal)))
+        action = self.ahead.pop(0)
+        self.expected = moved(*here, action)  # type: ignore[misc]
+        return self.actions.index(action)
 
-    found = rs.infer(walks(300, seed=0)).machines
-    assert (found.transition.states, found.reward.states) == (1, 4)
-    assert found.score(walks(20, seed=1)).perfect
+
+@pytest.mark.parametrize(
+    ("task", "rm_states"), [("coffee", 2), ("mail", 2), ("both", 4), ("patrol", 4)]
+)
+def test_its_machines_are_found_by_running_errands(task: str, rm_states: int) -> None:
+    office = Office(task)  # type: ignore[arg-type]
+
+    def errands(episodes: int, seed: int) -> rs.TraceSet:
+        policy = Errands(office, seed)
+        return rs.collect(office, episodes=episodes, seed=seed, policy=policy, max_steps=500)
+
+    found = rs.infer(errands(1_000, seed=0)).machines
+    assert (found.transition.states, found.reward.states) == (1, rm_states)
+    assert found.score(errands(50, seed=1)).perfect
 
 
 def test_other_tasks_are_refused() -> None:
