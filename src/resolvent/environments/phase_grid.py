@@ -1,6 +1,6 @@
 """Small grids on which labels must be visited in the right order.
 
-Paper: the experiment "Comparison with Baselines" and its three grids.
+Paper: "Efficiency Comparison with Baselines", whose three grids these are.
 """
 
 from collections.abc import Sequence
