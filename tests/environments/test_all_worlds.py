@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -179,3 +180,11 @@ def test_collecting_step_by_step_and_walking_the_tables_agree(name: str) -> None
     assert set(walked.actions) <= set(world.action_names)
     assert set(walked.observations) <= set(world.observation_names)
     assert world.machines().score(walked).perfect
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_its_traces_can_be_saved(name: str, ending: str, tmp_path: Path) -> None:
+    traces = rs.collect(gym.make(name), episodes=5, seed=0, max_steps=50)
+    traces.save(tmp_path / f"traces.{ending}")
+    assert rs.read_traces(tmp_path / f"traces.{ending}") == traces

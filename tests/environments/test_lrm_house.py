@@ -68,7 +68,7 @@ def test_the_rooms_are_those_of_the_map() -> None:
 
 def test_walls_hold() -> None:
     seen = [observation for observation, *_ in walk(Cookie(), "left", "up", "left", "right")]
-    assert seen == [(8, 2, ()), (7, 2, ()), (7, 2, ()), (7, 2, ())]
+    assert seen == ["8,2", "7,2", "7,2", "7,2"]
 
 
 def test_the_button_puts_out_a_cookie_that_only_its_room_shows() -> None:
@@ -76,9 +76,9 @@ def test_the_button_puts_out_a_cookie_that_only_its_room_shows() -> None:
     walked = walk(Cookie(), *way)
     assert events(Cookie(), *way) == [(11, "button", 0.0), (30, "cookie", 1.0)]
     seen = [observation for observation, *_ in walked]
-    assert seen[25] == (4, 2, ())
-    assert seen[26] == (3, 2, ("west cookie",))
-    assert seen[28:] == [(1, 2, ("west cookie",)), (1, 1, ())]
+    assert seen[25] == "4,2"
+    assert seen[26] == "3,2: west cookie"
+    assert seen[28:] == ["1,2: west cookie", "1,1"]
     assert not any(ended for *_, ended in walked)
 
 
@@ -103,19 +103,19 @@ def test_each_press_puts_the_next_cookie_into_the_next_corner() -> None:
 def test_a_cookie_is_eaten_once() -> None:
     back_and_forth = ["right", "left"]
     way = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST, *back_and_forth]
-    assert walk(Cookie(), *way)[-1] == ((1, 1, ()), set(), 0.0, False)
+    assert walk(Cookie(), *way)[-1] == ("1,1", set(), 0.0, False)
 
 
 def test_cookies_can_be_counted_and_end_the_episode() -> None:
     way = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST]
-    assert walk(Cookie(cookies=1), *way)[-1] == ((1, 1, ("0 left",)), {"cookie"}, 1.0, True)
+    assert walk(Cookie(cookies=1), *way)[-1] == ("1,1: 0 left", {"cookie"}, 1.0, True)
     assert walk(Cookie(cookies=2), *way)[-2] == (
-        (1, 2, ("west cookie", "2 left")),
+        "1,2: west cookie, 2 left",
         set(),
         0.0,
         False,
     )
-    assert walk(Cookie(cookies=2), *way)[-1] == ((1, 1, ("1 left",)), {"cookie"}, 1.0, False)
+    assert walk(Cookie(cookies=2), *way)[-1] == ("1,1: 1 left", {"cookie"}, 1.0, False)
 
 
 def test_the_best_first_cookie_takes_30_steps() -> None:
@@ -142,13 +142,13 @@ def test_two_keys_open_two_doors_to_the_goal() -> None:
         (55, "door", 0.0),
         (59, "goal", 1.0),
     ]
-    assert walk(TwoKeys(), *way)[-1] == ((6, 13, ()), {"goal"}, 1.0, True)
+    assert walk(TwoKeys(), *way)[-1] == ("6,13", {"goal"}, 1.0, True)
     seen = [observation for observation, *_ in walk(TwoKeys(), *way)]
-    assert seen[4] == (3, 2, ("west key",))
-    assert seen[7] == (1, 1, ("key in hand",))
-    assert seen[21] == (8, 8, ("key in hand", "first door closed", "second door closed"))
-    assert seen[22] == (8, 9, ("second door closed",))
-    assert seen[54] == (8, 11, ())
+    assert seen[4] == "3,2: west key"
+    assert seen[7] == "1,1: key in hand"
+    assert seen[21] == "8,8: key in hand, first door closed, second door closed"
+    assert seen[22] == "8,9: second door closed"
+    assert seen[54] == "8,11"
 
 
 def test_59_steps_are_the_fewest() -> None:
@@ -158,17 +158,17 @@ def test_59_steps_are_the_fewest() -> None:
 
 def test_a_door_stays_closed_without_a_key() -> None:
     seen = [observation for observation, *_ in walk(TwoKeys(), *["right"] * 8)]
-    assert seen[-2:] == [(8, 8, ("first door closed", "second door closed"))] * 2
+    assert seen[-2:] == ["8,8: first door closed, second door closed"] * 2
 
 
 def test_one_hand_carries_one_key() -> None:
     both_north = TwoKeys(keys=("north-west", "north-east"))
     walked = walk(both_north, *TO_NORTH_WEST, "right", "right")
-    assert walked[6][0] == (1, 2, ("west key", "east key"))
+    assert walked[6][0] == "1,2: west key, east key"
     assert walked[7:] == [
-        ((1, 1, ("key in hand", "east key")), {"north-west key"}, 0.0, False),
-        ((1, 2, ("key in hand", "east key")), set(), 0.0, False),
-        ((1, 3, ("key in hand", "east key")), set(), 0.0, False),
+        ("1,1: key in hand, east key", {"north-west key"}, 0.0, False),
+        ("1,2: key in hand, east key", set(), 0.0, False),
+        ("1,3: key in hand, east key", set(), 0.0, False),
     ]
 
 

@@ -14,11 +14,12 @@ from resolvent.environments.lrm_house import (
     moved,
     seen_from,
     side,
+    view,
 )
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol
+from resolvent.traces.symbols import NO_EVENT, Label
 
 BUTTON: Cell = (8, 13)
 
@@ -58,14 +59,14 @@ class CookieRules:
         left = None if state.left is None else state.left - 1
         return Baked(cell, state.corner, False, left, "cookie"), 1.0, left == 0
 
-    def observation(self, state: Baked) -> Symbol:
+    def observation(self, state: Baked) -> str:
         """Show the cell, a cookie in the same room, and how many are left to eat."""
         seen = []
         if state.lies and seen_from(state.cell, state.corner):
             seen.append(f"{side(state.corner)} cookie")
         if state.left is not None:
             seen.append(f"{state.left} left")
-        return (*state.cell, tuple(seen))
+        return view(state.cell, seen)
 
     def label(self, state: Baked) -> Label:
         """Tell what has just happened."""

@@ -5,6 +5,7 @@ Machines for Partially Observable Reinforcement Learning" (2019). There a step
 slips now and then, and things lie where chance puts them; here nothing does.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from resolvent.environments.drawing import Cell
@@ -40,6 +41,16 @@ def room_of(cell: Cell) -> str:
 def seen_from(cell: Cell, corner: str) -> bool:
     """Whether one sees from a cell what lies in a corner."""
     return room_of(cell) == room_of(CORNERS[corner])
+
+
+def view(cell: Cell, things: Sequence[str]) -> str:
+    """Return the observation of a cell and of what is seen from there.
+
+    >>> view((8, 2), []), view((3, 2), ["west key", "east key"])
+    ('8,2', '3,2: west key, east key')
+    """
+    place = f"{cell[0]},{cell[1]}"
+    return f"{place}: {', '.join(things)}" if things else place
 
 
 def side(corner: str) -> str:

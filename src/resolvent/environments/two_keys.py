@@ -15,11 +15,12 @@ from resolvent.environments.lrm_house import (
     room_of,
     seen_from,
     side,
+    view,
 )
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol
+from resolvent.traces.symbols import NO_EVENT, Label
 
 DOORS: tuple[Cell, Cell] = ((8, 9), (8, 11))
 GOAL: Cell = (6, 13)
@@ -71,13 +72,13 @@ class TwoKeysRules:
         event = "goal" if reached else ""
         return Errand(cell, state.lying, state.carrying, event), float(reached), reached
 
-    def observation(self, state: Errand) -> Symbol:
+    def observation(self, state: Errand) -> str:
         """Show the cell, the hand, keys in the same room, and the doors from the east room."""
         seen = ["key in hand"] if state.carrying else []
         seen += [f"{side(key)} key" for key in self.keys if self._sees(state, key)]
         if room_of(state.cell) == "east":
             seen += ["first door closed", "second door closed"][state.opened :]
-        return (*state.cell, tuple(seen))
+        return view(state.cell, seen)
 
     def _sees(self, state: Errand, key: str) -> bool:
         return key in state.lying and seen_from(state.cell, key)
