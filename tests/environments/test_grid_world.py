@@ -16,7 +16,7 @@ from resolvent.errors import ModelError, OptionError, ResolventError
 from worlds import World, random_world
 
 # Three cells a side. Label 0 lies in the middle; it takes the TM back and forth, and
-# in its second state the middle is impassable. The second 0 read pays and ends.
+# in its second state the middle is impassable, so that nobody reads it again.
 TINY = GridWorld(
     size=2,
     label_at=(None, None, None, None, 0, None, None, None, None),
@@ -85,9 +85,8 @@ def test_a_tiny_world_by_hand() -> None:
     assert tables.observation_of[beside] == 7
     blocked = tables.following[beside, left]
     assert blocked == beside  # in its second state the TM blocks the middle
-    assert tables.machines().transition.states == 2
-    # Nobody can read the label again: only by standing on it, and it opens no way back there.
     assert tables.observation_of[tables.following[middle, down]] == 3
+    assert tables.machines().transition.states == 2
 
 
 def test_the_same_arguments_draw_the_same_world() -> None:
