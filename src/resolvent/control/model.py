@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from resolvent.control.ending import ENDS, GOES_ON, SOMETIMES, Ending
 from resolvent.control.labelling import Labelling
 from resolvent.control.steps import Keys, Space, Steps, Table
+from resolvent.control.witnesses import as_witnessed
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
 from resolvent.samples import rounded_rewards
@@ -51,11 +52,13 @@ class Model:
     reward_range: tuple[float, float]
 
     @classmethod
-    def of(cls, pair: MachinePair, traces: TraceSet) -> "Model":
+    def of(cls, pair: MachinePair, traces: TraceSet, *, trust_constants: bool = False) -> "Model":
         """Build the model of the world that the traces come from.
 
         The machines may have been inferred from other traces of that world. The
         traces tell where episodes begin, which labels follow and where they end.
+        A machine's constant answers count only in states in which these traces
+        show them, unless they are trusted.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -75,6 +78,8 @@ class Model:
                 f"{mismatch}; this environment is not deterministic under these labels, "
                 f"or these are not its machines"
             )
+        if not trust_constants:
+            pair = as_witnessed(pair, traces)
         space = Space.of(pair, traces)
         steps = Steps.of(pair, traces, space)
         starts, counts = _starts(steps, traces, space)
