@@ -97,7 +97,7 @@ def _disagreement(traces: TraceSet, positions: tuple[int, int], by: str) -> str:
         label = label_text(traces.labels[int(traces.label_codes[position])])
         told.append((f"trace {trace}, label {position - int(starts[trace])}", label))
     (one, first), (other, second) = told
-    return f"{one} and {other} differ ({first} and {second}) after the same {by}"
+    return f"{one} and {other} differ ({first} and {second}) with the same {by}"
 
 
 def _of_observation(columns: _Columns, space: Space) -> Keys:

@@ -91,11 +91,11 @@ def _followed(following: Codes, reward: Numbers, gamma: float) -> tuple[Numbers,
     """
     last = len(reward)
     value, jump = np.append(reward, 0.0), np.append(following, last)
-    size, weight = np.abs(value), gamma
-    while weight > 0 and np.any(jump != last):
+    size, summed = np.abs(value), 1
+    while (weight := gamma**summed) > 0 and np.any(jump != last):
         value = value + weight * value[jump]
         size = size + weight * size[jump]
-        jump, weight = jump[jump], weight * weight
+        jump, summed = jump[jump], 2 * summed
     return value, size
 
 
