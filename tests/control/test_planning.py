@@ -92,8 +92,8 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
         "action": "left",
     }
     assert str(found) == (
-        "begin in hall; then in hall (transition state 0, reward state 0) do left: "
-        "what follows is not known"
+        "begin in hall; then in hall (transition state 0, reward state 0) do left, "
+        "and go on: what follows is not known"
     )
     far = planned(fork("left", "right"), reward_range=(0, 4)).next_experiment
     assert far is not None
@@ -129,8 +129,8 @@ def test_what_a_plan_prints() -> None:
         "if pay stays within 0 to 1",
         "situations   2, and 2 actions",
         "unknown      1 of 4 steps",
-        "try next     begin in hall; then in hall (transition state 0, reward state 0) do left: "
-        "what follows is not known",
+        "try next     begin in hall; then in hall (transition state 0, reward state 0) do left, "
+        "and go on: what follows is not known",
     ]
 
 

@@ -13,7 +13,11 @@ _ACTIONS_SHOWN = 12
 
 @dataclass(frozen=True)
 class NextExperiment:
-    """What to try next: where to begin, what to do to get there, and the step nobody took."""
+    """What to try next: where to begin, what to do to get there, and the step to take then.
+
+    Go on for a step or more after that: the label a trace ends with is read by
+    no machine.
+    """
 
     start: Situation
     actions: tuple[Symbol, ...]
@@ -37,8 +41,8 @@ class NextExperiment:
         way = f", do {way}" if self.actions else ""
         return (
             f"begin in {symbol_text(self.start[0])}{way}; then in "
-            f"{situation_text(self.situation)} do {symbol_text(self.action)}: "
-            f"what follows is not known"
+            f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
+            f"and go on: what follows is not known"
         )
 
 

@@ -14,7 +14,7 @@ from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
 
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 _STEPS_AHEAD = 16
 
 

@@ -59,8 +59,7 @@ class Space:
 class Steps:
     """Steps in the codes of a space; states are −1 where the machines do not know them.
 
-    `label` is the one read after the step and before the next, in the codes of
-    the traces.
+    `label` is that of the next observation, in the codes of the traces.
     """
 
     observation: Codes
@@ -78,14 +77,13 @@ class Steps:
         seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
         ended = np.zeros(traces.steps, bool)
         ended[traces.offsets[1:] - 1] = traces.terminated
-        read = traces.at_step if pair.timing.lag else traces.after_step
         return cls(
             traces.at_step(seen),
             states_at_steps(pair.transition, histories),
             states_at_steps(pair.reward, histories),
             codes_of(traces.actions, space.actions, -1)[traces.action_codes],
             traces.after_step(seen),
-            read(traces.label_codes),
+            traces.after_step(traces.label_codes),
             ended,
         )
 
