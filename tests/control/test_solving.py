@@ -73,8 +73,8 @@ def test_no_policy_is_worth_more_and_ties_go_to_the_first_action(world, gamma) -
             for to, r in zip(following[z], reward[z], strict=True)
         ]
         assert found.policy[z] <= worth.index(max(worth))
-        assert max(worth) - worth[found.policy[z]] <= 2 * found.rounding[z]
-        if gamma <= 0.9:
+        assert max(worth) - worth[found.policy[z]] <= 1e-13 / (1 - gamma)
+        if gamma <= 0.5:  # no two worths differ by rounding alone
             assert found.policy[z] == worth.index(max(worth))
 
 

@@ -22,7 +22,7 @@ class Names:
 
     def __init__(self, env: gym.Env[Any, Any], kind: str) -> None:
         self._kind = kind
-        self._space: gym.Space[Any] = getattr(env, f"{kind}_space")
+        self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
         self._names: Sequence[Symbol] | None = _attribute(env, f"{kind}_names")
 
     def __call__(self, value: Any) -> Symbol:
@@ -83,13 +83,15 @@ class Labels:
         return None if self._method is None else as_label(self._method())
 
 
-def _value(symbol: Any, space: gym.Space[Any]) -> Any:
+def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
     """Undo `as_symbol` for a value of this space."""
     if isinstance(space, gym.spaces.Dict):
         return {key: _value(one, space[key]) for key, one in symbol}
     if isinstance(space, gym.spaces.Tuple):
         return tuple(_value(one, part) for one, part in zip(symbol, space, strict=True))
-    return np.array(symbol, space.dtype) if isinstance(symbol, tuple) else symbol
+    if isinstance(symbol, tuple) and space is not None:
+        return np.array(symbol, space.dtype)
+    return symbol
 
 
 def _takes_step(label_of: Callable[..., Any]) -> bool:
