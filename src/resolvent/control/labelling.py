@@ -72,14 +72,14 @@ def _labels_of_observations(
     traces: TraceSet, timing: LabelTiming, space: Space
 ) -> Table | tuple[int, int]:
     """Return labels as a function of their observation, or two positions that disagree."""
-    rows = np.arange(len(traces.label_codes))
-    if timing.first:
-        rows = np.delete(rows, traces.offsets[:-1] + np.arange(len(traces)))
     seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
-    found = as_function(
-        seen[rows].astype(np.int64), traces.label_codes[rows], len(space.observations)
-    )
-    return found if isinstance(found, Table) else (int(rows[found[0]]), int(rows[found[1]]))
+    labels = traces.label_codes
+    if timing.first:
+        seen, labels = traces.after_step(seen), traces.after_step(labels)
+    found = as_function(seen.astype(np.int64), labels, len(space.observations))
+    if isinstance(found, Table) or not timing.first:
+        return found
+    return _after(traces, found[0]), _after(traces, found[1])
 
 
 def _after(traces: TraceSet, row: int) -> int:

@@ -19,6 +19,7 @@ from resolvent.control.steps import Keys, Space, Steps, Table
 from resolvent.control.witnesses import as_witnessed
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
+from resolvent.machines.score import StepsAsked, steps_asked
 from resolvent.samples import rounded_rewards
 from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text
 from resolvent.traces.vocabulary import Codes, codes_of
@@ -72,16 +73,12 @@ class Model:
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
-        mismatch = pair.score(traces).first_mismatch
-        if mismatch is not None:
-            raise ModelError(
-                f"{mismatch}; this environment is not deterministic under these labels, "
-                f"or these are not its machines"
-            )
+        asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
+        _check_predictions(pair, traces, asked)
         if not trust_constants:
-            pair = as_witnessed(pair, traces)
+            pair = as_witnessed(pair, asked)
         space = Space.of(pair, traces)
-        steps = Steps.of(pair, traces, space)
+        steps = Steps.of(asked, traces, space)
         starts, counts = _starts(steps, traces, space)
         situations, answers = _explored(starts, _Stepping(pair, traces, steps, space))
         order = np.argsort(situations)
@@ -185,6 +182,18 @@ class _Stepping:
         done = codes_of(self.space.actions, machine.actions, -1)[action]
         questions = np.int64(observed) * len(machine.actions) + done
         return np.where((observed < 0) | (done < 0), np.int64(-1), questions)
+
+
+def _check_predictions(
+    pair: MachinePair, traces: TraceSet, asked: tuple[StepsAsked, StepsAsked]
+) -> None:
+    for one in asked:
+        predicted = one.machine.answer_many(one.states, one.questions)
+        if np.any((predicted >= 0) & (predicted != one.outputs)):
+            raise ModelError(
+                f"{pair.score(traces).first_mismatch}; this environment is not deterministic under "
+                f"these labels, or these are not its machines"
+            )
 
 
 def _paired(pair: MachinePair, space: Space) -> Table:

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import MachinePair
 from resolvent.machines.machine import look_up
-from resolvent.machines.score import states_at_steps
-from resolvent.samples import Histories
+from resolvent.machines.score import StepsAsked
 from resolvent.traces import Symbol, TraceSet, Vocabulary
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import DENSE, Codes, codes_of
@@ -71,16 +70,15 @@ class Steps:
     ended: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, pair: MachinePair, traces: TraceSet, space: Space) -> "Steps":
-        """Return the steps of traces, with the states in which the machines answer them."""
-        histories = Histories.of(traces, pair.timing)
+    def of(cls, asked: tuple[StepsAsked, StepsAsked], traces: TraceSet, space: Space) -> "Steps":
+        """Return the steps of traces, with the states in which the machines are asked there."""
         seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
         ended = np.zeros(traces.steps, bool)
         ended[traces.offsets[1:] - 1] = traces.terminated
         return cls(
             traces.at_step(seen),
-            states_at_steps(pair.transition, histories),
-            states_at_steps(pair.reward, histories),
+            asked[0].states,
+            asked[1].states,
             codes_of(traces.actions, space.actions, -1)[traces.action_codes],
             traces.after_step(seen),
             traces.after_step(traces.label_codes),

@@ -13,15 +13,13 @@ import numpy as np
 from resolvent.control.steps import distinct_keys
 from resolvent.machines import MachinePair
 from resolvent.machines.machine import Machine, look_up
-from resolvent.machines.score import StepsAsked, steps_asked
-from resolvent.traces import TraceSet
+from resolvent.machines.score import StepsAsked
 
 M = TypeVar("M", bound=Machine)
 
 
-def as_witnessed(pair: MachinePair, traces: TraceSet) -> MachinePair:
-    """Return the pair with constant answers only in states in which the traces show them."""
-    asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
+def as_witnessed(pair: MachinePair, asked: tuple[StepsAsked, StepsAsked]) -> MachinePair:
+    """Return the pair with constant answers only in states in which they were asked for."""
     return replace(
         pair,
         transition=_witnessed(pair.transition, asked[0]),
