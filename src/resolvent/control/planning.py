@@ -74,7 +74,7 @@ def plan(
     if not isinstance(traces, TraceSet):
         raise OptionError(
             f"plan needs traces in memory, not a {type(traces).__name__}: use read_traces; "
-            f"if they are too many, some of them will do"
+            f"if they are too many, some of them will do, with trust_constants=True"
         )
     model = Model.of(machines, traces, trust_constants=trust_constants)
     least, most = reward_range = reward_range or model.reward_range
@@ -103,9 +103,9 @@ def plan(
 
 
 def _in_all(reward: float, gamma: float, chosen: Callable[[float, float], float]) -> float:
-    """Return what an unknown step is worth when it and all after it pay this much at the worst.
+    """Return what a step is worth that pays this much, as do all after it.
 
-    It pays; then the episode ends or goes on for ever, whichever is chosen.
+    There may be none after it or no end of them, whichever is chosen.
     """
     forever = reward / (1 - gamma) if gamma < 1 else math.copysign(math.inf, reward)
     return reward if reward == 0 else chosen(reward, forever)
