@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 STAMPS := .stamps
+# Named to the letter: any other version would bring gigabytes of CUDA along.
+TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
 .PHONY: demo test lint types unit nightly sanitize clean
@@ -70,4 +72,6 @@ $(STAMPS)/installed: $(STAMPS)/venv $(CORE)
 $(STAMPS)/developing: $(STAMPS)/installed
 	@echo "installing what the tests need"
 	@$(PIP) install --group dev
+	@$(PIP) install $(TORCH) 2>/dev/null && $(PIP) install --group stable-baselines || \
+		echo "no CPU build of PyTorch here: tests of Stable-Baselines3 will be skipped"
 	@touch $@

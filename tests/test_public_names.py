@@ -6,6 +6,7 @@ import resolvent as rs
 def test_the_public_names():
     assert sorted(rs.__all__) == [
         "ContradictoryTraces",
+        "EdgeRewardMachine",
         "InferenceResult",
         "LabelTiming",
         "Machine",
@@ -30,9 +31,11 @@ def test_the_public_names():
         "is_minimal",
         "load",
         "plan",
+        "read_reward_machine",
         "read_traces",
         "scan_traces",
         "to_dot",
+        "to_mealy_dot",
         "to_mermaid",
         "to_text",
     ]

@@ -19,6 +19,7 @@ from resolvent.errors import (
 )
 from resolvent.machines import (
     UNSEEN,
+    EdgeRewardMachine,
     Machine,
     MachinePair,
     RewardMachine,
@@ -27,7 +28,9 @@ from resolvent.machines import (
     is_isomorphic,
     is_minimal,
     load,
+    read_reward_machine,
     to_dot,
+    to_mealy_dot,
     to_mermaid,
     to_text,
 )
@@ -42,6 +45,7 @@ __version__ = version("resolvent")
 __all__ = [
     "UNSEEN",
     "ContradictoryTraces",
+    "EdgeRewardMachine",
     "InferenceResult",
     "LabelTiming",
     "Machine",
@@ -65,9 +69,11 @@ __all__ = [
     "is_minimal",
     "load",
     "plan",
+    "read_reward_machine",
     "read_traces",
     "scan_traces",
     "to_dot",
+    "to_mealy_dot",
     "to_mermaid",
     "to_text",
 ]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
-from resolvent import load, to_dot, to_mermaid, to_text
+from resolvent import load, read_reward_machine, to_dot, to_mealy_dot, to_mermaid, to_text
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:
@@ -62,6 +62,16 @@ def test_all_outputs(run: Run, tmp_path: Path) -> None:
         (["--json", "--format", "dot"], ["--json", "--format", "leave out one"]),
         (["--all", "--format", "dot"], ["--all", "text"]),
         (["--format", "svg"], ["--format", "text, dot, mermaid"]),
+        (["--json", "-o", "x.json"], ["--json", "--output", "leave out one"]),
+        (["--json", "--all"], ["--all", "text"]),
+        (["--complete"], ["--complete", "--format mealy"]),
+        (["--format", "mealy"], ["add --machine transition or reward"]),
+        (["--format", "reward-machine"], ["--traces", "go together"]),
+        (["--traces", "house.jsonl"], ["--traces", "go together"]),
+        (
+            ["--format", "reward-machine", "--traces", "x.jsonl", "--machine", "transition"],
+            ["leave out --machine"],
+        ),
         (["--machine", "third"], ["--machine", "transition, reward, both"]),
     ],
 )
@@ -100,3 +110,55 @@ def test_not_a_model(run: Run, tmp_path: Path, text: str | None, word: str) -> N
     assert outcome.code == 2
     assert "model.json" in outcome.error
     assert word in outcome.error
+
+
+def test_a_mealy_machine(run: Run, machines: Path) -> None:
+    pair = load(machines)
+    outcome = run("show", machines, "--format", "mealy", "--machine", "transition")
+    assert (outcome.code, outcome.out) == (0, to_mealy_dot(pair.transition))
+    outcome = run("show", machines, "--format", "mealy", "--machine", "reward", "--complete")
+    assert (outcome.code, outcome.out) == (0, to_mealy_dot(pair.reward, complete=True))
+
+
+@pytest.fixture
+def paid_for_a_label(run: Run, tmp_path: Path) -> tuple[Path, Path]:
+    """Machines and traces of a world that pays 1 for reaching b after a."""
+    line = (
+        '{{"observations":["x","x","x"],"labels":[[],["{0}"],["{1}"]],'
+        '"actions":["{0}","{1}"],"rewards":[0,{2}],"terminated":true}}\n'
+    )
+    traces, machines = tmp_path / "ab.jsonl", tmp_path / "ab.json"
+    traces.write_text(line.format("a", "b", 1) + line.format("c", "b", 0))
+    assert run("infer", traces, "-o", machines).code == 0
+    return machines, traces
+
+
+def test_a_reward_machine_file(
+    run: Run, paid_for_a_label: tuple[Path, Path], tmp_path: Path
+) -> None:
+    machines, traces = paid_for_a_label
+    path = tmp_path / "rm.txt"
+    outcome = run("show", machines, "--format", "reward-machine", "--traces", traces, "-o", path)
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"wrote {path}\n", "")
+    machine = read_reward_machine(path)
+    after_a, nothing = machine.step(machine.initial, "a")
+    assert nothing == 0.0
+    assert machine.step(after_a, "b")[1] == 1.0
+    printed = run("show", machines, "--format", "reward-machine", "--traces", traces).out
+    assert printed == path.read_text()
+
+
+def test_a_reward_that_labels_do_not_show(run: Run, machines: Path, house: Path) -> None:
+    outcome = run("show", machines, "--format", "reward-machine", "--traces", house)
+    assert outcome.code == 2
+    assert "label 'sofa' pays" in outcome.error
+
+
+def test_any_format_goes_to_a_file(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tm.dot"
+    outcome = run("show", machines, "--machine", "transition", "--format", "dot", "-o", path)
+    assert (outcome.code, outcome.out) == (0, f"wrote {path}\n")
+    assert path.read_text() == to_dot(load(machines).transition)
+    outcome = run("show", machines, "-o", tmp_path / "no" / "tm.txt")
+    assert outcome.code == 2
+    assert "does not exist" in outcome.error

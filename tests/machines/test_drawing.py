@@ -54,6 +54,7 @@ def test_text_by_hand():
 def test_text_shows_no_more_outputs_than_asked():
     text = rs.to_text(machine_with(["bell"]), most_outputs=0)
     assert "… and 1 more that depend on the state" in text
+    assert "observation  action" not in text
     assert "yard" not in text
 
 

@@ -352,6 +352,78 @@ def test_rewards_of_ints_and_negative_zero():
     assert repr(trace.rewards) == "(0.0, 2.0)"
 
 
+# Labels made from what was seen
+
+
+def test_labels_missing_from_a_dataset_are_made_by_a_function(collector):
+    name = collector(Corridor(text), record_infos=False)
+    assert read_traces(name, label_of=LABELS.__getitem__) == TRACES
+
+
+def test_a_label_function_comes_before_the_infos():
+    (trace,) = read_traces(
+        create([episode()]), label_of=lambda place: {"end"} if place == 2 else ()
+    )
+    assert trace.labels == (frozenset(), frozenset(), frozenset({"end"}))
+
+
+def test_a_label_function_is_asked_once_an_observation():
+    asked = []
+    name = create([episode(infos=None), episode(infos=None)])
+    read_traces(name, label_of=lambda place: asked.append(int(place)))
+    assert asked == [0, 1, 2]
+
+
+def test_a_label_function_of_a_whole_step():
+    steps = []
+
+    def label_of(observation, action, following):
+        steps.append((int(observation), int(action), int(following)))
+        return {"back"} if action == 0 else None
+
+    (trace,) = read_traces(create([episode(infos=None)]), label_of=label_of)
+    assert steps == [(0, 1, 1), (1, 0, 2)]
+    assert trace.labels == (frozenset(), frozenset(), frozenset({"back"}))
+
+
+def test_a_label_function_sees_what_the_environment_shows(collector):
+    space = spaces.Dict(
+        image=spaces.Box(0, 9, (2, 2), np.uint8), more=spaces.Tuple((spaces.Text(3),))
+    )
+
+    def show(place):
+        return {"image": np.full((2, 2), place, np.uint8), "more": ("abc"[: place + 1],)}
+
+    def label_of(observation):
+        assert observation["image"].shape == (2, 2)
+        (word,) = observation["more"]
+        return {word} if observation["image"].max() == 2 else ()
+
+    (trace,) = read_traces(
+        collector(Corridor(text, space, show), record_infos=False), label_of=label_of
+    )
+    assert trace.labels == (frozenset(), frozenset(), frozenset({"abc"}))
+
+
+def test_a_label_function_sees_symbols_where_codes_stand_for_them():
+    mixed = TraceSet([Trace([("hall", 1), ("attic", 2)], [[], []], ["up"], [0])])
+    name = f"minari:{new_id()}"
+    mixed.save(name)
+    (trace,) = read_traces(name, label_of=lambda seen: seen[0])
+    assert trace.labels == (frozenset({"hall"}), frozenset({"attic"}))
+
+
+def test_what_is_wrong_with_a_label_function(tmp_path):
+    name = create([episode(infos=None)])
+    with pytest.raises(TraceError, match=f"^{name}, episode 0: 0.5 cannot be a proposition"):
+        read_traces(name, label_of=lambda place: 0.5)
+    with pytest.raises(OptionError, match="label_of has 2 parameters"):
+        read_traces(name, label_of=lambda place, action: None)
+    TRACES.save(tmp_path / "traces.jsonl")
+    with pytest.raises(OptionError, match=r"traces\.jsonl holds its labels already"):
+        read_traces(tmp_path / "traces.jsonl", label_of=lambda place: None)
+
+
 # What cannot be read
 
 
@@ -369,6 +441,7 @@ def test_no_labels_were_recorded(infos):
     message = refused(create([episode(), episode(infos=infos)]))
     assert message.startswith(", episode 1: the infos hold no labels: record them by DataCollector")
     assert "record_infos=True" in message
+    assert "pass label_of=" in message
 
 
 def test_infos_were_not_recorded(collector):

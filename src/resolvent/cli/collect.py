@@ -32,7 +32,8 @@ def collect(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write: .parquet, .jsonl, .jsonl.gz or .jsonl.zst.",
+            help="Where to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
+            "minari:NAMESPACE/NAME-v0.",
             show_default=False,
         ),
     ],

@@ -18,7 +18,8 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="Where to write: .parquet, .jsonl, .jsonl.gz or .jsonl.zst.",
+            help="Where to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
+            "minari:NAMESPACE/NAME-v0.",
             show_default=False,
         ),
     ],

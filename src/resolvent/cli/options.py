@@ -21,7 +21,7 @@ Traces = Annotated[
     typer.Argument(
         metavar="TRACES",
         help="A file of traces (Parquet, JSON lines or the paper's JSON lines, also compressed by "
-        "gzip or zstd), or a folder of Parquet files.",
+        "gzip or zstd), a folder of Parquet files, or minari:NAMESPACE/NAME-v0, a Minari dataset.",
         show_default=False,
     ),
 ]

@@ -1,22 +1,42 @@
-"""`resolvent show`: a file of machines → text, Graphviz DOT or Mermaid."""
+"""`resolvent show`: a file of machines → text, drawings, or what other tools read."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from resolvent.cli.options import Json, Machines, choice
+from resolvent.atomic_file import atomic_write
+from resolvent.cli.options import Json, Machines, check_target, choice
 from resolvent.cli.printing import print_json
+from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.machines import Machine, load, to_dot, to_mermaid, to_text
+from resolvent.machines import (
+    EdgeRewardMachine,
+    Machine,
+    MachinePair,
+    load,
+    to_dot,
+    to_mealy_dot,
+    to_mermaid,
+    to_text,
+)
+from resolvent.machines.reward_machine_files import encode_reward_machine
+from resolvent.traces import read_traces
 
-_DRAWINGS = {"text": to_text, "dot": to_dot, "mermaid": to_mermaid}
+_FORMATS = ("text", "dot", "mermaid", "mealy", "reward-machine")
 
 
 def show(
     machines: Machines,
     format: Annotated[  # noqa: A002
         str | None,
-        choice("--format", _DRAWINGS, "Tables, or a drawing's source.", show_default="text"),
+        choice(
+            "--format",
+            _FORMATS,
+            "Tables; a drawing's source; a Mealy machine for AALpy and LearnLib; a reward machine "
+            "as Toro Icarte's code reads it.",
+            show_default="text",
+        ),
     ] = None,
     machine: Annotated[
         str, choice("--machine", ("transition", "reward", "both"), "Which machine to show.")
@@ -24,26 +44,93 @@ def show(
     every_output: Annotated[
         bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
     ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="In mealy, answer 'unseen' to what was never seen."),
+    ] = False,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRACES",
+            help="In reward-machine: what MACHINES was inferred from, to tell what labels pay.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Print machines as tables, or as a drawing for Graphviz or Mermaid.
+    """Print machines as tables, as a drawing, or as other tools read them.
 
     For a picture, pipe `--machine transition --format dot` into `dot -Tsvg`.
     """
-    if json and format is not None:
-        raise OptionError("--json and --format exclude each other: leave out one")
-    if every_output and (json or format not in (None, "text")):
-        raise OptionError("--all is for text: JSON has every output, drawings have none")
+    if json and (format is not None or output is not None):
+        raise OptionError("--json excludes --format and --output: leave out one")
+    _check_format(None if json else format or "text", machine, every_output, complete, traces)
+    if output is not None:
+        check_target(output)
     pair = load(machines)
     chosen = [one for one in (pair.transition, pair.reward) if machine in (one.kind, "both")]
     if json:
         print_json({"timing": str(pair.timing), **{one.kind: _tables(one) for one in chosen}})
         return
-    if every_output:
-        texts = [to_text(one, most_outputs=len(one.output_value)) for one in chosen]
+    if traces is not None:
+        text = _reward_machine(pair, traces)
     else:
-        texts = [_DRAWINGS[format or "text"](one) for one in chosen]
-    print("\n".join(texts), end="")
+        drawn = (_drawn(one, format or "text", every_output, complete) for one in chosen)
+        text = "\n".join(drawn)
+    if output is None:
+        print(text, end="")
+        return
+    with atomic_write(output) as file:
+        file.write(text.encode())
+    print(f"wrote {output}")
+
+
+def _check_format(
+    format: str | None,  # noqa: A002
+    machine: str,
+    every_output: bool,
+    complete: bool,
+    traces: Path | None,
+) -> None:
+    """Refuse options that the format (None for JSON) cannot honour."""
+    if every_output and format != "text":
+        raise OptionError("--all is for text: JSON and mealy have every output, drawings have none")
+    if complete and format != "mealy":
+        raise OptionError("--complete is for --format mealy")
+    if format == "mealy" and machine == "both":
+        raise OptionError("a Mealy machine is one machine: add --machine transition or reward")
+    if (format == "reward-machine") != (traces is not None):
+        raise OptionError(
+            "--format reward-machine and --traces go together: the traces that MACHINES was "
+            "inferred from tell what each label pays"
+        )
+    if format == "reward-machine" and machine == "transition":
+        raise OptionError("--format reward-machine shows the reward machine: leave out --machine")
+
+
+def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) -> str:  # noqa: A002
+    match format:
+        case "dot":
+            return to_dot(machine)
+        case "mermaid":
+            return to_mermaid(machine)
+        case "mealy":
+            return to_mealy_dot(machine, complete=complete)
+    return (
+        to_text(machine, most_outputs=len(machine.output_value))
+        if every_output
+        else to_text(machine)
+    )
+
+
+def _reward_machine(pair: MachinePair, source: Path) -> str:
+    with ProgressBar() as bar:
+        traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
+    return encode_reward_machine(EdgeRewardMachine.from_pair(pair, traces)).decode()
 
 
 def _tables(machine: Machine) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Machines: raw automaton + what was taken out → machines that answer for themselves."""
 
-from resolvent.machines.building import build_machine, loop_where_read
+from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
+from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.guards import Guard
 from resolvent.machines.machine import (
     UNSEEN,
     Machine,
@@ -11,13 +13,18 @@ from resolvent.machines.machine import (
     TransitionMachine,
     Unseen,
 )
+from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.pair import MachinePair, Provenance
+from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
 from resolvent.machines.score import MachineScore, Mismatch, Score
 from resolvent.machines.storage import load
 from resolvent.machines.termination import Termination
 
 __all__ = [
     "UNSEEN",
+    "Edge",
+    "EdgeRewardMachine",
+    "Guard",
     "Machine",
     "MachinePair",
     "MachineScore",
@@ -35,7 +42,11 @@ __all__ = [
     "is_minimal",
     "load",
     "loop_where_read",
+    "machine_of_tables",
+    "read_reward_machine",
     "to_dot",
+    "to_mealy_dot",
     "to_mermaid",
     "to_text",
+    "write_reward_machine",
 ]

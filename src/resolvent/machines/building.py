@@ -10,7 +10,7 @@ from resolvent.machines.machine import Machine, Support
 from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
 from resolvent.samples import Histories, SampleSet
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 M = TypeVar("M", bound=Machine)
 
@@ -65,6 +65,57 @@ def build_machine(
         ),
         **more,
     )
+
+
+def machine_of_tables(
+    kind: type[M],
+    *,
+    labels: Vocabulary[Any],
+    observations: Vocabulary[Any],
+    actions: Vocabulary[Any],
+    outputs: Vocabulary[Any],
+    transitions: Codes,
+    initial: int,
+    answers: tuple[NDArray[np.int64], NDArray[np.int64], Codes],
+    trivial: tuple[int, ...] = (),
+    **more: Any,
+) -> tuple[M, Codes]:
+    """Make a machine of tables that are known, with states in any order.
+
+    `answers` are columns of state, question and output. Returns the machine and
+    the number that each of the given states has in it, −1 for those no label
+    leads to.
+    """
+    swapped = np.arange(len(transitions), dtype=np.int32)
+    swapped[[0, initial]] = initial, 0  # its own inverse
+    table = transitions[swapped].copy()
+    table[table >= 0] = swapped[table[table >= 0]]
+    table[:, list(trivial)] = np.arange(len(table), dtype=np.int32)[:, None]
+    order = breadth_first(table)
+    number = np.full(len(table) + 1, -1, np.int32)  # the last is for targets of −1
+    number[order] = np.arange(len(order), dtype=np.int32)
+    old_state, question, output = answers
+    state = number[swapped[old_state]]
+    known = np.lexsort((question, state))[np.count_nonzero(state < 0) :]
+    state, question, output = state[known], question[known], output[known]
+    asked, first, place = np.unique(question, return_index=True, return_inverse=True)
+    varies = np.zeros(len(asked), bool)
+    varies[place[output != output[first][place]]] = True
+    machine = kind(
+        labels=labels,
+        observations=observations,
+        actions=actions,
+        outputs=outputs,
+        transitions=number[table[order]],
+        trivial=trivial,
+        output_state=state[varies[place]],
+        output_question=question[varies[place]],
+        output_value=output[varies[place]],
+        constant_question=asked[~varies],
+        constant_value=output[first][~varies],
+        **more,
+    )
+    return machine, number[swapped]
 
 
 def loop_where_read(machine: M, dropped: tuple[int, ...], histories: Histories) -> M:

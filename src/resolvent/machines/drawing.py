@@ -21,8 +21,8 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
         names = ", ".join(map(label_text, machine.trivial_labels))
         blocks.append(f"labels that change nothing: {names}")
     header, rows = output_table(machine)
-    if rows:
-        blocks.append(table(header, rows[:most_outputs]))
+    if shown := rows[:most_outputs]:
+        blocks.append(table(header, shown))
     if len(rows) > most_outputs:
         blocks.append(f"… and {len(rows) - most_outputs} more that depend on the state")
     constants = len(machine.constant_value)

@@ -10,6 +10,7 @@ import gymnasium as gym
 from resolvent.errors import OptionError, TraceError, locating
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
 from resolvent.traces.live import Labels, Names
+from resolvent.traces.rolling import rolling_world, time_limit
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -55,6 +56,9 @@ def collect(
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    if policy is None and label_of is None and (world := rolling_world(env)) is not None:
+        draws = _seeded_actions(env, seed).np_random
+        return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
     choose = policy or _random_policy(env, seed)
     labelled = Labels(env, label_of)
     names = Names(env, "observation"), Names(env, "action")
@@ -102,10 +106,15 @@ def _episode(
 
 
 def _random_policy(env: gym.Env[Any, Any], seed: int | None) -> Callable[[Any], Any]:
+    space = _seeded_actions(env, seed)
+    return lambda observation: space.sample()
+
+
+def _seeded_actions(env: gym.Env[Any, Any], seed: int | None) -> gym.Space[Any]:
     # A copy, so that the environment's own space draws as if nobody had collected.
     space = copy.deepcopy(env.action_space)
     space.seed(seed)
-    return lambda observation: space.sample()
+    return space
 
 
 def _finite(reward: Any) -> float:

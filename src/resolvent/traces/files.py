@@ -6,10 +6,10 @@ which format it gets. A Minari dataset is told by the prefix of its name.
 
 import gzip
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -34,19 +34,25 @@ def read_traces(
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002
+    label_of: Callable[..., Any] | None = None,
     progress: Progress | None = None,
 ) -> TraceSet:
     """Read a file of traces, a folder of Parquet files, or a Minari dataset.
 
     The format is told by content: Parquet, JSON lines or the paper's JSON lines,
     the latter two plain or compressed by gzip or zstd. Pass `format="parquet"`,
-    `"jsonl"` or `"paper"` to say it yourself. `"minari:NAMESPACE/NAME-v0"` reads
-    the Minari dataset of that id from this machine. `progress` is called now and
-    then with the fraction of the work that is done.
+    `"jsonl"` or `"paper"` to say it yourself. `progress` is called now and then
+    with the fraction of the work that is done.
+
+    `"minari:NAMESPACE/NAME-v0"` reads the Minari dataset of that id from this
+    machine. Its labels are those in its infos, or what `label_of(observation)`
+    or `label_of(observation, action, next_observation)` returns, if given.
     """
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
-        return read_minari(dataset_id, progress)
+        return read_minari(dataset_id, progress, label_of)
+    if label_of is not None:
+        raise OptionError(f"{path} holds its labels already: label_of is for Minari datasets")
     path = Path(path)
     _check_format(format)
     try:

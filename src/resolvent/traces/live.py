@@ -49,7 +49,7 @@ class Labels:
 
     def __init__(self, env: gym.Env[Any, Any], label_of: Callable[..., Any] | None) -> None:
         self._label_of = label_of
-        self._of_step = label_of is not None and _takes_step(label_of)
+        self._of_step = label_of is not None and takes_step(label_of)
         methods = (_attribute(env, name) for name in _METHODS)
         self._method = next((method for method in methods if callable(method)), None)
 
@@ -94,7 +94,7 @@ def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
     return symbol
 
 
-def _takes_step(label_of: Callable[..., Any]) -> bool:
+def takes_step(label_of: Callable[..., Any]) -> bool:
     """Whether a labelling function reads (observation, action, next observation)."""
     try:
         parameters = inspect.signature(label_of).parameters.values()

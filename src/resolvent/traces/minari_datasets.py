@@ -7,10 +7,13 @@ from the first of `labels`, `label`, `events` that is there, as one of
 - a mapping from proposition to booleans;
 - a table of booleans, whose columns become the propositions "0", "1", ….
 
-Minari records infos only when told to, and can store no sets, so an environment
-whose `info["labels"]` is a set, as the house's is, stops `DataCollector` with an
-error about its type. The short way round is `rs.collect(env, …).save("minari:…")`;
-the other is to spell the sets out while Minari collects::
+`rs.read_traces("minari:…", label_of=…)` makes them from the observations instead.
+
+Minari records infos only when told to, and then they need the same keys at reset
+and at every step. It can store no sets, so an environment whose `info["labels"]`
+is a set, as the house's is, stops `DataCollector` with an error about its type.
+The short way round is `rs.collect(env, …).save("minari:…")`; the other is to spell
+the sets out while Minari collects::
 
     class SpellLabels(minari.StepDataCallback):
         def __call__(self, env, info, **step):
@@ -18,6 +21,9 @@ the other is to spell the sets out while Minari collects::
             return super().__call__(env, info={"labels": labels}, **step)
 
     minari.DataCollector(env, step_data_callback=SpellLabels, record_infos=True)
+
+Images of 32 by 32 and more it squeezes into JPEG, and then images that differ little
+may become one symbol: pass it `jpeg_encoding=False`.
 
 `DataCollector` needs `pip install "minari[create]"`, which brings JAX; nothing
 here does.
@@ -34,6 +40,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.errors import MissingExtra, ResolventError, TraceError
 from resolvent.traces.symbols import NO_EVENT_TEXT
@@ -102,3 +111,16 @@ def propositions_of(text: str | bytes) -> tuple[str, ...]:
     if "" in propositions:
         raise TraceError(f"the label {text!r} has a proposition without a name")
     return propositions
+
+
+def row_bytes(array: NDArray[Any]) -> list[bytes]:
+    """Return each row of an array as bytes, which are equal where rows are.
+
+    >>> [list(row) for row in row_bytes(np.array([[True, False], [True, True]]))]
+    [[1, 0], [1, 1]]
+    """
+    if not array.size:
+        return [b""] * len(array)
+    rows = np.ascontiguousarray(array).reshape(len(array), -1)
+    parts: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
+    return parts

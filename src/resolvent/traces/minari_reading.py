@@ -1,7 +1,6 @@
 """A Minari dataset on this machine → `TraceSet`; `minari_datasets.py` says what is in one."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,19 @@ from resolvent.traces.minari_datasets import (
     PREFIX,
     import_minari,
     plain_errors,
-    propositions_of,
+    row_bytes,
 )
-from resolvent.traces.symbols import INFO_KEYS, Symbol, as_symbol
+from resolvent.traces.minari_labels import MadeLabels, told_labels
+from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner
 
-_HOW_TO_RECORD = (
-    'record them by DataCollector(env, record_infos=True), where info["labels"] is a string '
-    "('' for no event, 'door & key' for two) or a dict of booleans by proposition"
-)
 
-
-def read_minari(dataset_id: str, progress: Progress | None = None) -> TraceSet:
+def read_minari(
+    dataset_id: str,
+    progress: Progress | None = None,
+    label_of: Callable[..., Any] | None = None,
+) -> TraceSet:
     """Read a dataset that is on this machine; nothing is ever downloaded."""
     minari = import_minari("minari")
     where = PREFIX + dataset_id
@@ -44,7 +43,7 @@ def read_minari(dataset_id: str, progress: Progress | None = None) -> TraceSet:
         episodes = iter(dataset.iterate_episodes())
     if not total:
         raise TraceError(f"{where} holds no episodes")
-    columns = _Columns(names)
+    columns = _Columns(names, label_of)
     for number in range(total):
         with plain_errors(f"{where}, episode {number}"):
             episode = next(episodes)
@@ -59,7 +58,10 @@ def read_minari(dataset_id: str, progress: Progress | None = None) -> TraceSet:
 class _Columns:
     """Codes one Minari episode after another."""
 
-    def __init__(self, meanings: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(
+        self, meanings: Mapping[str, Sequence[Any]], label_of: Callable[..., Any] | None
+    ) -> None:
+        self._made = None if label_of is None else MadeLabels(label_of)
         self._observations = _Symbols(meanings.get("observations"))
         self._labels = LabelCodes()
         self._actions = _Symbols(meanings.get("actions"))
@@ -70,10 +72,15 @@ class _Columns:
         """Code an `EpisodeData`."""
         with locating("observations"):
             observations = self._observations.code(episode.observations)
-        labels = _labels(episode.infos)
-        label_codes = np.fromiter(map(self._labels.__getitem__, labels), np.int32, len(labels))
         with locating("actions"):
             actions = self._actions.code(episode.actions)
+        if self._made is None:
+            labels: Sequence[Any] = told_labels(episode.infos)
+        else:
+            seen = self._observations.shown(episode.observations, observations)
+            done = self._actions.shown(episode.actions, actions)
+            labels = self._made.labels(seen, done, observations)
+        label_codes = np.fromiter(map(self._labels.__getitem__, labels), np.int32, len(labels))
         with locating("rewards"):
             rewards = self._rewards.encode(_rewards(episode.rewards))
         self._episodes.add(
@@ -115,16 +122,48 @@ class _Symbols:
             return self._code_rows(values)
         return code_symbols(self.interner, _steps(values))
 
+    def shown(self, values: Any, codes: Codes) -> Sequence[Any]:
+        """Return an episode's values as the environment shows them, one a step."""
+        if self._meanings is None:
+            return _Shown(values, len(codes))
+        symbols = self.interner.values_in_order()
+        return [symbols[code] for code in codes.tolist()]
+
     def _code_rows(self, values: NDArray[Any]) -> Codes:
         """Code an array by making a symbol of each distinct row once, over all episodes."""
         known = self._rows.setdefault((values.dtype, values.shape[1:]), {})
-        rows = _row_bytes(values)
+        rows = row_bytes(values)
         for step, row in enumerate(rows):
             if row not in known:
                 with locating(f"step {step}"):
                     symbol = as_symbol(values[step])
                 known[row] = int(self.interner.encode([symbol])[0])
         return np.fromiter(map(known.__getitem__, rows), np.int32, len(rows))
+
+
+class _Shown(Sequence[Any]):
+    """Columns, nested as in their space, as one value a step; arrays stay arrays.
+
+    >>> steps = _Shown({"image": np.array([[0, 1], [1, 1]]), "word": ["go", "on"]}, 2)
+    >>> steps[1]
+    {'image': array([1, 1]), 'word': 'on'}
+    """
+
+    def __init__(self, values: Any, count: int) -> None:
+        self._values, self._count = values, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, step: Any) -> Any:
+        def at(values: Any) -> Any:
+            if isinstance(values, Mapping):
+                return {name: at(part) for name, part in values.items()}
+            if isinstance(values, tuple):
+                return tuple(map(at, values))
+            return values[step]
+
+        return at(self._values)
 
 
 def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
@@ -138,19 +177,6 @@ def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
             f"what 0 to {count - 1} mean"
         )
     return positions
-
-
-def _row_bytes(array: NDArray[Any]) -> list[bytes]:
-    """Return each row of an array as bytes, which are equal where rows are.
-
-    >>> [list(row) for row in _row_bytes(np.array([[True, False], [True, True]]))]
-    [[1, 0], [1, 1]]
-    """
-    if not array.size:
-        return [b""] * len(array)
-    rows = np.ascontiguousarray(array).reshape(len(array), -1)
-    row_bytes: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
-    return row_bytes
 
 
 def _steps(values: Any) -> Sequence[Any]:
@@ -182,54 +208,3 @@ def _rewards(values: Any) -> list[float]:
 
 def _last(flags: Any) -> bool:
     return bool(np.asarray(flags)[-1])
-
-
-def _labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
-    """Return the propositions of each step.
-
-    >>> _labels({"labels": np.array([b"", b"door & key"], object)})
-    [(), ('door', 'key')]
-    >>> _labels({"events": {"key": np.array([0, 1]), "door": np.array([1, 1])}})
-    [('door',), ('key', 'door')]
-    """
-    key = next((key for key in INFO_KEYS if key in (infos or {})), None)
-    if infos is None or key is None:
-        raise TraceError(f"the infos hold no labels: {_HOW_TO_RECORD}")
-    column = infos[key]
-    if not isinstance(column, Mapping):
-        column = np.asarray(column)
-        if column.dtype == object and set(map(type, column.flat)) == {dict}:
-            # Minari's Arrow and Parquet storages give a mapping a step.
-            column = {name: [step.get(name) for step in column] for name in column[0]}
-    if isinstance(column, Mapping):
-        named = dict(_named(column))
-        truths = list(named.values())
-        if truths and all(truth.ndim == 1 and len(truth) == len(truths[0]) for truth in truths):
-            return _true_names(np.stack(truths, axis=1), list(named), key)
-    elif column.ndim == 2:
-        return _true_names(column, [str(number) for number in range(column.shape[1])], key)
-    elif column.ndim == 1 and {str, bytes}.issuperset(map(type, texts := column.tolist())):
-        propositions = {text: propositions_of(text) for text in set(texts)}
-        return [propositions[text] for text in texts]
-    raise _not_labels(key)
-
-
-def _named(truths: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield propositions and their truths; HDF5 puts "hall/key" as "key" into "hall"."""
-    for name, truth in truths.items():
-        if isinstance(truth, Mapping):
-            yield from _named(truth, f"{path}{name}/")
-        else:
-            yield path + name, np.asarray(truth)
-
-
-def _true_names(truths: NDArray[Any], names: list[str], key: str) -> list[tuple[str, ...]]:
-    if truths.dtype.kind not in "biuf" or not np.isin(truths, (0, 1)).all():
-        raise _not_labels(key)
-    rows = _row_bytes(truths.astype(np.bool_))
-    propositions = {row: tuple(compress(names, row)) for row in set(rows)}
-    return [propositions[row] for row in rows]
-
-
-def _not_labels(key: str) -> TraceError:
-    return TraceError(f'info["{key}"] does not hold labels that can be read: {_HOW_TO_RECORD}')

@@ -1,0 +1,91 @@
+"""The labels of a Minari episode: from its infos, or by a function of what was seen."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError
+from resolvent.traces.live import takes_step
+from resolvent.traces.minari_datasets import propositions_of, row_bytes
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, as_label
+from resolvent.traces.vocabulary import Codes
+
+_HOW_TO_RECORD = (
+    'record them by DataCollector(env, record_infos=True), where info["labels"] is a string '
+    "('' for no event, 'door & key' for two) or a dict of booleans by proposition; "
+    "or in Python pass label_of= to make them from the observations"
+)
+
+
+class MadeLabels:
+    """Makes the labels of one episode after another by a function of what was seen."""
+
+    def __init__(self, label_of: Callable[..., Any]) -> None:
+        self._label_of = label_of
+        self._of_step = takes_step(label_of)
+        self._known: dict[int, Label] = {}
+
+    def labels(self, seen: Sequence[Any], done: Sequence[Any], codes: Codes) -> list[Label]:
+        """Return a label for each observation; the codes tell which observations are the same."""
+        if self._of_step:
+            steps = range(min(len(done), len(seen) - 1))
+            made = (self._label_of(seen[step], done[step], seen[step + 1]) for step in steps)
+            return [NO_EVENT, *map(as_label, made)]
+        for step, code in enumerate(codes.tolist()):
+            if code not in self._known:
+                self._known[code] = as_label(self._label_of(seen[step]))
+        return [self._known[code] for code in codes.tolist()]
+
+
+def told_labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
+    """Return the propositions of each step.
+
+    >>> told_labels({"labels": np.array([b"", b"door & key"], object)})
+    [(), ('door', 'key')]
+    >>> told_labels({"events": {"key": np.array([0, 1]), "door": np.array([1, 1])}})
+    [('door',), ('key', 'door')]
+    """
+    key = next((key for key in INFO_KEYS if key in (infos or {})), None)
+    if infos is None or key is None:
+        raise TraceError(f"the infos hold no labels: {_HOW_TO_RECORD}")
+    column = infos[key]
+    if not isinstance(column, Mapping):
+        column = np.asarray(column)
+        if column.dtype == object and set(map(type, column.flat)) == {dict}:
+            # Minari's Arrow and Parquet storages give a mapping a step.
+            column = {name: [step.get(name) for step in column] for name in column[0]}
+    if isinstance(column, Mapping):
+        named = dict(_named(column))
+        truths = list(named.values())
+        if truths and all(truth.ndim == 1 and len(truth) == len(truths[0]) for truth in truths):
+            return _true_names(np.stack(truths, axis=1), list(named), key)
+    elif column.ndim == 2:
+        return _true_names(column, [str(number) for number in range(column.shape[1])], key)
+    elif column.ndim == 1 and {str, bytes}.issuperset(map(type, texts := column.tolist())):
+        propositions = {text: propositions_of(text) for text in set(texts)}
+        return [propositions[text] for text in texts]
+    raise _not_labels(key)
+
+
+def _named(truths: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield propositions and their truths; HDF5 puts "hall/key" as "key" into "hall"."""
+    for name, truth in truths.items():
+        if isinstance(truth, Mapping):
+            yield from _named(truth, f"{path}{name}/")
+        else:
+            yield path + name, np.asarray(truth)
+
+
+def _true_names(truths: NDArray[Any], names: list[str], key: str) -> list[tuple[str, ...]]:
+    if truths.dtype.kind not in "biuf" or not np.isin(truths, (0, 1)).all():
+        raise _not_labels(key)
+    rows = row_bytes(truths.astype(np.bool_))
+    propositions = {row: tuple(compress(names, row)) for row in set(rows)}
+    return [propositions[row] for row in rows]
+
+
+def _not_labels(key: str) -> TraceError:
+    return TraceError(f'info["{key}"] does not hold labels that can be read: {_HOW_TO_RECORD}')
