@@ -15,10 +15,14 @@ from resolvent.machines.machine import State
 from resolvent.samples import LabelReader
 from resolvent.traces import Label
 from resolvent.traces.live import Labels, Names
+from resolvent.traces.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
 
 if TYPE_CHECKING:
     from resolvent.control.planning import Plan
+
+_PATIENCE = 10_000
+"""Steps in a circle after which nothing is expected to end an episode."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ class _Actor:
         self.max_steps, self.may_guess = max_steps, may_guess
         self.space = copy.deepcopy(env.action_space)  # the environment's own is left alone
         self.space.seed(seed)
-        self.has_limit = max_steps is not None or _time_limit(env)
+        self.has_limit = max_steps is not None or time_limit(env) is not None
         self.random_steps = 0
 
     def episode(self, number: int, seed: int | None) -> tuple[list[float], bool]:
@@ -130,7 +134,7 @@ class _Actor:
                 action = self.space.sample()
                 self.random_steps += 1
                 planned = 0
-            elif planned > len(self.plan.model) and not self.has_limit:
+            elif planned > len(self.plan.model) + _PATIENCE and not self.has_limit:
                 raise OptionError(
                     f"episode {number}, step {len(rewards)}: the plan goes in a circle, and "
                     f"neither the world nor a limit ends the episode: give max_steps"
@@ -186,7 +190,3 @@ def _discounted(rewards: list[float], gamma: float) -> float:
     for reward in reversed(rewards):
         total = reward + gamma * total
     return total
-
-
-def _time_limit(env: gym.Env[Any, Any]) -> bool:
-    return env.spec is not None and env.spec.max_episode_steps is not None
