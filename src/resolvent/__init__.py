@@ -7,6 +7,7 @@ next observation and a Reward Machine that predicts the reward come out.
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
+from resolvent.control import Plan, plan
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -52,6 +53,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "OptionError",
+    "Plan",
     "ResolventError",
     "RewardMachine",
     "Score",
@@ -66,6 +68,7 @@ __all__ = [
     "is_isomorphic",
     "is_minimal",
     "load",
+    "plan",
     "read_reward_machine",
     "read_traces",
     "scan_traces",

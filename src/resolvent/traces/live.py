@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
@@ -17,10 +18,11 @@ _METHODS = ("get_events", "labels")
 
 
 class Names:
-    """Turns an observation or action into its symbol, by name where there are names."""
+    """Turns an observation or action into its symbol, by name where there are names, and back."""
 
     def __init__(self, env: gym.Env[Any, Any], kind: str) -> None:
         self._kind = kind
+        self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
         self._names: Sequence[Symbol] | None = _attribute(env, f"{kind}_names")
 
     def __call__(self, value: Any) -> Symbol:
@@ -34,6 +36,12 @@ class Names:
                 f"{self._kind}_names are {len(self._names)}"
             )
         return self._names[symbol]
+
+    def value(self, symbol: Symbol) -> Any:
+        """Return the environment's value that a symbol stands for."""
+        if self._names is not None and symbol in self._names:
+            return tuple(self._names).index(symbol)
+        return _value(symbol, self._space)
 
 
 class Labels:
@@ -73,6 +81,17 @@ class Labels:
             if key in info:
                 return as_label(info[key])
         return None if self._method is None else as_label(self._method())
+
+
+def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
+    """Undo `as_symbol` for a value of this space."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _value(one, space[key]) for key, one in symbol}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_value(one, part) for one, part in zip(symbol, space, strict=True))
+    if isinstance(symbol, tuple) and space is not None:
+        return np.array(symbol, space.dtype)
+    return symbol
 
 
 def takes_step(label_of: Callable[..., Any]) -> bool:
