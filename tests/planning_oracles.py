@@ -12,7 +12,6 @@ from typing import Any
 import gymnasium as gym
 from gymnasium import spaces
 
-from resolvent.environments import House
 from resolvent.machines import UNSEEN, MachinePair
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
@@ -134,17 +133,14 @@ def truth_of_world(world: World) -> Truth:
     return Truth([(start, 0, 0) for start in world.starts], range(len(MOVES)), step)
 
 
-def truth_of_house(house: House) -> Truth:
-    """Walk the house itself: its state is the room, the key and the toilet."""
+def truth_of_rules(rules: Any) -> Truth:
+    """Walk by a world's own rules, from one true state to the next."""
 
     def step(state: Any, action: str) -> tuple[float, Any]:
-        house.reset()
-        house._room, house._key_taken, house._toilet_visited = state
-        _, reward, over, *_ = house.step(House.action_names.index(action))
-        after = house._room, house._key_taken, house._toilet_visited
+        after, reward, over = rules.step(state, rules.actions.index(action))
         return reward, None if over else after
 
-    return Truth([("corridor", False, False)], House.action_names, step)
+    return Truth(list(rules.starts()), rules.actions, step)
 
 
 class WorldEnv(gym.Env[int, int]):

@@ -16,11 +16,12 @@ from planning_oracles import (
     WorldEnv,
     agrees,
     best_values,
-    truth_of_house,
+    truth_of_rules,
     truth_of_world,
 )
 from resolvent.control.model import Model
 from resolvent.environments import House
+from resolvent.environments.house import HouseRules
 from resolvent.samples import LabelTiming
 from worlds import World, random_world
 
@@ -56,7 +57,7 @@ def test_in_the_house_a_plan_from_traces_is_optimal(pays: Any, timing: LabelTimi
     house = House(pays=pays)
     traces = rs.collect(house, episodes=300, seed=0)
     plan = rs.plan(rs.infer(traces, timing=timing), traces, gamma=GAMMA)
-    truth = truth_of_house(House(pays=pays))
+    truth = truth_of_rules(HouseRules(pays))
     best = best_values(truth, GAMMA)[truth.starts[0]]
     assert plan.is_optimal
     assert plan.value == close(best)
@@ -138,7 +139,7 @@ def test_after_an_experiment_its_step_is_known(number, seed, episodes) -> None:
 
 def test_experiments_close_the_gap() -> None:
     # Enough traces for the right machines, but not for every step.
-    house, truth = House(), truth_of_house(House())
+    house, truth = House(), truth_of_rules(HouseRules("sofa"))
     traces = rs.collect(house, episodes=10, seed=1)
     unknown = []
     for number in range(20):
