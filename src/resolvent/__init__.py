@@ -7,7 +7,7 @@ next observation and a Reward Machine that predicts the reward come out.
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
-from resolvent.control import AugmentObservation, VectorAugmentObservation
+from resolvent.control import AugmentObservation, Plan, VectorAugmentObservation, plan
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -54,6 +54,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "OptionError",
+    "Plan",
     "ResolventError",
     "RewardMachine",
     "Score",
@@ -69,6 +70,7 @@ __all__ = [
     "is_isomorphic",
     "is_minimal",
     "load",
+    "plan",
     "read_reward_machine",
     "read_traces",
     "scan_traces",

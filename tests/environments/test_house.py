@@ -112,6 +112,7 @@ def test_registered_variants_differ_in_what_pays() -> None:
 def test_importing_again_registers_nothing_twice() -> None:
     importlib.reload(resolvent.environments)
     assert isinstance(gym.make("resolvent.environments:resolvent/House-v0").unwrapped, House)
+    assert isinstance(gym.make("resolvent:resolvent/House-v0").unwrapped, House)
 
 
 def test_the_seed_makes_no_difference() -> None:
@@ -148,6 +149,27 @@ def test_render_shows_agent_lock_and_key() -> None:
     assert "|      key      |" not in picture
     assert picture.splitlines()[3].strip() == "|    (agent)    |"
     assert picture.endswith("key taken, toilet visited")
+
+
+def test_pixels_show_rooms_and_the_locked_door() -> None:
+    house = House(render_mode="rgb_array")
+
+    def colours(*actions: str) -> list[tuple[int, ...]]:
+        """Those of the key's room, the toilet's, the sofa's, and of the door to the toilet."""
+        walk(house, *actions)
+        image = house.render()
+        assert isinstance(image, np.ndarray)
+        left, size = (image.shape[1] - 3 * 72) // 2, 72
+        spots = [(1, 0), (0, 1), (1, 2)]
+        rooms = [image[16 + size * row + 9, left + size * column + 9] for row, column in spots]
+        return [tuple(one.tolist()) for one in (*rooms, image[16 + size, left + size + size // 2])]
+
+    orange, cyan, limegreen, locked = colours()
+    assert (orange[0] > 200, cyan[2] > 200, limegreen[1] > 200) == (True, True, True)
+    assert max(locked) < 100
+    room, *_, door = colours("left", "right")
+    assert room != orange
+    assert min(door) > 200
 
 
 def test_nothing_is_drawn_unless_asked() -> None:

@@ -9,6 +9,7 @@ from resolvent.cli.collect import collect
 from resolvent.cli.convert import convert
 from resolvent.cli.demo import demo
 from resolvent.cli.infer import infer
+from resolvent.cli.plan import plan
 from resolvent.cli.show import show
 
 app = typer.Typer(
@@ -46,5 +47,5 @@ def root(
         print(context.get_help())
 
 
-for command in (demo, collect, infer, show, check, convert):
+for command in (demo, collect, infer, show, check, plan, convert):
     app.command()(command)

@@ -3,15 +3,14 @@
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import gymnasium as gym
 import typer
 
+from resolvent.cli.environments import make_environment
 from resolvent.cli.options import Json, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import ProgressBar
-from resolvent.errors import OptionError
 from resolvent.traces.collecting import collect as collect_traces
 from resolvent.traces.files import FORMATS
 from resolvent.traces.symbols import label_text
@@ -59,7 +58,7 @@ def collect(
     check_trace_target(output, format)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = _made(environment)
+        world = make_environment(environment)
         try:
             traces = collect_traces(
                 world,
@@ -89,19 +88,3 @@ def collect(
     print(f"wrote {output}: {size(traces)}")
     print(f"labels seen: {', '.join(map(label_text, traces.labels))}")
     print(f"\nnext: {command('infer', output, '-o', 'machines.json')}")
-
-
-def _made(environment: str) -> gym.Env[Any, Any]:
-    module, colon, _ = environment.partition(":")
-    if colon:
-        sys.path.insert(0, "")  # a module beside the user counts, as with `python -m`
-    try:
-        return gym.make(environment)
-    except ImportError as error:
-        what = f"module '{module}' of " if colon else ""
-        raise OptionError(f"cannot import {what}environment '{environment}': {error}") from error
-    except gym.error.Error as error:
-        raise OptionError(
-            f"cannot make environment '{environment}': {str(error).rstrip('.')} (give a Gymnasium "
-            f"id such as resolvent/House-v0, or module:Name-v0 to import what registers it)"
-        ) from error

@@ -1,17 +1,49 @@
-"""The paper's worlds as Gymnasium environments; importing this registers them."""
+"""Worlds as Gymnasium environments, the paper's and others; importing this registers them."""
+
+from typing import Any
 
 import gymnasium as gym
 
+from resolvent.environments.cookie import Cookie
 from resolvent.environments.house import House
+from resolvent.environments.office import Office
+from resolvent.environments.phase_grid import PhaseGrid
+from resolvent.environments.random_world import RandomWorld
+from resolvent.environments.t_maze import TMaze
+from resolvent.environments.two_keys import TwoKeys
+from resolvent.environments.world import World
 
-__all__ = ["House"]
+__all__ = ["Cookie", "House", "Office", "PhaseGrid", "RandomWorld", "TMaze", "TwoKeys", "World"]
 
-_HOUSES = {
-    "resolvent/House-v0": {"pays": "sofa"},
-    "resolvent/HouseInterference-v0": {"pays": "cyanroom"},
+_WORLDS: dict[str, tuple[type[World], dict[str, Any], int | None]] = {
+    "House": (House, {"pays": "sofa"}, None),
+    "HouseInterference": (House, {"pays": "cyanroom"}, None),
+    "PhaseGrid3": (PhaseGrid, {"size": 3}, None),
+    "PhaseGrid4": (PhaseGrid, {"size": 4}, None),
+    "PhaseGrid5": (PhaseGrid, {"size": 5}, None),
+    "RandomWorld": (RandomWorld, {}, None),
+    "OfficeCoffee": (Office, {"task": "coffee"}, 1_000),
+    "OfficeMail": (Office, {"task": "mail"}, 1_000),
+    "OfficeBoth": (Office, {"task": "both"}, 1_000),
+    "OfficePatrol": (Office, {"task": "patrol"}, 1_000),
+    "Cookie": (Cookie, {}, 5_000),
+    "TwoKeys": (TwoKeys, {}, 5_000),
+    "TMaze": (TMaze, {}, None),
 }
+"""By name: the world, its arguments, and after how many steps `gym.make` cuts episodes."""
 
-for _id, _kwargs in _HOUSES.items():
-    # Gymnasium warns on a second registration, which a reload would cause.
-    if _id not in gym.registry:
-        gym.register(_id, entry_point="resolvent.environments.house:House", kwargs=_kwargs)
+
+def _register() -> None:
+    for name, (world, arguments, max_steps) in _WORLDS.items():
+        # Gymnasium warns on a second registration, which a reload would cause.
+        if f"resolvent/{name}-v0" not in gym.registry:
+            gym.register(
+                f"resolvent/{name}-v0",
+                entry_point=f"{world.__module__}:{world.__name__}",
+                vector_entry_point=f"resolvent.environments.vector_worlds:Vector{world.__name__}",
+                kwargs=arguments,
+                max_episode_steps=max_steps,
+            )
+
+
+_register()

@@ -38,6 +38,9 @@ UNSEEN: Final = Unseen.UNSEEN
 
 State: TypeAlias = int | Literal[Unseen.UNSEEN]
 
+_WORTH_A_TABLE = 64
+"""Up to so many entries for each key looked up, a table is cheaper than searching."""
+
 
 class Answer(NamedTuple):
     """One entry of a machine's output table; `state` is None where all states agree."""
@@ -184,12 +187,10 @@ class Machine:
 
         A question of −1 stands for an observation or action the machine never met.
         """
-        size = len(self.observations) * len(self.actions)
-        keys = states.astype(np.int64) * size + questions
-        known = self.output_state.astype(np.int64) * size + self.output_question
-        found = _look_up(known, self.output_value, keys)
+        keys = states.astype(np.int64) * self._questions + questions
+        found = look_up(self._output_keys, self.output_value, keys)
         found[(states < 0) | (questions < 0)] = -1
-        constant = _look_up(self.constant_question, self.constant_value, questions)
+        constant = look_up(self.constant_question, self.constant_value, questions)
         return np.where(constant >= 0, constant, found)
 
     def __eq__(self, other: object) -> bool:
@@ -230,6 +231,14 @@ class Machine:
             self.constant_question,
             self.constant_value,
         )
+
+    @property
+    def _questions(self) -> int:
+        return len(self.observations) * len(self.actions)
+
+    @cached_property
+    def _output_keys(self) -> NDArray[np.int64]:
+        return self.output_state.astype(np.int64) * self._questions + self.output_question
 
     @cached_property
     def _answers(self) -> dict[tuple[int, int], int]:
@@ -291,12 +300,12 @@ class RewardMachine(Machine):
         return (*super()._identity, self.supplemented, self.reward_digits)
 
 
-def _look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
+def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
     """Return for each wanted key its value, −1 where there is none; `keys` are sorted."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int32)
     size = int(keys[-1]) + 1
-    if size <= DENSE:
+    if size <= min(DENSE, _WORTH_A_TABLE * len(wanted)):
         table = np.full(size + 1, -1, np.int32)  # the last entry answers for all other keys
         table[keys] = values
         return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium as gym
+import numpy as np
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
@@ -21,10 +22,11 @@ _METHODS = ("get_events", "labels")
 
 
 class Names:
-    """Turns an observation or action into its symbol, by name where there are names."""
+    """Turns an observation or action into its symbol, by name where there are names, and back."""
 
     def __init__(self, env: AnyEnv, kind: str) -> None:
         self._kind = kind
+        self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
         self._names: Sequence[Symbol] | None = _attribute(env, f"{kind}_names")
 
     def __call__(self, value: Any) -> Symbol:
@@ -45,6 +47,12 @@ class Names:
             return None
         values = range(int(space.start), int(space.start + space.n))
         return values if self._names is None else self._names[values.start : values.stop]
+
+    def value(self, symbol: Symbol) -> Any:
+        """Return the environment's value that a symbol stands for."""
+        if self._names is not None and symbol in self._names:
+            return tuple(self._names).index(symbol)
+        return _value(symbol, self._space)
 
 
 class Labels:
@@ -118,6 +126,17 @@ def label_method(env: gym.Env[Any, Any]) -> str | None:
 
 def _call(arguments: tuple[Any, ...]) -> str:
     return f"label_of({', '.join(map(reprlib.repr, arguments))})"
+
+
+def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
+    """Undo `as_symbol` for a value of this space."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _value(one, space[key]) for key, one in symbol}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_value(one, part) for one, part in zip(symbol, space, strict=True))
+    if isinstance(symbol, tuple) and space is not None:
+        return np.array(symbol, space.dtype)
+    return symbol
 
 
 def takes_step(label_of: Callable[..., Any]) -> bool:

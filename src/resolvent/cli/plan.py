@@ -1,0 +1,143 @@
+"""`resolvent plan`: machines + traces → the best way to act, what it is worth, what to try next."""
+
+import sys
+import time
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from resolvent.cli.environments import make_environment
+from resolvent.cli.options import Json, Machines, Traces, check_target, choice, is_large_folder
+from resolvent.cli.printing import amount, command, print_json
+from resolvent.control import Plan, Runs
+from resolvent.control.planning import plan as plan_for
+from resolvent.display.progress import ProgressBar
+from resolvent.errors import OptionError
+from resolvent.machines import load
+from resolvent.traces import read_traces
+
+
+def plan(
+    machines: Machines,
+    traces: Traces,
+    gamma: Annotated[
+        float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
+    ] = 0.95,
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="What a step nobody has taken may pay.",
+            show_default="the least and most that was paid",
+        ),
+    ] = None,
+    trust_constants: Annotated[
+        bool,
+        typer.Option(
+            "--trust-constants",
+            help="Believe an answer that was always the same also in states where no trace asks.",
+        ),
+    ] = False,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENV",
+            help="Act by the plan in this environment: a Gymnasium id, or module:Name-v0.",
+            show_default=False,
+        ),
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to act.")
+    ] = 100,
+    seed: Annotated[
+        int, typer.Option(metavar="S", min=0, help="The same seed gives the same episodes.")
+    ] = 0,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"
+        ),
+    ] = None,
+    on_unseen: Annotated[
+        str,
+        choice("--on-unseen", ("raise", "random"), "What to do where the plan knows nothing."),
+    ] = "raise",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the policy here, as JSON: what to do in every situation.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the best way to act from machines and traces, with no further interaction.
+
+    Says what the plan is worth at least, by how much another could be better at
+    most, and which step nobody has taken is worth trying next.
+    """
+    if output is not None:
+        check_target(output)
+    if is_large_folder(traces):
+        raise OptionError(
+            f"{traces} is a large folder, and planning holds all traces in memory: name one of "
+            f"its files, with --trust-constants if the machines were inferred from all of them"
+        )
+    pair = load(machines)
+    started = time.perf_counter()
+    with ProgressBar() as bar:
+        read = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+        planning = time.perf_counter()
+        found = plan_for(
+            pair, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants
+        )
+    seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
+    if output is not None:
+        found.save(output)
+    runs = None
+    if environment is not None:
+        acting = time.perf_counter()
+        options = {"episodes": episodes, "seed": seed, "max_steps": max_steps}
+        runs = _run(found, environment, {**options, "on_unseen": on_unseen})
+        seconds["run"] = time.perf_counter() - acting
+    seconds["total"] = time.perf_counter() - started
+    if json:
+        print_json(
+            {
+                **found.as_dict(),
+                "traces": len(read),
+                "steps": read.steps,
+                "run": None if runs is None else runs.as_dict(),
+                "output": None if output is None else str(output),
+                "seconds": {name: round(value, 6) for name, value in seconds.items()},
+            }
+        )
+        return
+    _print_plan(found, runs, environment, output)
+    if environment is None and found.is_optimal:
+        print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
+
+
+def _run(found: Plan, environment: str, options: dict[str, Any]) -> Runs:
+    # Environments may print what they like; standard output is for the result.
+    with redirect_stdout(sys.stderr), ProgressBar() as bar:
+        world = make_environment(environment)
+        try:
+            return found.run(world, **options, progress=bar.stage(f"acting in {environment}"))
+        finally:
+            world.close()
+
+
+def _print_plan(
+    found: Plan, runs: Runs | None, environment: str | None, output: Path | None
+) -> None:
+    print(found)
+    if runs is not None:
+        print(f"\nin {environment}: {runs}")
+    if output is not None:
+        print(f"\nwrote {output}: {amount(len(found.model), 'situation')}")

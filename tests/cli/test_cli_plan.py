@@ -1,0 +1,153 @@
+"""`resolvent plan`, on the house."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+from resolvent.cli import main, options
+
+BEST = 0.95**5
+"""left, right, up, down, right, sit: paid 1 at the sixth step."""
+
+
+def test_a_plan_that_is_optimal(run: Run, machines: Path, house: Path) -> None:
+    outcome = run("plan", machines, house)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "value        0.7738 from the starts, discounted by 0.95" in outcome.out
+    assert "optimal: no way to act is worth more" in outcome.out
+    assert f"next: resolvent plan {machines} {house} --environment ENV" in outcome.out
+
+
+def test_json(run: Run, machines: Path, house: Path) -> None:
+    outcome = run("plan", machines, house, "--gamma", "0.5", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = outcome.json
+    assert told.pop("value") == pytest.approx(0.5**5)
+    assert set(told.pop("seconds")) == {"read", "plan", "total"}
+    assert told.pop("steps") > 200
+    assert told == {
+        "gamma": 0.5,
+        "reward_range": [0.0, 1.0],
+        "bound": 0.0,
+        "largest_gap": 0.0,
+        "optimal": True,
+        "situations": 9,
+        "actions": 5,
+        "starts": 1,
+        "unknown_steps": 0,
+        "sometimes_ending_steps": 0,
+        "next_experiment": None,
+        "traces": 200,
+        "run": None,
+        "output": None,
+    }
+
+
+def test_acting_in_an_environment(run: Run, machines: Path, house: Path) -> None:
+    arguments = ("plan", machines, house, "--environment", "resolvent/House-v0", "-n", "3")
+    told = run(*arguments, "--json").json["run"]
+    assert told.pop("mean_discounted_return") == pytest.approx(BEST)
+    assert told == {
+        "episodes": 3,
+        "mean_return": 1.0,
+        "mean_length": 6.0,
+        "terminated": 3,
+        "random_steps": 0,
+    }
+    outcome = run(*arguments)
+    assert outcome.code == 0
+    assert "in resolvent/House-v0: 3 episodes: mean return 1 (discounted 0.7738)" in outcome.out
+    assert "next:" not in outcome.out
+
+
+def test_the_policy_as_a_file(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    outcome = run("plan", machines, house, "-o", path)
+    assert outcome.code == 0
+    assert f"wrote {path}: 9 situations" in outcome.out
+    rows = json.loads(path.read_text())["policy"]
+    first = next(row for row in rows if row["transition_state"] == 0)
+    assert (first["observation"], first["action"]) == ("corridor", "left")
+    assert first["pessimistic"] == pytest.approx(BEST)
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> tuple[Path, Path]:
+    """Ten traces: the right machines, but not every step was taken."""
+    traces, found = tmp_path / "few.jsonl", tmp_path / "few.json"
+    assert (
+        main(["collect", "resolvent/House-v0", "-n", "10", "--seed", "1", "-o", str(traces)]) == 0
+    )
+    assert main(["infer", str(traces), "-o", str(found)]) == 0
+    return traces, found
+
+
+def test_what_to_try_next(run: Run, few: tuple[Path, Path]) -> None:
+    traces, found = few
+    outcome = run("plan", found, traces)
+    assert outcome.code == 0
+    assert "try next     begin in corridor, do right; then in limegreenroom" in outcome.out
+    assert "if pay stays within 0 to 1" in outcome.out
+    told = run("plan", found, traces, "--json", "--reward-range", "-1", "3").json
+    assert told["reward_range"] == [-1.0, 3.0]
+    assert told["optimal"] is False
+    assert told["next_experiment"]["actions"] == ["right"]
+    trusting = run("plan", found, traces, "--json", "--trust-constants").json
+    assert trusting["unknown_steps"] < told["unknown_steps"]
+
+
+@pytest.mark.parametrize("gamma", ["0", "1.5", "nan"])
+def test_a_discount_that_is_none(run: Run, machines: Path, house: Path, gamma: str) -> None:
+    outcome = run("plan", machines, house, "--gamma", gamma)
+    assert outcome.code == 2
+    assert "use a number above 0, up to 1" in outcome.error
+
+
+def test_machines_of_another_world(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "unlocked.jsonl"
+    path.write_text(
+        '{"observations":["corridor","cyanroom"],"labels":[[],["toilet"]],'
+        '"actions":["up"],"rewards":[0]}\n'
+    )
+    outcome = run("plan", machines, path)
+    assert outcome.code == 2
+    assert "transition machine, trace 0, step 0" in outcome.error
+    assert "or these are not its machines" in outcome.error
+
+
+def test_an_environment_that_is_not_there_or_is_another(
+    run: Run, machines: Path, house: Path
+) -> None:
+    outcome = run("plan", machines, house, "--environment", "resolvent/Attic-v0")
+    assert outcome.code == 2
+    assert "cannot make environment 'resolvent/Attic-v0'" in outcome.error
+    outcome = run("plan", machines, house, "--environment", "CartPole-v1")
+    assert outcome.code == 2
+    assert "the plan does not know (" in outcome.error
+    assert "--on-unseen random" in outcome.error
+    outcome = run("plan", machines, house, "--on-unseen", "guess")
+    assert outcome.code == 2
+    assert "'guess' is not one of raise, random" in outcome.error
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(
+    run: Run, machines: Path, house: Path, tmp_path: Path
+) -> None:
+    outcome = run("plan", machines, house, "-o", tmp_path / "nowhere" / "policy.json")
+    assert outcome.code == 2
+    assert "does not exist; make it first" in outcome.error
+
+
+def test_a_large_folder_says_what_is_needed(
+    run: Run, machines: Path, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert run("convert", house, folder / "part.parquet").code == 0
+    assert run("plan", machines, folder, "--json").json["optimal"] is True
+    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    outcome = run("plan", machines, folder)
+    assert outcome.code == 2
+    assert "planning holds all traces in memory: name one of its files" in outcome.error

@@ -1,0 +1,201 @@
+"""Planning in plain Python: models by walking, values by sweeping, for tests to compare with.
+
+Nothing here calls the code under test but for the two questions one can put to a
+machine, `step` and `output`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from itertools import product
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from resolvent.machines import UNSEEN, MachinePair
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+from worlds import MOVES, World
+
+Step = tuple[float, Any] | None
+"""Reward and next situation (None where the episode ends), or None where it is not known."""
+
+NaiveModel = dict[Any, dict[Any, Step]]
+
+
+def labels_read_after(trace: Any, timing: LabelTiming) -> list[Any]:
+    """The label read between the answers to step t and to step t + 1."""
+    return list(trace.labels[:-1] if timing is LabelTiming.LAGGED else trace.labels[1:])
+
+
+def naive_model(
+    pair: MachinePair, traces: TraceSet, trust: bool = False
+) -> tuple[NaiveModel, Counter[Any]]:
+    """What happens in every situation that can be reached, and how often traces begin where.
+
+    Labels must be a function of the observation.
+    """
+    label_of: dict[Any, Any] = {}
+    ended: dict[Any, list[bool]] = {}
+    asked: set[Any] = set()
+    starts: Counter[Any] = Counter()
+    for trace in traces:
+        q = u = 0
+        if pair.timing is LabelTiming.CURRENT_WITH_INITIAL:
+            q, u = (m.step(0, trace.labels[0]) for m in (pair.transition, pair.reward))
+        starts[trace.observations[0], q, u] += 1
+        first = 1 if pair.timing is LabelTiming.CURRENT else 0
+        for o, label in list(zip(trace.observations, trace.labels, strict=True))[first:]:
+            assert label_of.setdefault(o, label) == label
+        for t, label in enumerate(labels_read_after(trace, pair.timing)):
+            o, a = trace.observations[t], trace.actions[t]
+            asked |= {("transition", q, o, a), ("reward", u, _seen(pair, o, q), a)}
+            over = trace.terminated and t == len(trace) - 1
+            ended.setdefault((o, q, u, a), []).append(over)
+            ended.setdefault((o, a), []).append(over)
+            q, u = pair.transition.step(q, label), pair.reward.step(u, label)
+
+    def answer(machine: Any, state: int, seen: Any, a: Any) -> Any:
+        constant = (seen, a) in machine.constant_outputs
+        if constant and not trust and (machine.kind, state, seen, a) not in asked:
+            return UNSEEN
+        return machine.output(state, seen, a)
+
+    def step(o: Any, q: int, u: int, a: Any) -> Step:
+        paid = answer(pair.reward, u, _seen(pair, o, q), a)
+        over = set(ended.get((o, q, u, a)) or ended.get((o, a), [False]))
+        if paid is UNSEEN or len(over) == 2:
+            return None
+        if over == {True}:
+            return paid, None
+        following = answer(pair.transition, q, o, a)
+        if following is UNSEEN:
+            return None
+        label = label_of[o if pair.timing is LabelTiming.LAGGED else following]
+        states = pair.transition.step(q, label), pair.reward.step(u, label)
+        return None if UNSEEN in states else (paid, (following, *states))
+
+    actions = list(traces.actions)
+    model: NaiveModel = {}
+    ahead = list(starts)
+    while ahead:
+        here = ahead.pop()
+        if here not in model:
+            model[here] = {a: step(*here, a) for a in actions}
+            ahead += [found[1] for found in model[here].values() if found and found[1]]
+    return model, starts
+
+
+def _seen(pair: MachinePair, o: Any, q: int) -> Any:
+    return (o, q) if pair.reward.supplemented else o
+
+
+def best_values(
+    states: Mapping[Any, Mapping[Any, tuple[float, Any]]], gamma: float
+) -> dict[Any, float]:
+    """Sweep until nothing moves by more than rounding: the worth of each state."""
+    value = dict.fromkeys(states, 0.0)
+    for _ in range(20_000):
+        change = 0.0
+        for state, steps in states.items():
+            best = max(
+                reward + (0.0 if following is None else gamma * value[following])
+                for reward, following in steps.values()
+            )
+            change = max(change, abs(best - value[state]))
+            value[state] = best
+        if change < 1e-14:
+            return value
+    raise AssertionError("the sweeps do not settle")
+
+
+class Truth(dict[Any, dict[Any, tuple[float, Any]]]):
+    """The true states of a world, with what each action pays there and leads to."""
+
+    def __init__(
+        self, starts: list[Any], actions: Any, step: Callable[[Any, Any], tuple[float, Any]]
+    ) -> None:
+        super().__init__()
+        self.starts = starts
+        ahead = list(starts)
+        while ahead:
+            state = ahead.pop()
+            if state not in self:
+                self[state] = {a: step(state, a) for a in actions}
+                ahead += [one for _, one in self[state].values() if one is not None]
+
+
+def truth_of_world(world: World) -> Truth:
+    def step(state: Any, action: int) -> tuple[float, Any]:
+        following, q, u, reward = world.step(*state, action)
+        return reward, None if u == world.terminal else (following, q, u)
+
+    return Truth([(start, 0, 0) for start in world.starts], range(len(MOVES)), step)
+
+
+def truth_of_rules(rules: Any) -> Truth:
+    """Walk by a world's own rules, from one true state to the next."""
+
+    def step(state: Any, action: str) -> tuple[float, Any]:
+        after, reward, over = rules.step(state, rules.actions.index(action))
+        return reward, None if over else after
+
+    return Truth(list(rules.starts()), rules.actions, step)
+
+
+class WorldEnv(gym.Env[int, int]):
+    """A random grid world to act in; `start` says where, else the seed does."""
+
+    def __init__(self, world: World, start: int | None = None) -> None:
+        self.world, self.start = world, start
+        self.observation_space = spaces.Discrete(len(world.label_at))
+        self.action_space = spaces.Discrete(len(MOVES))
+
+    def told(self) -> dict[str, Any]:
+        label = self.world.label_at[self.state[0]]
+        return {"labels": set() if label is None else {str(label)}}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        start = self.start
+        if start is None:
+            start = int(self.np_random.choice(self.world.starts))
+        self.state = (start, 0, 0)
+        return start, self.told()
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        *state, reward = self.world.step(*self.state, int(action))
+        self.state = (state[0], state[1], state[2])
+        return state[0], reward, state[2] == self.world.terminal, False, self.told()
+
+
+def agrees(model: Any, truth: Truth, seen: Callable[[Any], Hashable], starts: list[Any]) -> bool:
+    """Whether every known step of a model is what truly happens, walking both together.
+
+    `starts` are pairs of a situation's number and the true state it stands for.
+    """
+    met, ahead = set(starts), list(starts)
+    while ahead:
+        here, state = ahead.pop()
+        for code, action in enumerate(model.actions):
+            if not model.known[here, code]:
+                continue
+            reward, after = truth[state][action]
+            if model.reward[here, code] != reward or model.ends[here, code] != (after is None):
+                return False
+            if after is None:
+                continue
+            there = int(model.following[here, code])
+            if model.named(there)[0] != seen(after):
+                return False
+            if (there, after) not in met:
+                met.add((there, after))
+                ahead.append((there, after))
+    return True
+
+
+def all_policies(situations: int, actions: int) -> Any:
+    """Every way to choose one action for each situation."""
+    return product(range(actions), repeat=situations)
