@@ -162,6 +162,40 @@ def test_environments_in_other_processes(pair, autoreset):
         envs.close()
 
 
+@autoresets
+@pytest.mark.parametrize("name", ["House", "HouseInterference", "PhaseGrid3", "TMaze"])
+def test_built_in_worlds_at_once_never_leave_what_their_machines_know(name, autoreset):
+    """Where observations and states are Markovian, each step must go as it went before."""
+    pair = gym.make(f"resolvent/{name}-v0").unwrapped.machines()
+    envs = rs.VectorAugmentObservation(
+        gym.make_vec(f"resolvent/{name}-v0", num_envs=COUNT, autoreset_mode=autoreset),
+        pair,
+        mode="multidiscrete",
+        on_unseen="raise",
+    )
+    assert not isinstance(envs.unwrapped, gym.vector.SyncVectorEnv)
+    rng = np.random.default_rng(0)
+    seen, _ = envs.reset(seed=0)
+    went: dict[Any, Any] = {}
+    ended = np.zeros(COUNT, bool)
+    for _ in range(300):
+        if autoreset is AutoresetMode.DISABLED and ended.any():
+            seen, _ = envs.reset(options={"reset_mask": ended.copy()})
+        actions = rng.integers(envs.single_action_space.n, size=COUNT)
+        following, rewards, terminated, truncated, infos = envs.step(actions)
+        before, ended = ended, terminated | truncated
+        for number in range(COUNT):
+            if autoreset is AutoresetMode.NEXT_STEP and before[number]:
+                continue
+            led_to = following[number]
+            if autoreset is AutoresetMode.SAME_STEP and ended[number]:
+                led_to = infos["final_obs"][number]
+            outcome = (led_to[0], rewards[number], terminated[number])
+            assert went.setdefault((*seen[number], actions[number]), outcome) == outcome
+        seen = following
+    assert len(went) > 20
+
+
 # ---- by hand ---------------------------------------------------------------
 
 

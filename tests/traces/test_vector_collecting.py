@@ -328,8 +328,19 @@ def test_vector_environments_of_their_own_kind(autoreset):
         assert trace.rewards == (*[0.0] * (len(trace) - 1), 1.0)
 
 
+@autoresets
+@pytest.mark.parametrize("name", ["House", "PhaseGrid3", "OfficeCoffee", "TMaze"])
+def test_built_in_worlds_at_once_are_the_worlds_that_their_machines_tell(name, autoreset):
+    envs = gym.make_vec(f"resolvent/{name}-v0", num_envs=5, autoreset_mode=autoreset)
+    assert not isinstance(envs, gym.vector.SyncVectorEnv)
+    traces = collect(envs, episodes=23, seed=0, max_steps=30)
+    assert len(traces) == 23
+    assert max(map(len, traces)) <= 30
+    assert gym.make(f"resolvent/{name}-v0").unwrapped.machines().score(traces).perfect
+
+
 def test_what_a_vector_environment_of_its_own_kind_must_give():
-    with pytest.raises(OptionError, match="max_steps cannot cut episodes of Native, which resets"):
+    with pytest.raises(OptionError, match="max_steps cannot cut episodes of Native, which may"):
         collect(Native(), episodes=1, max_steps=5)
     with pytest.raises(TraceError, match=r'gives no infos\["final_obs"\]: use another autoreset'):
         collect(Native(AutoresetMode.SAME_STEP, final=False), episodes=5, label_of=lambda o: None)

@@ -22,6 +22,8 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
     """
 
     world: ClassVar[type[World]]
+    resets_by_mask: ClassVar[bool] = True
+    """`options["reset_mask"]` is honoured in every mode, so collecting may cut single episodes."""
 
     def __init__(
         self,

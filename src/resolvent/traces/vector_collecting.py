@@ -66,12 +66,16 @@ def collect_from_vector(
 
 def _check_can_cut(envs: VectorEnv) -> None:
     """Refuse to cut episodes where single environments cannot be reset."""
-    mode = envs.metadata.get("autoreset_mode")
-    holds_envs = isinstance(envs.unwrapped, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
-    if mode is not AutoresetMode.DISABLED and not holds_envs:
+    inner = envs.unwrapped
+    by_mask = (
+        envs.metadata.get("autoreset_mode") is AutoresetMode.DISABLED
+        or isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+        or getattr(inner, "resets_by_mask", False)
+    )
+    if not by_mask:
         raise OptionError(
-            f"max_steps cannot cut episodes of {type(envs.unwrapped).__name__}, which resets all "
-            "its environments together: give it a time limit of its own"
+            f"max_steps cannot cut episodes of {type(inner).__name__}, which may reset all its "
+            "environments together: give it a time limit of its own"
         )
 
 
