@@ -278,7 +278,7 @@ def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
 
 
 def test_a_label_never_read_is_a_situation_not_known() -> None:
-    with pytest.raises(rs.ModelError, match="transition state UNSEEN, reward state UNSEEN"):
+    with pytest.raises(rs.ModelError, match="states unknown: a label was read that"):
         seen_in_fork().run(Fork("hall"), episodes=1, label_of=lambda room: "new")
 
 

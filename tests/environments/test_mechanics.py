@@ -195,6 +195,15 @@ def test_the_lowest_limit_counts(wrapper, asked, longest):
     )
 
 
+def test_a_world_that_steps_in_its_own_way_is_stepped():
+    class Generous(Ring):
+        def step(self, action):
+            seen, reward, *rest = super().step(action)
+            return seen, reward + 1, *rest
+
+    assert 0.0 not in rs.collect(Generous(), episodes=5, seed=0).rewards
+
+
 def test_an_own_policy_steps_the_environment():
     traces = rs.collect(Ring(), episodes=9, seed=0, policy=lambda cell: 0, max_steps=5)
     assert list(traces.actions) == ["on"]

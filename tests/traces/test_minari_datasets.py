@@ -415,8 +415,11 @@ def test_a_label_function_sees_symbols_where_codes_stand_for_them():
 
 def test_what_is_wrong_with_a_label_function(tmp_path):
     name = create([episode(infos=None)])
-    with pytest.raises(TraceError, match=f"^{name}, episode 0: 0.5 cannot be a proposition"):
+    where = f"^{name}, episode 0: step 0: label_of"
+    with pytest.raises(TraceError, match=where + r"\(.*\) gave 0.5: 0.5 cannot be a proposition"):
         read_traces(name, label_of=lambda place: 0.5)
+    with pytest.raises(TraceError, match=where + r"\(.*\) raised ZeroDivisionError"):
+        read_traces(name, label_of=lambda place: 1 / 0)
     with pytest.raises(OptionError, match="label_of has 2 parameters"):
         read_traces(name, label_of=lambda place, action: None)
     TRACES.save(tmp_path / "traces.jsonl")

@@ -226,6 +226,7 @@ class Plan:
         *,
         episodes: int = 100,
         seed: int | None = None,
+        options: dict[str, Any] | None = None,
         label_of: Callable[..., Any] | None = None,
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] = "raise",
@@ -234,15 +235,17 @@ class Plan:
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
-        `collect` finds them. In a situation the plan does not know, it raises
-        `ModelError`, or with `on_unseen="random"` does anything, by the seed.
-        `progress` is called with the share of episodes done, after each.
+        `collect` finds them; `options` go to every reset. In a situation the plan
+        does not know, it raises `ModelError`, or with `on_unseen="random"` does
+        anything, by the seed. `progress` is called with the share of episodes done,
+        after each.
         """
         return run(
             self,
             env,
             episodes=episodes,
             seed=seed,
+            options=options,
             label_of=label_of,
             max_steps=max_steps,
             on_unseen=on_unseen,

@@ -9,11 +9,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.control.memory import Memory
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines import MachinePair
-from resolvent.machines.machine import State
-from resolvent.samples import LabelReader
-from resolvent.traces import Label
 from resolvent.traces.live import Labels, Names
 from resolvent.traces.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
@@ -65,6 +62,7 @@ def run(
     *,
     episodes: int,
     seed: int | None,
+    options: dict[str, Any] | None,
     label_of: Callable[..., Any] | None,
     max_steps: int | None,
     on_unseen: str,
@@ -82,7 +80,7 @@ def run(
     actor = _Actor(plan, env, seed, label_of, max_steps, on_unseen == "random")
     played = []
     for number in range(episodes):
-        played.append(actor.episode(number, seed if number == 0 else None))
+        played.append(actor.episode(number, seed if number == 0 else None, options))
         if progress is not None:
             progress((number + 1) / episodes)
     paid = [rewards for rewards, _ in played]
@@ -107,7 +105,7 @@ class _Actor:
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
-        self.plan, self.env = plan, env
+        self.plan, self.env, self.memory = plan, env, Memory(plan.machines)
         self.labels = Labels(env, label_of)
         self.observations, self.actions = Names(env, "observation"), Names(env, "action")
         self.max_steps, self.may_guess = max_steps, may_guess
@@ -116,10 +114,12 @@ class _Actor:
         self.has_limit = max_steps is not None or time_limit(env) is not None
         self.random_steps = 0
 
-    def episode(self, number: int, seed: int | None) -> tuple[list[float], bool]:
+    def episode(
+        self, number: int, seed: int | None, options: dict[str, Any] | None
+    ) -> tuple[list[float], bool]:
         """Play one episode; return its rewards and whether it ended by itself."""
-        observation, info = self.env.reset(seed=seed)
-        memory = _Tracking(self.plan.machines)
+        observation, info = self.env.reset(seed=seed, options=options)
+        memory = self.memory
         memory.reset(self.labels.at_reset(observation, info))
         rewards: list[float] = []
         planned = 0
@@ -140,48 +140,30 @@ class _Actor:
                     f"neither the world nor a limit ends the episode: give max_steps"
                 )
             following, reward, terminated, truncated, info = self.env.step(action)
-            memory.step(self.labels.after_step(observation, action, following, info))
+            label = self.labels.after_step(observation, action, following, info)
+            memory.step(label, terminated)
             rewards.append(float(reward))
             observation = following
         return rewards, bool(terminated)
 
-    def _planned(self, observation: Symbol, memory: "_Tracking") -> Any:
+    def _planned(self, observation: Symbol, memory: Memory) -> Any:
         """Return the action the plan has here, as the environment takes it, or None."""
         states = memory.transition_state, memory.reward_state
         model = self.plan.model
-        situation = model.situation(observation, *states)  # type: ignore[arg-type]
-        if situation is None:
+        situation = model.situation(observation, *states)
+        if situation is None or memory.unseen:  # after an unseen label the states are guesses
             return None
         return self.actions.value(model.actions[int(self.plan.policy[situation])])
 
 
-class _Tracking:
-    """The states of both machines in a live episode."""
-
-    def __init__(self, pair: MachinePair) -> None:
-        self.pair, self.reader = pair, LabelReader(pair.timing)
-        self.transition_state: State = 0
-        self.reward_state: State = 0
-
-    def reset(self, label: Label) -> None:
-        """Begin an episode whose first observation has this label."""
-        self._read(self.reader.reset(label))
-
-    def step(self, label: Label) -> None:
-        """Take in the label of the observation that a step led to."""
-        self._read(self.reader.step(label))
-
-    def _read(self, label: Label | None) -> None:
-        if label is not None:
-            self.transition_state = self.pair.transition.step(self.transition_state, label)
-            self.reward_state = self.pair.reward.step(self.reward_state, label)
-
-
-def _unseen_text(episode: int, step: int, observation: Symbol, memory: _Tracking) -> str:
+def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:
+    states = f"transition state {memory.transition_state}, reward state {memory.reward_state}"
+    why = "no known step leads there"
+    if memory.unseen:
+        states, why = "states unknown", "a label was read that the machines were never shown there"
     return (
         f"episode {episode}, step {step}: the plan does not know {symbol_text(observation)} in "
-        f"transition state {memory.transition_state}, reward state {memory.reward_state}: no "
-        f"known step leads there; plan from more traces, or use --on-unseen random"
+        f"{states}: {why}; plan from more traces, or use --on-unseen random"
     )
 
 

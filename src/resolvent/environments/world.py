@@ -107,6 +107,12 @@ class World(gym.Env[Code, Code]):
             dict(self._info[self._state]),
         )
 
+    @property
+    def rolls_out(self) -> bool:
+        """Whether steps are those of the tables, so that whole rollouts tell the same."""
+        kind = type(self)
+        return kind.step is World.step and kind.reset is World.reset
+
     def rollouts(
         self,
         episodes: int,

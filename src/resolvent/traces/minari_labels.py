@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import TraceError
-from resolvent.traces.live import takes_step
+from resolvent.errors import TraceError, locating
+from resolvent.traces.live import Labels
 from resolvent.traces.minari_datasets import propositions_of, row_bytes
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, as_label
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label
 from resolvent.traces.vocabulary import Codes
 
 _HOW_TO_RECORD = (
@@ -24,19 +24,21 @@ class MadeLabels:
     """Makes the labels of one episode after another by a function of what was seen."""
 
     def __init__(self, label_of: Callable[..., Any]) -> None:
-        self._label_of = label_of
-        self._of_step = takes_step(label_of)
+        self._made = Labels(None, label_of)
         self._known: dict[int, Label] = {}
 
     def labels(self, seen: Sequence[Any], done: Sequence[Any], codes: Codes) -> list[Label]:
         """Return a label for each observation; the codes tell which observations are the same."""
-        if self._of_step:
-            steps = range(min(len(done), len(seen) - 1))
-            made = (self._label_of(seen[step], done[step], seen[step + 1]) for step in steps)
-            return [NO_EVENT, *map(as_label, made)]
+        if self._made.of_step:
+            labels = [NO_EVENT]
+            for step in range(min(len(done), len(seen) - 1)):
+                with locating(f"step {step}"):
+                    labels.append(self._made.after_step(seen[step], done[step], seen[step + 1], {}))
+            return labels
         for step, code in enumerate(codes.tolist()):
             if code not in self._known:
-                self._known[code] = as_label(self._label_of(seen[step]))
+                with locating(f"step {step}"):
+                    self._known[code] = self._made.at_reset(seen[step], {})
         return [self._known[code] for code in codes.tolist()]
 
 

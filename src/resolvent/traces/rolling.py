@@ -20,6 +20,10 @@ _CHANGE_NOTHING = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
 class RollingWorld(Protocol):
     """A world that plays random episodes by itself."""
 
+    @property
+    def rolls_out(self) -> bool:
+        """Whether it does: a subclass that steps in its own way must say no."""
+
     def rollouts(
         self,
         episodes: int,
@@ -40,7 +44,7 @@ def rolling_world(env: gym.Env[Any, Any]) -> RollingWorld | None:
     """Return the world inside, if it rolls out by itself and no wrapper changes what is seen."""
     while type(env) in _CHANGE_NOTHING:
         env = env.env  # type: ignore[attr-defined]
-    return env if isinstance(env, RollingWorld) else None
+    return env if isinstance(env, RollingWorld) and env.rolls_out else None
 
 
 def time_limit(env: gym.Env[Any, Any]) -> int | None:
