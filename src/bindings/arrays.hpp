@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ using namespace nb::literals;
 using resolvent::Id;
 using resolvent::Row;
 
-// A one-dimensional, contiguous NumPy array of exactly this integer type. Its type
+// A one-dimensional, contiguous NumPy array of exactly this type. Its type
 // is looked at before nanobind is: importing some others (dates, say) crashes.
 template <typename T>
 struct Column {
@@ -44,8 +45,8 @@ struct nb::detail::type_caster<Column<T>> {
  private:
   static bool has_type(handle source) noexcept {
     static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
-    const char* wanted = std::endian::native == std::endian::little ? (sizeof(T) == 4 ? "<i4" : "<i8")
-                                                                    : (sizeof(T) == 4 ? ">i4" : ">i8");
+    const char wanted[] = {std::endian::native == std::endian::little ? '<' : '>',
+                           std::is_floating_point_v<T> ? 'f' : 'i', sizeof(T) == 4 ? '4' : '8', '\0'};
     PyObject* type = PyObject_GetAttrString(source.ptr(), "dtype");
     PyObject* name = type == nullptr ? nullptr : PyObject_GetAttrString(type, "str");
     const bool same =
@@ -59,6 +60,7 @@ struct nb::detail::type_caster<Column<T>> {
 
 using Ids = Column<Id>;
 using Rows = Column<Row>;
+using Reals = Column<double>;
 
 // ---- what comes in ---------------------------------------------------------
 

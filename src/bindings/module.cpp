@@ -29,6 +29,7 @@
 void bind_control(nb::module_& module);
 void bind_evidence(nb::module_& module);
 void bind_exact(nb::module_& module);
+void bind_q_learning(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_trivial(nb::module_& module);
 
@@ -233,6 +234,7 @@ NB_MODULE(_core, module) {
   bind_control(module);
   bind_evidence(module);
   bind_exact(module);
+  bind_q_learning(module);
   bind_search(module);
   bind_trivial(module);
 

@@ -18,6 +18,9 @@ class Random {
     return mixed ^ (mixed >> 31);
   }
 
+  // From 0 up to but not 1, in steps of 2^-53.
+  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
   // Any of 0 .. bound - 1.
   Id below(Id bound) { return static_cast<Id>(((next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32); }
 

@@ -7,7 +7,14 @@ next observation and a Reward Machine that predicts the reward come out.
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
-from resolvent.control import AugmentObservation, Plan, VectorAugmentObservation, plan
+from resolvent.control import (
+    AugmentObservation,
+    Learned,
+    Plan,
+    VectorAugmentObservation,
+    plan,
+    q_learning,
+)
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -49,6 +56,7 @@ __all__ = [
     "EdgeRewardMachine",
     "InferenceResult",
     "LabelTiming",
+    "Learned",
     "Machine",
     "MachinePair",
     "MissingExtra",
@@ -71,6 +79,7 @@ __all__ = [
     "is_minimal",
     "load",
     "plan",
+    "q_learning",
     "read_reward_machine",
     "read_traces",
     "scan_traces",

@@ -11,6 +11,7 @@ from resolvent.cli.demo import demo
 from resolvent.cli.infer import infer
 from resolvent.cli.plan import plan
 from resolvent.cli.show import show
+from resolvent.cli.train import train
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -47,5 +48,5 @@ def root(
         print(context.get_help())
 
 
-for command in (demo, collect, infer, show, check, plan, convert):
+for command in (demo, collect, infer, show, check, plan, train, convert):
     app.command()(command)

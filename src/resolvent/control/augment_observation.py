@@ -82,6 +82,7 @@ class AugmentObservation(
         self._memory = Memory(self.machines, on_unseen=on_unseen)
         self._labels = Labels(env, label_of)
         self._seen: Any = None
+        self.is_plain = on_unseen == "stay" and label_of is None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -98,6 +99,15 @@ class AugmentObservation(
         self._memory.step(label, terminated)
         augmented, info = self._augmented(observation, info)
         return augmented, reward, terminated, truncated, info
+
+    @property
+    def situation(self) -> tuple[Any, int, int]:
+        """The inner observation and both states, as of the last reset or step."""
+        return self._seen, self._memory.transition_state, self._memory.reward_state
+
+    def encode(self, observation: Any, transition_state: int, reward_state: int) -> Any:
+        """Return what is shown for an inner observation and both states."""
+        return self._augmentation.one(observation, transition_state, reward_state)
 
     def decode(self, observation: int) -> tuple[int, int, int]:
         """Return the inner observation, transition state and reward state of a "discrete" one."""

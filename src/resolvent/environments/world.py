@@ -76,6 +76,11 @@ class World(gym.Env[Code, Code]):
         """Return the machines behind this world: the truth, for comparison."""
         return self.mechanics.machines(self.timing)
 
+    @property
+    def state(self) -> int:
+        """The true state, which no agent sees."""
+        return self._state
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Code, dict[str, Any]]:

@@ -1,0 +1,202 @@
+"""How well and how fast Q-learning does with and without the machines, in the paper's 25×25 world.
+
+For each world the machines are inferred from random traces, not given. Every
+learner has the paper's schedule (α 0.1, γ 0.95, ε from 0.3 down to 0.01) unless
+its row says otherwise, and episodes are cut after 2,000 steps, for without memory
+some would never end. What a greedy policy is worth is exact: the mean discounted
+return over all starts, as a share of the best that any policy could reach which
+sees the true state. Prints a table in Markdown; `--quick` takes one world.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import resolvent as rs
+from resolvent.control import Model
+from resolvent.display.curves import draw_curves
+
+PAPER = 1_500
+GAMMA = 0.95
+MAX_STEPS = 2_000
+TRACES = 1_000
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One row of the table."""
+
+    name: str
+    view: str = "machines"
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+BOTH = {"counterfactual": True, "shaping": True}
+LEARNERS = (
+    Learner("observation", "raw"),
+    Learner("last 4 observations", "stacked"),
+    Learner("machines"),
+    Learner("machines, counterfactual", options={"counterfactual": True}),
+    Learner("machines, shaping", options={"shaping": True}),
+    Learner("machines, both", options=BOTH),
+    Learner("machines, ε 0.3 throughout", options={"epsilon_decay": 1.0}),
+    Learner("machines, α 1", options={"alpha": 1.0}),
+    Learner("machines, both, α 1", options={**BOTH, "alpha": 1.0}),
+    Learner("machines, both, α 1, ε 0.01", options={**BOTH, "alpha": 1.0, "epsilon": 0.01}),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one learner came to with one seed in one world; None where it never got there."""
+
+    share_in_paper: float
+    share: float
+    episodes_to_99: int | None
+    steps_to_95: int | None
+
+
+class Setting:
+    """A world, its machines and their model, from random traces."""
+
+    def __init__(self, world_seed: int) -> None:
+        self.env = gym.make("resolvent/RandomWorld-v0", world_seed=world_seed)
+        tables = self.env.unwrapped.mechanics
+        self.optimum = float(tables.optimal_values(GAMMA)[tables.starts].mean())
+        traces = rs.collect(self.env, episodes=TRACES, seed=world_seed)
+        self.pair = rs.infer(traces).machines
+        self.model = Model.of(self.pair, traces)
+        print(
+            f"world {world_seed}: {tables.states:,} true states, TM {self.pair.transition.states} "
+            f"and RM {self.pair.reward.states} states from {traces.steps:,} random steps; "
+            f"optimum {self.optimum:.4f}",
+            flush=True,
+        )
+
+    def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.Learned:
+        """Let a learner learn."""
+        env = self.env
+        if learner.view == "machines":
+            env = rs.AugmentObservation(env, self.pair)
+        elif learner.view == "stacked":
+            env = gym.wrappers.FrameStackObservation(env, 4)
+        needs_model = learner.options.get("counterfactual") or learner.options.get("shaping")
+        return rs.q_learning(
+            env,
+            seed=seed,
+            episodes=episodes,
+            max_steps=MAX_STEPS,
+            gamma=GAMMA,
+            model=self.model if needs_model else None,
+            **learner.options,
+            **more,
+        )
+
+    def run(self, learner: Learner, seed: int, episodes: int, every: int) -> Run:
+        """Note when a learner is how good."""
+        learned = self.learn(learner, seed, episodes, evaluate_every=every)
+        shares = np.array([one.value for one in learned.evaluations]) / self.optimum
+        in_paper = int(np.flatnonzero([one.episode == PAPER for one in learned.evaluations])[0])
+        near = np.flatnonzero(shares >= 0.99)
+        fair = np.flatnonzero(shares >= 0.95)
+        return Run(
+            float(shares[in_paper]),
+            float(shares[-1]),
+            learned.evaluations[near[0]].episode if len(near) else None,
+            learned.evaluations[fair[0]].steps if len(fair) else None,
+        )
+
+
+def cells(runs: list[Run], episodes: int) -> Iterator[str]:
+    """Write one row of the table."""
+    for shares in ([run.share_in_paper for run in runs], [run.share for run in runs]):
+        yield f"{statistics.mean(shares):.1%} ± {statistics.pstdev(shares):.1%}"
+    yield reached([run.episodes_to_99 for run in runs])
+    yield reached([run.steps_to_95 for run in runs])
+
+
+def reached(found: list[int | None]) -> str:
+    """Write when something was reached, and by how many."""
+    there = [one for one in found if one is not None]
+    if not there:
+        return "never"
+    text = f"{statistics.mean(there):,.0f} ± {statistics.pstdev(there):,.0f}"
+    return text if len(there) == len(found) else f"{text} ({len(there)} of {len(found)})"
+
+
+def speeds(setting: Setting, episodes: int) -> None:
+    """Compare both engines on the same episodes."""
+    for learner in LEARNERS[:4]:
+        rates = {}
+        for engine in ("native", "python"):
+            started = time.perf_counter()
+            learned = setting.learn(learner, 0, episodes, engine=engine)
+            seconds = time.perf_counter() - started
+            rates[engine] = (int(learned.curve.steps.sum()) / seconds, seconds)
+        (native, fast), (python, slow) = rates["native"], rates["python"]
+        print(
+            f"{learner.name:<26} {episodes:,} episodes: native {fast:.2f} s, {native:,.0f} steps/s;"
+            f" python {slow:.2f} s, {python:,.0f} steps/s; {native / python:.0f} times"
+        )
+
+
+def main() -> None:
+    """Measure, print the table and, if asked, write it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worlds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--episodes", type=int, default=30_000, help="to go on for")
+    parser.add_argument("--every", type=int, default=50, help="episodes between two evaluations")
+    parser.add_argument("--quick", action="store_true", help="one world, three seeds")
+    parser.add_argument("--output", type=Path, help="write the figures here, as JSON")
+    parser.add_argument("--picture", type=Path, help="draw the first world's curves here")
+    options = parser.parse_args()
+    if options.quick:
+        options.worlds, options.seeds, options.episodes = 1, 3, 3_000
+    if PAPER % options.every or options.episodes < PAPER:
+        parser.error(f"--every must divide {PAPER}, and --episodes be at least that")
+    settings = [Setting(number) for number in range(options.worlds)]
+    header = ["learner sees", f"after {PAPER:,} episodes", f"after {options.episodes:,}"]
+    header += ["episodes until within 1%", "steps to 95%"]
+    print(f"\n{options.worlds} worlds × {options.seeds} seeds, mean ± standard deviation\n")
+    print(f"| {' | '.join(header)} |\n|---|{'---:|' * 4}", flush=True)
+    found: dict[str, list[Run]] = {}
+    for learner in LEARNERS:
+        found[learner.name] = [
+            setting.run(learner, seed, options.episodes, options.every)
+            for setting in settings
+            for seed in range(options.seeds)
+        ]
+        row = cells(found[learner.name], options.episodes)
+        print(f"| {learner.name} | {' | '.join(row)} |", flush=True)
+    print()
+    speeds(settings[0], PAPER)
+    if options.picture:
+        curves = {
+            learner.name: [
+                settings[0].learn(learner, seed, PAPER).curve for seed in range(options.seeds)
+            ]
+            for learner in LEARNERS[:6]
+        }
+        draw_curves(
+            options.picture,
+            curves,
+            measure="discounted return",
+            optimum=settings[0].optimum,
+            title="Q-learning in the 25×25 world",
+        )
+    if options.output:
+        runs = {name: [vars(run) for run in group] for name, group in found.items()}
+        options.output.write_text(json.dumps(runs, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

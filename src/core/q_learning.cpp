@@ -1,0 +1,45 @@
+#include "q_learning.hpp"
+
+#include <algorithm>
+
+namespace resolvent {
+
+void QLearner::add(double potential) {
+  potential_.push_back(potential);
+  values_.resize(values_.size() + static_cast<std::size_t>(actions_), 0.0);
+}
+
+Id QLearner::choose(Id situation, double epsilon) {
+  if (random_.unit() < epsilon) return random_.below(actions_);
+  const double* values = row(situation);
+  const double highest = *std::max_element(values, values + actions_);
+  const auto equals = static_cast<Id>(std::count(values, values + actions_, highest));
+  Id skipped = equals > 1 ? random_.below(equals) : 0;
+  Id action = 0;
+  while (values[action] != highest || skipped-- > 0) ++action;
+  return action;
+}
+
+void QLearner::update(Id situation, Id action, double reward, Id next, bool ended) {
+  const auto at = static_cast<std::size_t>(situation);
+  double target = reward - potential_[at];
+  if (!ended) {
+    const double* ahead = row(next);
+    target += gamma_ * (potential_[static_cast<std::size_t>(next)] + *std::max_element(ahead, ahead + actions_));
+  }
+  double& value = values_[at * static_cast<std::size_t>(actions_) + static_cast<std::size_t>(action)];
+  value += alpha_ * (target - value);
+}
+
+void imagine(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real) {
+  for (const Id situation : known.among[static_cast<std::size_t>(observation)]) {
+    if (situation == real) continue;
+    const auto at = static_cast<std::size_t>(situation) * static_cast<std::size_t>(known.actions) +
+                    static_cast<std::size_t>(action);
+    if (known.outcome[at] == Outcome::unknown) continue;
+    const bool ends = known.outcome[at] == Outcome::ends;
+    learner.update(situation, action, known.reward[at], ends ? situation : known.following[at], ends);
+  }
+}
+
+}  // namespace resolvent
