@@ -12,6 +12,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp s
 
 .PHONY: demo test lint types unit nightly sanitize clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
+.PHONY: benchmark-policy benchmark-wrappers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -51,6 +52,14 @@ benchmark-scaling: $(STAMPS)/developing
 benchmark-peers: $(STAMPS)/developing
 	$(PIP) install "aalpy>=2.0"
 	$(BIN)/python benchmarks/peers.py --edsm
+
+# Q-learning with and without the machines, in three worlds: ten minutes.
+benchmark-policy: $(STAMPS)/developing
+	$(BIN)/python benchmarks/policy.py
+
+# What the wrappers cost a step.
+benchmark-wrappers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/wrappers.py
 
 clean:
 	rm -rf $(VENV) $(STAMPS) build

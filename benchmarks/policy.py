@@ -44,7 +44,12 @@ LEARNERS = (
     Learner("observation", "raw"),
     Learner("last 4 observations", "stacked"),
     Learner("machines"),
+    Learner("machines, values begin at 1", options={"initial_value": 1.0}),
     Learner("machines, counterfactual", options={"counterfactual": True}),
+    Learner(
+        "machines, counterfactual, values begin at 1",
+        options={"counterfactual": True, "initial_value": 1.0},
+    ),
     Learner("machines, shaping", options={"shaping": True}),
     Learner("machines, both", options=BOTH),
     Learner("machines, ε 0.3 throughout", options={"epsilon_decay": 1.0}),

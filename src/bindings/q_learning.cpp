@@ -41,9 +41,9 @@ void check_action(const QLearner& learner, Id action) {
 
 // ---- one step at a time ----------------------------------------------------
 
-void make_learner(QLearner* place, Id actions, double alpha, double gamma, std::uint64_t seed) {
+void make_learner(QLearner* place, Id actions, double alpha, double gamma, std::uint64_t seed, double initial) {
   require(actions >= 1, "a learner needs at least one action");
-  new (place) QLearner(actions, alpha, gamma, seed);
+  new (place) QLearner(actions, alpha, gamma, seed, initial);
 }
 
 Id choose(QLearner& learner, Id situation, double epsilon) {
@@ -188,7 +188,7 @@ nb::tuple worth(const Lessons& taught, const Ids& policy, double gamma, const Id
 
 void bind_q_learning(nb::module_& module) {
   nb::class_<QLearner>(module, "QLearner")
-      .def("__init__", &make_learner, "actions"_a, "alpha"_a, "gamma"_a, "seed"_a)
+      .def("__init__", &make_learner, "actions"_a, "alpha"_a, "gamma"_a, "seed"_a, "initial"_a = 0.0)
       .def_prop_ro("situations", &QLearner::situations)
       .def("add", &QLearner::add, "potential"_a = 0.0)
       .def("choose", &choose, "situation"_a, "epsilon"_a)

@@ -6,7 +6,7 @@ namespace resolvent {
 
 void QLearner::add(double potential) {
   potential_.push_back(potential);
-  values_.resize(values_.size() + static_cast<std::size_t>(actions_), 0.0);
+  values_.resize(values_.size() + static_cast<std::size_t>(actions_), initial_);
 }
 
 Id QLearner::choose(Id situation, double epsilon) {

@@ -12,15 +12,15 @@ namespace resolvent {
 // Situations are 0, 1, 2, … in the order in which they were added, and so are actions.
 class QLearner {
  public:
-  QLearner(Id actions, double alpha, double gamma, std::uint64_t seed)
-      : actions_(actions), alpha_(alpha), gamma_(gamma), random_(seed) {}
+  QLearner(Id actions, double alpha, double gamma, std::uint64_t seed, double initial)
+      : actions_(actions), alpha_(alpha), gamma_(gamma), initial_(initial), random_(seed) {}
 
   [[nodiscard]] Id actions() const { return actions_; }
   [[nodiscard]] double gamma() const { return gamma_; }
   [[nodiscard]] Id situations() const { return static_cast<Id>(potential_.size()); }
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
 
-  // A new situation, whose values are 0. Steps are paid γ·potential(next) −
+  // A new situation, with the initial value for each action. Steps are paid γ·potential(next) −
   // potential(situation) on top of their reward, which changes what is learned
   // first but not what is best in the end (Ng, Harada and Russell 1999).
   void add(double potential);
@@ -39,6 +39,7 @@ class QLearner {
   Id actions_;
   double alpha_;
   double gamma_;
+  double initial_;
   Random random_;
   std::vector<double> values_;
   std::vector<double> potential_;

@@ -303,6 +303,7 @@ def test_what_was_never_met_gets_the_first_action():
         ({"epsilon": -0.1}, "epsilon"),
         ({"epsilon_decay": 2}, "epsilon_decay"),
         ({"epsilon_min": 1.1}, "epsilon_min"),
+        ({"initial_value": math.inf}, "initial_value"),
         ({"engine": "fast"}, "'native'"),
         ({"counterfactual": True}, "Model.of"),
         ({"shaping": True}, "Model.of"),

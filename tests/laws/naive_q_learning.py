@@ -30,15 +30,15 @@ class Random:
 class NaiveLearner:
     """A table by symbol; `potential` gives the promise of a symbol that was never met before."""
 
-    def __init__(self, actions, alpha, gamma, seed, potential=lambda: 0.0):
+    def __init__(self, actions, alpha, gamma, seed, initial=0.0, potential=lambda: 0.0):
         self.actions, self.alpha, self.gamma = actions, alpha, gamma
         self.random = Random(seed)
-        self.potential_now = potential
+        self.initial, self.potential_now = initial, potential
         self.q, self.potential = {}, {}
 
     def met(self, symbol, potential=None):
         if symbol not in self.q:
-            self.q[symbol] = [0.0] * self.actions
+            self.q[symbol] = [self.initial] * self.actions
             self.potential[symbol] = self.potential_now() if potential is None else potential
 
     def choose(self, symbol, epsilon):

@@ -60,11 +60,24 @@ def test_stepping_an_environment_and_playing_on_its_tables_teach_the_same(env, s
 
 
 @settings(deadline=None, max_examples=150)
-@given(env=seen_worlds(), seed=st.integers(0, 2**32), alpha=st.sampled_from([0.1, 1.0]))
-def test_what_is_learned_is_what_the_textbook_says(env, seed, alpha):
-    learned = rs.q_learning(env, episodes=EPISODES, seed=seed, alpha=alpha, gamma=0.9, **SCHEDULE)
+@given(
+    env=seen_worlds(),
+    seed=st.integers(0, 2**32),
+    alpha=st.sampled_from([0.1, 1.0]),
+    initial=st.sampled_from([0.0, 2.5, -1.0]),
+)
+def test_what_is_learned_is_what_the_textbook_says(env, seed, alpha, initial):
+    learned = rs.q_learning(
+        env,
+        episodes=EPISODES,
+        seed=seed,
+        alpha=alpha,
+        gamma=0.9,
+        initial_value=initial,
+        **SCHEDULE,
+    )
     assert learned.engine == "native"
-    naive = NaiveLearner(int(env.action_space.n), alpha, 0.9, seed)
+    naive = NaiveLearner(int(env.action_space.n), alpha, 0.9, seed, initial)
     played = q_learning(env, naive, EPISODES, seed, 0.4, 0.9, 0.05)
     assert list(learned.situations) == list(naive.q)
     assert learned.q.tolist() == list(naive.q.values())
@@ -150,7 +163,7 @@ def test_what_is_taken_from_a_model_is_what_the_textbook_says(modelled):
 
     world = env.unwrapped
     naive = NaiveLearner(
-        int(env.action_space.n), 0.1, 0.95, 0, lambda: promise[wrapped.situation[1:]]
+        int(env.action_space.n), 0.1, 0.95, 0, potential=lambda: promise[wrapped.situation[1:]]
     )
     symbols = []
     for number in range(len(model)):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.environments import make_environment
+from resolvent.cli.environments import Environment, Settings, make_environment
 from resolvent.cli.options import Json, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import ProgressBar
@@ -17,15 +17,7 @@ from resolvent.traces.symbols import label_text
 
 
 def collect(
-    environment: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="A Gymnasium id such as resolvent/House-v0, or module:Name-v0 to import the "
-            "module that registers it first.",
-            show_default=False,
-        ),
-    ],
+    environment: Environment,
     output: Annotated[
         Path,
         typer.Option(
@@ -37,6 +29,7 @@ def collect(
             show_default=False,
         ),
     ],
+    settings: Settings = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to play.")
     ] = 500,
@@ -58,7 +51,7 @@ def collect(
     check_trace_target(output, format)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment)
+        world = make_environment(environment, settings)
         try:
             traces = collect_traces(
                 world,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent.cli.environments import make_environment
+from resolvent.cli.environments import Settings, make_environment
 from resolvent.cli.options import Json, Machines, Traces, check_target, choice, is_large_folder
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.control import Plan, Runs
@@ -48,6 +48,7 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    settings: Settings = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to act.")
     ] = 100,
@@ -103,7 +104,7 @@ def plan(
     if environment is not None:
         acting = time.perf_counter()
         options = {"episodes": episodes, "seed": seed, "max_steps": max_steps}
-        runs = _run(found, environment, {**options, "on_unseen": on_unseen})
+        runs = _run(found, environment, settings, {**options, "on_unseen": on_unseen})
         seconds["run"] = time.perf_counter() - acting
     seconds["total"] = time.perf_counter() - started
     if json:
@@ -123,10 +124,12 @@ def plan(
         print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
 
 
-def _run(found: Plan, environment: str, options: dict[str, Any]) -> Runs:
+def _run(
+    found: Plan, environment: str, settings: list[str] | None, options: dict[str, Any]
+) -> Runs:
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment)
+        world = make_environment(environment, settings)
         try:
             return found.run(world, **options, progress=bar.stage(f"acting in {environment}"))
         finally:

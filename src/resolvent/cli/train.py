@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import gymnasium as gym
 import typer
 
-from resolvent.cli.environments import make_environment
+from resolvent.cli.environments import Environment, Settings, make_environment
 from resolvent.cli.options import Json, check_target, choice
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.cli.training_report import TrainingReport
@@ -28,15 +28,7 @@ _FROM_A_MODEL = "What the machines' model can add"
 
 
 def train(
-    environment: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="A Gymnasium id such as resolvent/House-v0, or module:Name-v0 to import the "
-            "module that registers it first.",
-            show_default=False,
-        ),
-    ],
+    environment: Environment,
     machines: Annotated[
         Path | None,
         typer.Option(
@@ -49,6 +41,7 @@ def train(
         int | None,
         typer.Option(metavar="K", min=1, help="Show the learner the last K observations instead."),
     ] = None,
+    settings: Settings = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many to learn from.")
     ] = 1500,
@@ -70,6 +63,9 @@ def train(
     epsilon_min: Annotated[
         float, typer.Option(min=0, max=1, help="What it never falls below.")
     ] = 0.01,
+    initial_value: Annotated[
+        float, typer.Option(help="What every action is taken to be worth at first.")
+    ] = 0.0,
     max_steps: Annotated[
         int | None,
         typer.Option(
@@ -147,7 +143,7 @@ def train(
     _check_targets(curve, picture, output)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        plain = make_environment(environment)
+        plain = make_environment(environment, settings)
         try:
             env = _in_view(plain, machines, stack)
             model = _model(env, traces, bar) if counterfactual or shaping else None
@@ -161,6 +157,7 @@ def train(
                 epsilon=epsilon,
                 epsilon_decay=epsilon_decay,
                 epsilon_min=epsilon_min,
+                initial_value=initial_value,
                 max_steps=max_steps,
                 model=model,
                 counterfactual=counterfactual,

@@ -3,6 +3,7 @@
 Paper: the appendix "Policy Learning with Augmented State Representation".
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -35,6 +36,7 @@ def q_learning(
     epsilon: float = 0.3,
     epsilon_decay: float = 0.995,
     epsilon_min: float = 0.01,
+    initial_value: float = 0.0,
     max_steps: int | None = None,
     model: Model | None = None,
     counterfactual: bool = False,
@@ -47,7 +49,7 @@ def q_learning(
 
     With `AugmentObservation` around it, that is the observation and the states of
     both machines, which is all there is to know. The defaults are the paper's.
-    Values begin at 0; of equally good actions chance picks one. The same seed
+    Of equally good actions chance picks one. The same seed
     gives the same values: it goes to the first reset and to the learner.
 
     A built-in world is played on its tables ("native"), any other environment is
@@ -62,6 +64,8 @@ def q_learning(
         epsilon: How often an action is random, in the first episode.
         epsilon_decay: What it is multiplied by after each episode.
         epsilon_min: What it never falls below.
+        initial_value: What every action is taken to be worth at first. The paper does
+            not say; a value above what can be had makes a learner try everything.
         max_steps: Cut episodes after as many steps; what lies behind still counts.
         model: Of the same machines (`Model.of(pair, traces)`), for the next two.
         counterfactual: Learn from each step also what its action does under the
@@ -91,6 +95,7 @@ def q_learning(
         epsilon=epsilon,
         epsilon_decay=epsilon_decay,
         epsilon_min=epsilon_min,
+        initial_value=initial_value,
         max_steps=max_steps,
         evaluate_every=evaluate_every,
     )
@@ -103,7 +108,7 @@ def q_learning(
     knowledge = None
     if counterfactual or shaping:
         knowledge = _knowledge(env, model, counterfactual, shaping, gamma)
-    learner = _core.QLearner(int(actions.n), alpha, gamma, seed)
+    learner = _core.QLearner(int(actions.n), alpha, gamma, seed, initial_value)
     lessons: Lessons
     if native and isinstance(view, WorldView):
         lessons = TableLessons(env, learner, knowledge, view)
@@ -156,6 +161,8 @@ def _check_options(**given: Any) -> None:
     for name in ("alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"):
         if not 0 <= given[name] <= 1:
             raise OptionError(f"{name}={given[name]}: use a number from 0 to 1")
+    if not math.isfinite(given["initial_value"]):
+        raise OptionError(f"initial_value={given['initial_value']}: use a finite number")
 
 
 def _is_native(engine: str, view: WorldView | str) -> bool:
