@@ -24,7 +24,9 @@ def test_the_commands_run_as_printed(tmp_path, monkeypatch, capsys):
     lines = [line for block in blocks("console") for line in block.splitlines()]
     commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("$ ")]
     ours = [words[1:] for words in commands if words[0] == "resolvent"]
-    assert {words[0] for words in ours} == {"collect", "infer", "show", "check", "convert"}
+    assert {words[0] for words in ours} == {
+        *("collect", "infer", "show", "check", "convert", "plan", "train")
+    }
     for words in ours:
         assert main(words) == 0, (words, capsys.readouterr().err)
 

@@ -44,4 +44,6 @@ def test_json(run: Run) -> None:
     for score in figures["check"].values():
         assert score["right"] > 0
         assert (score["wrong"], score["unseen"]) == (0, 0)
+    assert figures["plan"]["actions"] == ["left", "right", "up", "down", "right", "sit"]
+    assert figures["plan"]["return"] == 1.0
     assert figures["interference_rm_states"] == {"supplemented": 1, "not_supplemented": 2}

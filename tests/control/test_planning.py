@@ -324,3 +324,15 @@ def test_options_of_a_run_that_cannot_be_honoured(options: dict[str, Any], messa
         seen_in_fork().run(Fork(), **options)
     with pytest.raises(rs.OptionError, match=r"needs one gymnasium\.Env, not a str"):
         seen_in_fork().run("Fork")  # type: ignore[arg-type]
+
+
+def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
+    house = House()
+    traces = rs.collect(house, episodes=200, seed=0)
+    plan = rs.plan(rs.infer(traces), traces)
+    for mode in ("dict", "flatten", "multidiscrete", "discrete"):
+        wrapped = gym.wrappers.TimeLimit(rs.AugmentObservation(house, plan.machines, mode=mode), 10)
+        acted = rs.collect(wrapped, episodes=3, policy=plan.policy_in(wrapped))
+        assert [sum(trace.rewards) for trace in acted] == [1.0] * 3
+    with pytest.raises(rs.OptionError, match="wrap it in AugmentObservation"):
+        plan.policy_in(house)

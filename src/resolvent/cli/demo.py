@@ -1,12 +1,13 @@
-"""`resolvent demo`: the house of the paper's Figure 1, from traces to a checked memory.
+"""`resolvent demo`: the house of the paper's Figure 1, from traces to acting well.
 
-Here it is played, inferred and checked; `display/house_story.py` tells it.
+Here it is played, inferred, checked and planned in; `display/house_story.py` tells it.
 """
 
 import gymnasium as gym
 
 from resolvent.cli.options import Json
 from resolvent.cli.printing import print_json, program_name
+from resolvent.control import Plan, plan
 from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.machines.score import states_at_steps
@@ -20,7 +21,7 @@ _FRESH_EPISODES = 200
 
 
 def demo(json: Json = False) -> None:
-    """See it all at once: a small house, its traces, its two machines, and a check."""
+    """See it all at once: a small house, its traces, its two machines, a check and a plan."""
     story = play()
     if not json:
         tell(story, program_name())
@@ -35,6 +36,11 @@ def demo(json: Json = False) -> None:
             "check": {
                 "transition": _figures(story.score.transition),
                 "reward": _figures(story.score.reward),
+            },
+            "plan": {
+                "actions": [action for action, _ in story.way],
+                "return": story.planned_return,
+                "random_return": story.random_return,
             },
             "interference_rm_states": {
                 "supplemented": story.supplemented_states,
@@ -53,6 +59,7 @@ def play() -> HouseStory:
     fresh = collect(house, episodes=_FRESH_EPISODES, seed=1)
     result = infer(traces)
     pair = result.machines
+    best = plan(result, traces)
 
     other_house = gym.make("resolvent/HouseInterference-v0")
     other_traces = collect(other_house, episodes=_EPISODES, seed=0)
@@ -69,9 +76,24 @@ def play() -> HouseStory:
         score=pair.score(fresh),
         fresh_ups=_moments(pair, fresh, "corridor", "up"),
         fresh_sits=_moments(pair, fresh, "limegreenroom", "sit"),
+        way=_way(best),
+        planned_return=float(best.run(house, episodes=1).returns[0]),
+        random_return=sum(sum(trace.rewards) for trace in traces) / len(traces),
         supplemented_states=infer(other_traces).reward.states,
         unsupplemented_states=infer(other_traces, supplement=False).reward.states,
     )
+
+
+def _way(found: Plan) -> tuple[tuple[str, str], ...]:
+    """Return what the plan does and where that leads, from the start to the end."""
+    model, way = found.model, []
+    here = int(model.starts[0])
+    while here >= 0:
+        action = int(found.policy[here])
+        here = int(model.following[here, action])
+        room = model.named(here)[0] if here >= 0 else "end"
+        way.append((str(model.actions[action]), str(room)))
+    return tuple(way)
 
 
 def _meanings(machine: Machine, named: dict[tuple[str, ...], str]) -> list[str]:

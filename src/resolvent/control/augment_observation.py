@@ -124,3 +124,10 @@ class AugmentObservation(
             "unseen": memory.unseen,
         }
         return self._augmentation.one(observation, *states), info
+
+
+def augmented_inside(env: gym.Env[Any, Any]) -> AugmentObservation | None:
+    """Return the wrapper that puts the machines in view, from under any others."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, AugmentObservation):
+        env = env.env
+    return env if isinstance(env, AugmentObservation) else None

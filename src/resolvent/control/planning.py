@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from resolvent.atomic_file import atomic_write
 from resolvent.control.experiment import NextExperiment, situation_text
 from resolvent.control.model import Model
-from resolvent.control.running import Runs, run
+from resolvent.control.running import Runs, policy_in, run
 from resolvent.control.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import MachinePair
@@ -251,6 +251,22 @@ class Plan:
             on_unseen=on_unseen,
             progress=progress,
         )
+
+    def policy_in(self, env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
+        """Return the plan as a policy of an environment inside `AugmentObservation`.
+
+        It takes what the environment shows and returns an action, as `collect`
+        wants it.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> env = gym.make("resolvent/House-v0")
+        >>> traces = rs.collect(env, episodes=200, seed=0)
+        >>> plan = rs.plan(rs.infer(traces), traces)
+        >>> wrapped = rs.AugmentObservation(env, plan.machines)
+        >>> rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))[0].actions
+        ('left', 'right', 'up', 'down', 'right', 'sit')
+        """
+        return policy_in(self, env)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a JSON file, whole or not at all: a row for each situation."""

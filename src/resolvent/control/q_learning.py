@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent import _core
-from resolvent.control.augment_observation import AugmentObservation
+from resolvent.control.augment_observation import augmented_inside
 from resolvent.control.curve import Curve
 from resolvent.control.evaluating import Evaluation, evaluate_exactly
 from resolvent.control.knowledge import Knowledge
@@ -185,10 +185,8 @@ def _knowledge(
         raise OptionError(f"{name} needs a model: pass model=Model.of(machines, traces)")
     if shaping and gamma == 1:
         raise OptionError("shaping needs gamma below 1")
-    augmented = env
-    while isinstance(augmented, gym.Wrapper) and not isinstance(augmented, AugmentObservation):
-        augmented = augmented.env
-    if not isinstance(augmented, AugmentObservation):
+    augmented = augmented_inside(env)
+    if augmented is None:
         raise OptionError(f"{name} needs the machines in view: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
         raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")

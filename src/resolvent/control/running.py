@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.control.augment_observation import augmented_inside
 from resolvent.control.memory import Memory
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live import Labels, Names
@@ -91,6 +92,23 @@ def run(
         np.array([terminated for _, terminated in played]),
         actor.random_steps,
     )
+
+
+def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
+    """Return the plan as a function of what a wrapped environment shows."""
+    augmented = augmented_inside(env)
+    if augmented is None:
+        raise OptionError(
+            f"{env} does not show the states of the machines: wrap it in AugmentObservation, "
+            "or let the plan keep track of them by run()"
+        )
+    observations, actions = Names(augmented.env, "observation"), Names(augmented.env, "action")
+
+    def act(shown: Any) -> Any:
+        observation, *states = augmented.situation
+        return actions.value(plan.action(observations(observation), *states))
+
+    return act
 
 
 class _Actor:

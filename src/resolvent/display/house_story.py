@@ -47,6 +47,9 @@ class HouseStory:
     score: Score
     fresh_ups: tuple[Moment, ...]
     fresh_sits: tuple[Moment, ...]
+    way: tuple[tuple[str, str], ...]
+    planned_return: float
+    random_return: float
     supplemented_states: int
     unsupplemented_states: int
 
@@ -56,6 +59,7 @@ def tell(story: HouseStory, program: str) -> None:
     _tell_problem(story)
     _tell_machines(story)
     _tell_check(story)
+    _tell_plan(story)
     _tell_next(story, program)
 
 
@@ -117,6 +121,20 @@ def _tell_check(story: HouseStory) -> None:
     _say(table(header, rows, right=(0, 1)))
 
 
+def _tell_plan(story: HouseStory) -> None:
+    _title("Acting on it")
+    _say(
+        f"With this memory, the best way to act follows from the traces alone. Carried out in the "
+        f"house it takes {len(story.way)} steps and pays {story.planned_return:g}; random actions "
+        f"had got {story.random_return:.2f} on average.",
+    )
+    _say(
+        table(
+            ["do", *(action for action, _ in story.way)], [["get to", *(r for _, r in story.way)]]
+        )
+    )
+
+
 def _tell_next(story: HouseStory, program: str) -> None:
     _title("Why the Reward Machine comes second")
     _say(
@@ -130,6 +148,7 @@ def _tell_next(story: HouseStory, program: str) -> None:
         Text(f"{program} collect resolvent/House-v0 -o house.jsonl", "green"),
         Text(f"{program} infer house.jsonl -o machines.json", "green"),
         Text(f"{program} show machines.json", "green"),
+        Text(f"{program} plan machines.json house.jsonl --environment resolvent/House-v0", "green"),
     )
 
 
