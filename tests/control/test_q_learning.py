@@ -213,6 +213,12 @@ def test_actions_that_do_not_begin_at_0():
     assert learned.action(0) == 6
 
 
+def test_a_reward_that_is_no_number_is_located():
+    env = TransformReward(world(**CHAIN), lambda reward: math.nan)
+    with pytest.raises(rs.TraceError, match=r"episode 0: the reward is nan"):
+        rs.q_learning(env, episodes=2)
+
+
 def test_progress_is_told():
     told = []
     rs.q_learning(world(**CHAIN), episodes=4, progress=told.append)

@@ -15,6 +15,7 @@ from resolvent import _core
 from resolvent.control.evaluating import best_actions
 from resolvent.control.knowledge import Knowledge
 from resolvent.control.world_view import WorldView
+from resolvent.traces.live import finite_reward
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 
@@ -87,7 +88,7 @@ class LiveLessons(Lessons):
             action = learner.choose(situation, epsilon)
             shown = self._shown()
             observation, paid, ended, truncated, _ = self.env.step(self._first_action + action)
-            reward, ended = float(paid), bool(ended)
+            reward, ended = finite_reward(paid), bool(ended)
             arrived = situation if ended else self._met(observation)
             learner.update(situation, action, reward, arrived, ended)
             if shown is not None and self.knowledge is not None and self.knowledge.steps:

@@ -19,7 +19,7 @@ from resolvent.control.learned import Learned
 from resolvent.control.lessons import Lessons, LiveLessons, Played, TableLessons
 from resolvent.control.model import Model
 from resolvent.control.world_view import WorldView, world_behind
-from resolvent.errors import OptionError
+from resolvent.errors import OptionError, locating
 
 Engine: TypeAlias = Literal["auto", "native", "python"]
 
@@ -118,12 +118,18 @@ def q_learning(
     played: list[Played] = []
     epsilons: list[float] = []
     evaluations: list[Evaluation] = []
+    steps = 0
     for number in range(episodes):
-        played.append(lessons.play(seed if number == 0 else None, epsilon, max_steps))
+        with locating(f"episode {number}"):
+            played.append(lessons.play(seed if number == 0 else None, epsilon, max_steps))
+        steps += played[-1].steps
         epsilons.append(epsilon)
         epsilon = max(epsilon_min, epsilon * epsilon_decay)
         if evaluate_every and (number + 1) % evaluate_every == 0 and isinstance(view, WorldView):
-            evaluations.append(_evaluation(lessons, view, gamma, played))
+            tables, policy = lessons.in_tables(view)
+            evaluations.append(
+                evaluate_exactly(view, tables, policy, gamma, episode=number + 1, steps=steps)
+            )
         if progress is not None:
             progress((number + 1) / episodes)
     return Learned(
@@ -192,16 +198,4 @@ def _knowledge(
         raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")
     return Knowledge.of(
         augmented, model, counterfactual=counterfactual, shaping=shaping, gamma=gamma
-    )
-
-
-def _evaluation(
-    lessons: Lessons, view: WorldView, gamma: float, played: list[Played]
-) -> Evaluation:
-    return evaluate_exactly(
-        view,
-        *lessons.in_tables(view),
-        gamma,
-        episode=len(played),
-        steps=sum(one.steps for one in played),
     )
