@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.environments import Environment, Settings, make_environment
-from resolvent.cli.options import Json, check_trace_target, choice
+from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import ProgressBar
 from resolvent.traces.collecting import collect as collect_traces
@@ -36,12 +36,7 @@ def collect(
     seed: Annotated[
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same traces.")
     ] = 0,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"
-        ),
-    ] = None,
+    max_steps: MaxSteps = None,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
     ] = None,

@@ -16,6 +16,10 @@ from resolvent.traces.minari_datasets import minari_id
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
+]
 Traces = Annotated[
     Path,
     typer.Argument(

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.environments import Settings, make_environment
-from resolvent.cli.options import Json, Machines, Traces, check_target, choice, is_large_folder
+from resolvent.cli.options import (
+    Json,
+    Machines,
+    MaxSteps,
+    Traces,
+    check_target,
+    choice,
+    is_large_folder,
+)
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.control import Plan, Runs
 from resolvent.control.planning import plan as plan_for
@@ -55,12 +63,7 @@ def plan(
     seed: Annotated[
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same episodes.")
     ] = 0,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"
-        ),
-    ] = None,
+    max_steps: MaxSteps = None,
     on_unseen: Annotated[
         str,
         choice("--on-unseen", ("raise", "random"), "What to do where the plan knows nothing."),

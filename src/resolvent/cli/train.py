@@ -10,7 +10,7 @@ import gymnasium as gym
 import typer
 
 from resolvent.cli.environments import Environment, Settings, make_environment
-from resolvent.cli.options import Json, check_target, choice
+from resolvent.cli.options import Json, MaxSteps, check_target, choice
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.cli.training_report import TrainingReport
 from resolvent.control import AugmentObservation, Model
@@ -66,12 +66,7 @@ def train(
     initial_value: Annotated[
         float, typer.Option(help="What every action is taken to be worth at first.")
     ] = 0.0,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"
-        ),
-    ] = None,
+    max_steps: MaxSteps = None,
     traces: Annotated[
         Path | None,
         typer.Option(

@@ -134,9 +134,7 @@ def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
         elif type(inner) not in _TRANSPARENT:
             return f"{type(inner).__name__} may change what the world tells"
         inner = inner.env
-    if not isinstance(inner, World) or any(
-        getattr(type(inner), name) is not getattr(World, name) for name in ("step", "reset")
-    ):
+    if not isinstance(inner, World) or not inner.rolls_out:
         return f"{type(inner).__name__} is not a world of tables"
     return WorldView(inner, augmented, stack, min(limits, default=None))
 
