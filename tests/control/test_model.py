@@ -13,7 +13,7 @@ from planning_oracles import naive_model
 from resolvent.control.labelling import Labelling
 from resolvent.control.model import Model
 from resolvent.control.steps import Space, Steps
-from resolvent.environments import House
+from resolvent.environments import House, PhaseGrid
 from resolvent.machines.score import steps_asked
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
@@ -306,3 +306,9 @@ def test_an_unknown_first_label_is_refused() -> None:
 def test_no_traces_are_refused(house: TraceSet) -> None:
     with pytest.raises(rs.ModelError, match="there are no traces"):
         Model.of(rs.infer(house).machines, TraceSet())
+
+
+def test_traces_of_another_world_are_refused() -> None:
+    pair = rs.infer(rs.collect(House(), episodes=50, seed=0)).machines
+    with pytest.raises(rs.ModelError, match=r"know no observation of the traces, such as \(0, 0\)"):
+        Model.of(pair, rs.collect(PhaseGrid(3), episodes=5, seed=0))

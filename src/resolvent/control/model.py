@@ -21,7 +21,7 @@ from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
 from resolvent.machines.score import StepsAsked, steps_asked
 from resolvent.samples import rounded_rewards
-from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text
+from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
 from resolvent.traces.vocabulary import Codes, codes_of
 
 Flags = NDArray[np.bool_]
@@ -73,6 +73,7 @@ class Model:
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
+        _check_acquainted(pair, traces)
         asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
         _check_predictions(pair, traces, asked)
         if not trust_constants:
@@ -194,6 +195,16 @@ def _check_predictions(
                 f"{pair.score(traces).first_mismatch}; this environment is not deterministic under "
                 f"these labels, or these are not its machines"
             )
+
+
+def _check_acquainted(pair: MachinePair, traces: TraceSet) -> None:
+    """Refuse traces of which the machines know no observation at all."""
+    shown, known = traces.observations, pair.transition.observations
+    if not any(symbol in known for symbol in shown):
+        raise ModelError(
+            f"the machines know no observation of the traces, such as {symbol_text(shown[0])} "
+            f"(they know {symbol_text(known[0])}): these are traces of another world"
+        )
 
 
 def _paired(pair: MachinePair, space: Space) -> Table:
