@@ -40,9 +40,8 @@ class VectorMemory:
         self._codes = _LabelCodes(labels)
         self._transition = _Table(machines.transition, labels)
         self._reward = _Table(machines.reward, labels)
-        # Step t reads label number t − lag, if that is not before the first to be read.
         self._lagged = machines.timing.lag > 0
-        self._reads_at_reset = machines.timing.first + machines.timing.lag == 0
+        self._reads_at_reset = machines.timing.reads_at_reset
         self._last: Numbers = np.zeros(environments, np.int64)
 
     def reset(self, labels: Sequence[Any], mask: Mask) -> None:

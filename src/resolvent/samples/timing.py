@@ -40,6 +40,11 @@ class LabelTiming(StrEnum):
         """How many steps late labels are read: step t reads label number t − lag."""
         return 1 if self is LabelTiming.LAGGED else 0
 
+    @property
+    def reads_at_reset(self) -> bool:
+        """Whether the first label is read before the first step is answered."""
+        return self.first + self.lag == 0
+
 
 def labels_read(traces: TraceSet, timing: LabelTiming) -> Codes:
     """Return for each step the code of the label read just before it is answered.
@@ -79,7 +84,7 @@ class LabelReader:
     def reset(self, label: Label) -> Label | None:
         """Take the label of an episode's first observation; return what to read, if anything."""
         self._last = label
-        return label if self.timing is LabelTiming.CURRENT_WITH_INITIAL else None
+        return label if self.timing.reads_at_reset else None
 
     def step(self, label: Label) -> Label:
         """Take the label of the observation a step led to; return what to read."""
