@@ -1,0 +1,5 @@
+"""The methods that the paper compares with, and peers a user might pick instead."""
+
+from resolvent.baselines.outcome import Outcome
+
+__all__ = ["Outcome"]
