@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ using namespace nb::literals;
 using resolvent::Id;
 using resolvent::Row;
 
-// A one-dimensional, contiguous NumPy array of exactly this integer type. Its type
+// A one-dimensional, contiguous NumPy array of exactly this type. Its type
 // is looked at before nanobind is: importing some others (dates, say) crashes.
 template <typename T>
 struct Column {
@@ -44,8 +45,9 @@ struct nb::detail::type_caster<Column<T>> {
  private:
   static bool has_type(handle source) noexcept {
     static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
-    const char* wanted = std::endian::native == std::endian::little ? (sizeof(T) == 4 ? "<i4" : "<i8")
-                                                                    : (sizeof(T) == 4 ? ">i4" : ">i8");
+    constexpr char kind = std::is_floating_point_v<T> ? 'f' : 'i';
+    constexpr char order = std::endian::native == std::endian::little ? '<' : '>';
+    constexpr char wanted[] = {order, kind, static_cast<char>('0' + sizeof(T)), '\0'};
     PyObject* type = PyObject_GetAttrString(source.ptr(), "dtype");
     PyObject* name = type == nullptr ? nullptr : PyObject_GetAttrString(type, "str");
     const bool same =

@@ -57,6 +57,16 @@ class Walk:
 
 def walk(following: Ids, ends: Ids, actions: int, starts: Ids, max_steps: int) -> Walk: ...
 
+def expected_layers(
+    move: Ids,
+    offsets: Rows,
+    paid: Ids,
+    *,
+    layers: int,
+    onward: NDArray[np.float64],
+    ending: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+
 class EvidenceTree:
     def __len__(self) -> int: ...
     def settle(self, table: Ids) -> Ids: ...
