@@ -56,7 +56,6 @@ class Walk:
     def take(self) -> tuple[Ids, Ids, Rows, NDArray[np.uint8]]: ...
 
 def walk(following: Ids, ends: Ids, actions: int, starts: Ids, max_steps: int) -> Walk: ...
-
 def expected_layers(
     move: Ids,
     offsets: Rows,

@@ -16,6 +16,7 @@ Listener: TypeAlias = Callable[[int, float], object]
 class Fit:
     """Where expectation-maximisation ended.
 
+    A state that no trace can have left has zeros in its row of `transitions`.
     `log_likelihood` is that of the steps under the probabilities before the last
     update, as it is known without another pass; no update ever lowers it.
     """
@@ -33,7 +34,6 @@ def baum_welch(
     *,
     tolerance: float,
     iterations: int,
-    symbols: int,
     deadline: Deadline,
     progress: Listener | None = None,
 ) -> Fit:
@@ -42,7 +42,7 @@ def baum_welch(
     It has converged when three numbers are below the tolerance: the largest change
     of a row of the transitions (its absolute changes summed) over the number of
     states, the same of the emissions, which never change here, and the relative
-    change of the log-likelihood. A state that is expected nowhere keeps its row.
+    change of the log-likelihood.
     """
     size = len(guess)
     probabilities = guess[engine.source, engine.target]
@@ -58,7 +58,9 @@ def baum_welch(
         visits = _by_row(engine, counts, size)
         known = visits > 0
         updated = np.where(
-            known[engine.source], counts / np.where(known, visits, 1.0)[engine.source], probabilities
+            known[engine.source],
+            counts / np.where(known, visits, 1.0)[engine.source],
+            probabilities,
         )
         # What no step can have been is never expected: in rows that are, it goes at once.
         moved = _by_row(engine, np.abs(updated - probabilities), size)
@@ -69,10 +71,10 @@ def baum_welch(
         probabilities, log_likelihood, done = updated, likelier, done + 1
         if progress is not None:
             progress(done, log_likelihood)
-    transitions = np.where(visited[:, np.newaxis], 0.0, guess)
-    transitions[engine.source, engine.target] = probabilities
+    transitions = np.zeros_like(guess)
+    transitions[engine.source, engine.target] = np.where(visited[engine.source], probabilities, 0.0)
     return Fit(transitions, log_likelihood, done, converged, out_of_time)
 
 
 def _by_row(engine: Engine, values: Numbers, size: int) -> Numbers:
-    return np.bincount(engine.source, values, size)
+    return np.bincount(engine.source, values, size).astype(np.float64, copy=False)

@@ -5,7 +5,7 @@ enough becomes an edge that carries the label of the place it leads to; then sta
 are merged until every label leads from a state to one other.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,7 +48,7 @@ class _Classes:
 
     def __init__(self, end: int) -> None:
         self._parent = list(range(end + 1))
-        self._end = end
+        self.end = end
 
     def find(self, state: int) -> int:
         while self._parent[state] != state:
@@ -61,7 +61,7 @@ class _Classes:
         kept, gone = sorted((self.find(one), self.find(other)))
         if kept == gone:
             return False
-        if gone == self._end:
+        if gone == self.end:
             raise _Contradiction(
                 f"after one history, {label_text(label)!r} both ends the task and does not"
             )
@@ -95,7 +95,7 @@ def distil(
         by_label, as_irrelevant = _merge_to_fixpoint(arrows, classes, irrelevant)
     except _Contradiction as contradiction:
         return Distillation(None, str(contradiction), len(arrows))
-    table, end = _numbered(_table(arrows, classes), classes.find(start))
+    table, end = _numbered(arrows, classes, start)
     folded, end_after = _fold(table, end)
     machine = _machine(folded, end_after, task.reward)
     return Distillation(machine, None, len(arrows), by_label, as_irrelevant, end - end_after)
@@ -134,26 +134,25 @@ def _merge_to_fixpoint(
     return total[0], total[1]
 
 
-def _table(arrows: Iterable[Arrow], classes: _Classes) -> Table:
-    table: Table = {}
+def _numbered(arrows: list[Arrow], classes: _Classes, start: int) -> tuple[Table, int]:
+    """Number classes breadth-first from 0 in label order; the end comes last and has no row."""
+    rows: Table = {}
     for source, label, target in arrows:
-        table.setdefault(classes.find(source), {})[label] = classes.find(target)
-    return table
-
-
-def _numbered(table: Table, start: int) -> tuple[Table, int]:
-    """Number states breadth-first from 0 in label order; the end, which has no row, comes last."""
-    queue = [start]
+        rows.setdefault(classes.find(source), {})[label] = classes.find(target)
+    number = {classes.find(start): 0}
+    queue = list(number)
     for state in queue:
-        row = table[state]
-        targets = (row[label] for label in sorted(row, key=label_order))
-        queue += [one for one in dict.fromkeys(targets) if one in table and one not in queue]
-    number = {state: place for place, state in enumerate(queue)}
-    end = len(queue)
-    return {
-        number[state]: {label: number.get(to, end) for label, to in table[state].items()}
+        row = rows.get(state, {})
+        for label in sorted(row, key=label_order):
+            if row[label] != classes.end and row[label] not in number:
+                number[row[label]] = len(number)
+                queue.append(row[label])
+    end = number[classes.end] = len(number)
+    table = {
+        number[state]: {label: number[target] for label, target in rows.get(state, {}).items()}
         for state in queue
-    }, end
+    }
+    return table, end
 
 
 def _fold(table: Table, end: int) -> tuple[Table, int]:
@@ -170,7 +169,7 @@ def _fold(table: Table, end: int) -> tuple[Table, int]:
             except _Contradiction:
                 continue
             kept.append((earlier, later))
-    return _numbered(_table(arrows, classes), 0)
+    return _numbered(arrows, classes, 0)
 
 
 def _with_merged(arrows: list[Arrow], end: int, pairs: list[tuple[int, int]]) -> _Classes:

@@ -10,6 +10,7 @@ Both engines below run the scaled forward and backward passes over all traces.
 """
 
 import time
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import numpy as np
@@ -140,24 +141,25 @@ class DenseEngine:
         return log_likelihood
 
 
-def _parts(task: ReachTask, move: NDArray[np.int32]):  # type: ignore[no-untyped-def]
+def _parts(
+    task: ReachTask, move: NDArray[np.int32]
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]]:
     """Split traces into parts of not too many steps, so that the clock is seen between them."""
     first = 0
     while first < len(task.paid):
         limit = task.offsets[first] + _STEPS_AT_ONCE
         last = max(first + 1, int(np.searchsorted(task.offsets, limit, side="right")) - 1)
         offsets = task.offsets[first : last + 1]
-        yield move[offsets[0] : offsets[-1]], offsets - offsets[0], task.paid[first:last].astype(
-            np.int32
-        )
+        steps = move[offsets[0] : offsets[-1]]
+        yield steps, offsets - offsets[0], task.paid[first:last].astype(np.int32)
         first = last
 
 
-def _batches(symbols: States, lengths: NDArray[np.int64], size: int):  # type: ignore[no-untyped-def]
+def _batches(symbols: States, lengths: NDArray[np.int64], size: int) -> Iterator[list[States]]:
     """Yield, for some traces at once, what those that last so long show at each time."""
     starts = np.cumsum(lengths + 1) - (lengths + 1)
     order = np.argsort(-lengths, kind="stable")
-    rows = np.cumsum(lengths[order] + 1) * size
-    for group in np.split(order, np.flatnonzero(np.diff(rows // _NUMBERS_AT_ONCE)) + 1):
+    batch = np.cumsum(lengths[order] + 1) * size // _NUMBERS_AT_ONCE
+    for group in np.split(order, np.flatnonzero(np.diff(batch)) + 1):
         alive = (group[lengths[group] >= at] for at in range(int(lengths[group[0]]) + 1))
         yield [symbols[starts[traces] + at] for at, traces in enumerate(alive)]

@@ -51,7 +51,8 @@ class ReachTask:
     @property
     def starts(self) -> Codes:
         """The first place of each trace."""
-        return self.places[self.offsets[:-1] + np.arange(len(self.paid))]
+        starts: Codes = self.places[self.offsets[:-1] + np.arange(len(self.paid))]
+        return starts
 
 
 def _payment(traces: TraceSet) -> tuple[NDArray[np.bool_], float]:
@@ -65,8 +66,10 @@ def _payment(traces: TraceSet) -> tuple[NDArray[np.bool_], float]:
     for wrong, why in (
         (rewards < 0, "no step may cost anything"),
         ((rewards != 0) & ~last, "only the last step may pay"),
-        ((rewards > 0) & (rewards != rewards.max()), f"each end must pay the same, here "
-         f"{rewards.max():g}"),
+        (
+            (rewards > 0) & (rewards != rewards.max()),
+            f"each end must pay the same, here {rewards.max():g}",
+        ),
     ):
         if np.any(wrong):
             row = int(np.argmax(wrong))
