@@ -1,5 +1,7 @@
 """The methods that the paper compares with, and peers a user might pick instead."""
 
+from resolvent.baselines.edges import KeyedRewardMachine
+from resolvent.baselines.ilp import ilp
 from resolvent.baselines.outcome import Outcome
 
-__all__ = ["Outcome"]
+__all__ = ["KeyedRewardMachine", "Outcome", "ilp"]
