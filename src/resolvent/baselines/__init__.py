@@ -2,6 +2,7 @@
 
 from resolvent.baselines.edges import KeyedRewardMachine
 from resolvent.baselines.ilp import ilp
+from resolvent.baselines.lrm import lrm
 from resolvent.baselines.outcome import Outcome
 
-__all__ = ["KeyedRewardMachine", "Outcome", "ilp"]
+__all__ = ["KeyedRewardMachine", "Outcome", "ilp", "lrm"]

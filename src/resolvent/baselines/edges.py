@@ -99,17 +99,25 @@ def states_before(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Code
 
 
 def canonical(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Codes:
-    """Number the states that traces visit as a breadth-first walk meets them; drop the others.
-
-    Where no trace goes, the state stays.
-    """
+    """Forget what no trace makes use of, and number the states in a way all tables share."""
     states = states_before(table, keys, offsets)
     visited = np.full_like(table, NONE)
     visited[states, keys] = table[states, keys]
-    order = breadth_first(visited)
+    return renumbered(visited)
+
+
+def renumbered(table: Codes) -> Codes:
+    """Number the states of a partial table as a breadth-first walk meets them, and make it total.
+
+    Those that it does not meet are dropped; what leads nowhere stays.
+
+    >>> renumbered(np.int32([[-1, 2], [0, 0], [2, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    order = breadth_first(table)
     number = np.full(len(table) + 1, NONE, np.int32)  # the last is for NONE
     number[order] = np.arange(len(order), dtype=np.int32)
-    moved = number[visited[order]]
+    moved = number[table[order]]
     stays = np.arange(len(order), dtype=np.int32)[:, None]
     return np.ascontiguousarray(np.where(moved == NONE, stays, moved))
 
