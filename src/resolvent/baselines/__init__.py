@@ -1,6 +1,9 @@
 """The methods that the paper compares with, and peers a user might pick instead."""
 
+from resolvent.baselines.edges import KeyedRewardMachine
 from resolvent.baselines.hmm import hmm
+from resolvent.baselines.ilp import ilp
+from resolvent.baselines.lrm import lrm
 from resolvent.baselines.outcome import Outcome
 
-__all__ = ["Outcome", "hmm"]
+__all__ = ["KeyedRewardMachine", "Outcome", "hmm", "ilp", "lrm"]

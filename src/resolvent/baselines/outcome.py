@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from resolvent.baselines.edges import KeyedRewardMachine
 from resolvent.machines import EdgeRewardMachine, MachinePair
 from resolvent.traces.trace_set import TraceSet
 
@@ -13,8 +14,8 @@ Status: TypeAlias = Literal["found", "time limit", "no solution"]
 class Outcome:
     """The result of one method on some traces.
 
-    Methods that learn a task give an `EdgeRewardMachine`; a peer that learns both
-    machines gives a `MachinePair`. A run that hit its limit has the status "time
+    Methods that learn a task give an `EdgeRewardMachine`, or a `KeyedRewardMachine` if
+    it reads more than labels; a peer that learns both machines gives a `MachinePair`. A run that hit its limit has the status "time
     limit", and its best machine so far if it has any. `details` hold JSON values
     that only this method knows, such as how many variables it solved for.
     """
@@ -22,7 +23,7 @@ class Outcome:
     method: str
     status: Status
     seconds: float
-    machine: EdgeRewardMachine | MachinePair | None
+    machine: EdgeRewardMachine | KeyedRewardMachine | MachinePair | None
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -32,6 +33,8 @@ class Outcome:
             return None
         if isinstance(self.machine, MachinePair):
             return self.machine.reward.states
+        if isinstance(self.machine, KeyedRewardMachine):
+            return self.machine.states
         return len(self.machine.states - self.machine.terminal)
 
 
