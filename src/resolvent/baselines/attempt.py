@@ -80,7 +80,7 @@ def count_wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
     """Count what `wrong_rewards` does, in compiled code, for a machine that `distil` made."""
     (end,) = machine.terminal
     table = np.full((end + 1, len(traces.labels)), -1, np.int32)
-    reward = max(edge.reward for edge in machine.edges)
+    reward = max((edge.reward for edge in machine.edges), default=0.0)
     for state in range(end):
         for code, label in enumerate(traces.labels):
             table[state, code], _ = machine.step(state, label)
