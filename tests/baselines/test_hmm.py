@@ -129,12 +129,15 @@ def test_too_few_states_give_no_right_machine(traces):
     assert found.machine is None or found.details["wrong_rewards"] > 0
 
 
-@pytest.mark.parametrize("guards", [("Stair", "!Stair"), ("Coffee", "!Coffee&!TV"), None])
+@pytest.mark.parametrize("guards", [("Stair", "!Stair"), ("Coffee", "!Coffee&!TV"), ()])
 def test_wrong_rewards_are_counted_as_every_method_counts_them(traces, guards):
     # Machines that end too early, that do not know a label, that know nothing.
-    ends, goes_on = guards or ("", "")
-    edges = [Edge(0, 1, Guard.parse(ends), 1.0), Edge(0, 0, Guard.parse(goes_on), 0.0)]
-    machine = EdgeRewardMachine(0, frozenset({1}), tuple(edges) if guards else ())
+    targets_and_rewards = ((1, 1.0), (0, 0.0))
+    edges = tuple(
+        Edge(0, target, Guard.parse(guard), reward)
+        for guard, (target, reward) in zip(guards, targets_and_rewards, strict=False)
+    )
+    machine = EdgeRewardMachine(0, frozenset({1}), edges)
     assert count_wrong_rewards(machine, traces) == wrong_rewards(machine, traces) > 0
 
 
