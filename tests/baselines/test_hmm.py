@@ -13,7 +13,7 @@ from hidden_paths import task_of
 
 import resolvent as rs
 from resolvent.baselines import hmm
-from resolvent.baselines.attempt import count_wrong_rewards
+from resolvent.baselines.attempt import count_wrong_rewards, shares_of_moves
 from resolvent.baselines.hmm import first_guess
 from resolvent.baselines.outcome import wrong_rewards
 from resolvent.environments import PhaseGrid
@@ -23,8 +23,8 @@ from resolvent.machines.edge_rewards import Edge
 from resolvent.machines.guards import Guard
 
 
-def grid_traces(size, episodes):
-    return rs.collect(gym.make(f"resolvent/PhaseGrid{size}-v0"), episodes=episodes, seed=0)
+def grid_traces(size, episodes, seed=0):
+    return rs.collect(gym.make(f"resolvent/PhaseGrid{size}-v0"), episodes=episodes, seed=seed)
 
 
 def difference_from_truth(found, size, traces):
@@ -139,6 +139,26 @@ def test_wrong_rewards_are_counted_as_every_method_counts_them(traces, guards):
     )
     machine = EdgeRewardMachine(0, frozenset({1}), edges)
     assert count_wrong_rewards(machine, traces) == wrong_rewards(machine, traces) > 0
+
+
+def test_a_share_of_a_move_is_over_all_layers():
+    # Two places, two layers: between places 0 and 1 there are 1 + 2 + 0 + 5 steps expected.
+    counts = np.zeros((4, 4))
+    counts[0, 1], counts[0, 3], counts[2, 3] = 1, 2, 5
+    counts[1, 0] = 4
+    shares = np.zeros((4, 4))
+    shares[0, 1], shares[0, 3], shares[2, 3] = 1 / 8, 2 / 8, 5 / 8
+    shares[1, 0] = 1
+    np.testing.assert_allclose(shares_of_moves(counts, task_of(([0, 1, 0], True))), shares)
+
+
+def test_a_wrong_edge_that_is_likely_but_seldom_taken_is_left_out():
+    # Few of these traces begin at the coffee, and their second steps are overfitted.
+    traces = grid_traces(3, 275, seed=3)
+    found = hmm(traces, states=3, restarts=1)
+    assert "'Stair' both ends" in found.details["contradiction_at_published_threshold"]
+    assert found.details["threshold_of"] == "moves"
+    assert difference_from_truth(found, 3, traces) is None
 
 
 def test_the_published_guess_has_the_places_in_every_layer_and_a_mass_elsewhere():

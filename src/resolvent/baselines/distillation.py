@@ -70,9 +70,9 @@ class _Classes:
 
 
 def distil(
-    transitions: Numbers, task: ReachTask, *, threshold: float, irrelevant: Collection[Label]
+    weights: Numbers, task: ReachTask, *, threshold: float, irrelevant: Collection[Label]
 ) -> Distillation:
-    """Read the automaton of a task off fitted transitions.
+    """Read the automaton of a task off fitted transitions, whose probabilities are the weights.
 
     1. Transitions above the threshold that can be reached from where traces begin
        are edges; all states of the last layer are one, the end.
@@ -86,8 +86,8 @@ def distil(
        each other in these places, and keeps a place that only some labels can
        follow from counting as a state of its own.
     """
-    arrows = _likely_arrows(transitions, task, threshold)
-    classes = _Classes(len(transitions) - len(task.labels))
+    arrows = _likely_arrows(weights, task, threshold)
+    classes = _Classes(len(weights) - len(task.labels))
     start = int(task.starts.min())
     try:
         for place in np.unique(task.starts).tolist():
@@ -101,14 +101,14 @@ def distil(
     return Distillation(machine, None, len(arrows), by_label, as_irrelevant, end - end_after)
 
 
-def _likely_arrows(transitions: Numbers, task: ReachTask, threshold: float) -> list[Arrow]:
+def _likely_arrows(weights: Numbers, task: ReachTask, threshold: float) -> list[Arrow]:
     """Return the edges that can be reached, in the order of a breadth-first search."""
-    end = len(transitions) - len(task.labels)
+    end = len(weights) - len(task.labels)
     queue = np.unique(task.starts).tolist()
     found = {*queue, end}
     arrows = []
     for source in queue:
-        for state in np.flatnonzero(transitions[source] > threshold).tolist():
+        for state in np.flatnonzero(weights[source] > threshold).tolist():
             target = min(state, end)
             arrows.append((source, task.labels[state % len(task.labels)], target))
             if target not in found:

@@ -19,7 +19,7 @@ from resolvent.errors import OptionError
 from resolvent.traces.symbols import as_label
 from resolvent.traces.trace_set import TraceSet
 
-_MOST_HIDDEN_STATES: Final = 10_000
+_MOST_HIDDEN_STATES: Final = 5_000
 
 EngineName = Literal["sparse", "dense"]
 _ENGINES: Final[dict[str, type[SparseEngine] | type[DenseEngine]]] = {
@@ -60,9 +60,9 @@ def hmm(
       4 states on the mass of each entry is drawn, from an exponential distribution,
       and up to `restarts` such guesses are tried. The first one whose automaton
       gets all rewards right is taken, else the one that gets fewest wrong.
-    - Where the automaton contradicts itself at the published threshold, thresholds up
-      to 256 times as high are tried. The likeliest transitions overfit states that
-      are seldom visited, and one wrong edge is enough.
+    - Where the automaton contradicts itself at the published threshold, or gets rewards
+      wrong, others are tried: `Attempt.of` says which. The likeliest transitions
+      overfit states that are seldom left, and one wrong edge is enough.
     - The sparse engine looks only at the hidden states that fit what is seen. It
       computes the same numbers as the dense one, which is as published.
 
