@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 from hypothesis import strategies as st
 
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 
 
 def task_of(*walks, places=None):

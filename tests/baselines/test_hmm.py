@@ -10,11 +10,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from hidden_paths import task_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.baselines import hmm
-from resolvent.baselines.attempt import count_wrong_rewards, shares_of_moves
-from resolvent.baselines.hmm import first_guess
+from resolvent.baselines.hidden_markov.attempt import count_wrong_rewards, shares_of_moves
+from resolvent.baselines.hidden_markov.learning import first_guess
 from resolvent.baselines.outcome import wrong_rewards
 from resolvent.environments import PhaseGrid
 from resolvent.errors import OptionError, TraceError
@@ -141,6 +143,34 @@ def test_wrong_rewards_are_counted_as_every_method_counts_them(traces, guards):
     assert count_wrong_rewards(machine, traces) == wrong_rewards(machine, traces) > 0
 
 
+@st.composite
+def reach_traces(draw):
+    places = st.lists(st.integers(0, 3), min_size=2, max_size=10)
+    walks = draw(st.lists(st.tuples(places, st.booleans()), min_size=1, max_size=5))
+    walks.append((draw(places), True))
+    names = draw(st.tuples(*[st.sampled_from([None, "key", "door"])] * 4))
+    return rs.TraceSet(
+        rs.Trace(
+            walk,
+            [names[place] for place in walk],
+            ["go"] * (len(walk) - 1),
+            [0] * (len(walk) - 2) + [int(paid)],
+            terminated=paid,
+        )
+        for walk, paid in walks
+    )
+
+
+@given(traces=reach_traces(), states=st.integers(2, 5))
+@settings(deadline=None, max_examples=40)
+def test_any_traces_that_pay_at_their_end_have_an_outcome(traces, states):
+    found = hmm(traces, states=states, iterations=30, restarts=2)
+    assert found.status in ("found", "no solution")
+    assert (found.machine is None) == (found.status == "no solution")
+    if found.machine is not None:
+        assert wrong_rewards(found.machine, traces) == found.details["wrong_rewards"]
+
+
 def test_a_share_of_a_move_is_over_all_layers():
     # Two places, two layers: between places 0 and 1 there are 1 + 2 + 0 + 5 steps expected.
     counts = np.zeros((4, 4))
@@ -223,7 +253,6 @@ def test_it_can_be_interrupted():
     assert rest.splitlines()[-1] == "interrupted"
 
 
-@pytest.mark.slow
 def test_the_task_of_the_middle_grid_is_found():
     traces = grid_traces(4, 500)
     found = hmm(traces, states=4)

@@ -7,8 +7,8 @@ from hmmlearn.hmm import CategoricalHMM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.baselines.baum_welch import baum_welch
-from resolvent.baselines.expectation import Deadline, DenseEngine, SparseEngine
+from resolvent.baselines.hidden_markov.baum_welch import baum_welch
+from resolvent.baselines.hidden_markov.expectation import Deadline, DenseEngine, SparseEngine
 
 ENGINES = [SparseEngine, DenseEngine]
 

@@ -7,8 +7,8 @@ is to get the key and then to the door.
 import numpy as np
 import pytest
 
-from resolvent.baselines.distillation import distil
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.distillation import distil
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 
 NO_EVENT, KEY, DOOR = frozenset(), frozenset({"key"}), frozenset({"door"})
 HALL_AT, KEY_AT, DOOR_AT = range(3)

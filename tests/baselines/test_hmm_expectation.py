@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent import _core
-from resolvent.baselines import expectation
-from resolvent.baselines.expectation import Deadline, DenseEngine, SparseEngine
+from resolvent.baselines.hidden_markov import expectation
+from resolvent.baselines.hidden_markov.expectation import Deadline, DenseEngine, SparseEngine
 from resolvent.errors import TimeLimitReached
 
 FOREVER = Deadline(None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.baselines.expectation import Deadline, Engine, Numbers
+from resolvent.baselines.hidden_markov.expectation import Deadline, Engine, Numbers
 from resolvent.errors import TimeLimitReached
 
 Listener: TypeAlias = Callable[[int, float], object]

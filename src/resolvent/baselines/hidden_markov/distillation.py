@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from resolvent.baselines.expectation import Numbers
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.expectation import Numbers
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
 from resolvent.traces.symbols import Label, label_order, label_text

@@ -10,11 +10,16 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from resolvent.baselines.attempt import Attempt
-from resolvent.baselines.baum_welch import Listener, baum_welch
-from resolvent.baselines.expectation import Deadline, DenseEngine, Numbers, SparseEngine
+from resolvent.baselines.hidden_markov.attempt import Attempt
+from resolvent.baselines.hidden_markov.baum_welch import Listener, baum_welch
+from resolvent.baselines.hidden_markov.expectation import (
+    Deadline,
+    DenseEngine,
+    Numbers,
+    SparseEngine,
+)
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.baselines.outcome import Outcome, Status
-from resolvent.baselines.reach_task import ReachTask
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import as_label
 from resolvent.traces.trace_set import TraceSet

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent import _core
-from resolvent.baselines.baum_welch import Fit
-from resolvent.baselines.distillation import Distillation, distil
-from resolvent.baselines.expectation import Numbers
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.baum_welch import Fit
+from resolvent.baselines.hidden_markov.distillation import Distillation, distil
+from resolvent.baselines.hidden_markov.expectation import Numbers
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.machines.edge_rewards import EdgeRewardMachine
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
