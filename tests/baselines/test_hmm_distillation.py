@@ -144,3 +144,33 @@ def test_without_a_likely_transition_nothing_is_known(starts):
     machine = read_off({}, starts=starts).machine
     assert machine.edges == ()
     assert machine.terminal == {1}
+
+
+def test_what_a_fold_forces_is_folded_too_or_the_fold_is_refused():
+    # Label by label: a chain of lamps, the last one leads to the end by the key in one branch
+    # only. So the lamps of the two branches stay apart, and all else is one.
+    labels = tuple(frozenset({name}) for name in ("a", "b", "lamp", "key"))
+    start, other, lamp, key = range(4)
+    edges = {
+        ((0, start), (0, start)): 0.2,
+        ((0, start), (0, other)): 0.4,
+        ((0, start), (0, lamp)): 0.4,
+        ((0, lamp), (0, key)): 1.0,
+        ((0, other), (1, lamp)): 1.0,
+        ((1, lamp), (END, key)): 1.0,
+    }
+    distilled = read_off(edges, labels=labels, irrelevant=())
+    machine = distilled.machine
+
+    def run(*names):
+        state, paid = machine.initial, 0.0
+        for name in names:
+            state, paid = machine.step(state, {name})
+        return machine.has_ended(state), paid
+
+    assert run("b", "lamp", "key") == (True, 2.0)
+    assert run("lamp", "key") == (False, 0.0)
+    assert run("a", "a", "b", "lamp", "key") == (True, 2.0)
+    # Of start, other, the two lamps and the key without an end, two are left.
+    assert len(machine.states) - 1 == 2
+    assert distilled.folded == 3

@@ -50,6 +50,11 @@ class _Classes:
         self._parent = list(range(end + 1))
         self.end = end
 
+    def copy(self) -> "_Classes":
+        twin = _Classes(self.end)
+        twin._parent = list(self._parent)
+        return twin
+
     def find(self, state: int) -> int:
         while self._parent[state] != state:
             self._parent[state] = self._parent[self._parent[state]]
@@ -157,27 +162,33 @@ def _numbered(arrows: list[Arrow], classes: _Classes, start: int) -> tuple[Table
 
 def _fold(table: Table, end: int) -> tuple[Table, int]:
     """Fold each state into the first before it that no label tells it apart from."""
-    arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
-    kept: list[tuple[int, int]] = []
-    classes = _with_merged(arrows, end, kept)
+    classes, rows = _Classes(end), dict(table)
     for later in range(1, end):
         for earlier in range(later):
             if classes.find(later) != later or classes.find(earlier) != earlier:
                 continue
+            trial = classes.copy()
             try:
-                classes = _with_merged(arrows, end, [*kept, (earlier, later)])
+                changed = _folded(rows, trial, earlier, later)
             except _Contradiction:
                 continue
-            kept.append((earlier, later))
+            classes = trial
+            rows |= changed
+    arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
     return _numbered(arrows, classes, 0)
 
 
-def _with_merged(arrows: list[Arrow], end: int, pairs: list[tuple[int, int]]) -> _Classes:
-    classes = _Classes(end)
-    for one, other in pairs:
-        classes.merge(one, other, frozenset())
-    _merge_to_fixpoint(arrows, classes, ())
-    return classes
+def _folded(rows: Table, classes: _Classes, one: int, other: int) -> Table:
+    """Merge two states and all that this forces; return the rows of those that are kept."""
+    changed: Table = {}
+    pairs: list[tuple[int, int, Label]] = [(one, other, frozenset())]
+    for first, second, read in pairs:
+        kept, gone = sorted((classes.find(first), classes.find(second)))
+        if classes.merge(kept, gone, read):
+            row = changed[kept] = dict(changed.get(kept, rows[kept]))
+            for label, target in changed.get(gone, rows[gone]).items():
+                pairs.append((row.setdefault(label, target), target, label))
+    return changed
 
 
 def _machine(table: Table, end: int, reward: float) -> EdgeRewardMachine:
