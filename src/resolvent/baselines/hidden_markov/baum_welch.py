@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from resolvent.baselines.expectation import Deadline, Engine, Numbers
+from resolvent.baselines.hidden_markov.expectation import Deadline, Engine, Numbers
 from resolvent.errors import TimeLimitReached
 
 Listener: TypeAlias = Callable[[int, float], object]
@@ -16,16 +17,23 @@ Listener: TypeAlias = Callable[[int, float], object]
 class Fit:
     """Where expectation-maximisation ended.
 
-    A state that no trace can have left has zeros in its row of `transitions`.
-    `log_likelihood` is that of the steps under the probabilities before the last
-    update, as it is known without another pass; no update ever lowers it.
+    `counts` is how often each transition is expected to have been made, by state
+    before and after, and `log_likelihood` that of all steps. Both are under the
+    probabilities before the last update, where they are known without another pass.
     """
 
-    transitions: Numbers
+    counts: Numbers
     log_likelihood: float
     iterations: int
     converged: bool
     out_of_time: bool
+
+    @property
+    def transitions(self) -> Numbers:
+        """The probabilities after the last update; zeros for a state that no trace can leave."""
+        visits = self.counts.sum(axis=1, keepdims=True)
+        transitions: Numbers = self.counts / np.where(visits > 0, visits, 1.0)
+        return transitions
 
 
 def baum_welch(
@@ -48,6 +56,7 @@ def baum_welch(
     probabilities = guess[engine.source, engine.target]
     elsewhere = np.clip(guess.sum(axis=1) - _by_row(engine, probabilities, size), 0.0, None)
     visited = np.zeros(size, bool)
+    counts = np.zeros_like(probabilities)
     log_likelihood, done, converged, out_of_time = -np.inf, 0, False, False
     while done < iterations and not converged:
         try:
@@ -55,13 +64,7 @@ def baum_welch(
         except TimeLimitReached:
             out_of_time = True
             break
-        visits = _by_row(engine, counts, size)
-        known = visits > 0
-        updated = np.where(
-            known[engine.source],
-            counts / np.where(known, visits, 1.0)[engine.source],
-            probabilities,
-        )
+        updated, known = _maximised(engine, counts, probabilities, size)
         # What no step can have been is never expected: in rows that are, it goes at once.
         moved = _by_row(engine, np.abs(updated - probabilities), size)
         moved += np.where(known & ~visited, elsewhere, 0.0)
@@ -71,9 +74,19 @@ def baum_welch(
         probabilities, log_likelihood, done = updated, likelier, done + 1
         if progress is not None:
             progress(done, log_likelihood)
-    transitions = np.zeros_like(guess)
-    transitions[engine.source, engine.target] = np.where(visited[engine.source], probabilities, 0.0)
-    return Fit(transitions, log_likelihood, done, converged, out_of_time)
+    by_state = np.zeros_like(guess)
+    by_state[engine.source, engine.target] = counts
+    return Fit(by_state, log_likelihood, done, converged, out_of_time)
+
+
+def _maximised(
+    engine: Engine, counts: Numbers, probabilities: Numbers, size: int
+) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Return the share of each transition in its row, and which rows have one: the others stay."""
+    visits = _by_row(engine, counts, size)
+    known = visits > 0
+    shares = counts / np.where(known, visits, 1.0)[engine.source]
+    return np.where(known[engine.source], shares, probabilities), known
 
 
 def _by_row(engine: Engine, values: Numbers, size: int) -> Numbers:

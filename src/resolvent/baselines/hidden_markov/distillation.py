@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from resolvent.baselines.expectation import Numbers
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.expectation import Numbers
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
 from resolvent.traces.symbols import Label, label_order, label_text
@@ -50,6 +50,11 @@ class _Classes:
         self._parent = list(range(end + 1))
         self.end = end
 
+    def copy(self) -> "_Classes":
+        twin = _Classes(self.end)
+        twin._parent = list(self._parent)
+        return twin
+
     def find(self, state: int) -> int:
         while self._parent[state] != state:
             self._parent[state] = self._parent[self._parent[state]]
@@ -70,9 +75,9 @@ class _Classes:
 
 
 def distil(
-    transitions: Numbers, task: ReachTask, *, threshold: float, irrelevant: Collection[Label]
+    weights: Numbers, task: ReachTask, *, threshold: float, irrelevant: Collection[Label]
 ) -> Distillation:
-    """Read the automaton of a task off fitted transitions.
+    """Read the automaton of a task off fitted transitions, whose probabilities are the weights.
 
     1. Transitions above the threshold that can be reached from where traces begin
        are edges; all states of the last layer are one, the end.
@@ -86,8 +91,8 @@ def distil(
        each other in these places, and keeps a place that only some labels can
        follow from counting as a state of its own.
     """
-    arrows = _likely_arrows(transitions, task, threshold)
-    classes = _Classes(len(transitions) - len(task.labels))
+    arrows = _likely_arrows(weights, task, threshold)
+    classes = _Classes(len(weights) - len(task.labels))
     start = int(task.starts.min())
     try:
         for place in np.unique(task.starts).tolist():
@@ -101,14 +106,14 @@ def distil(
     return Distillation(machine, None, len(arrows), by_label, as_irrelevant, end - end_after)
 
 
-def _likely_arrows(transitions: Numbers, task: ReachTask, threshold: float) -> list[Arrow]:
+def _likely_arrows(weights: Numbers, task: ReachTask, threshold: float) -> list[Arrow]:
     """Return the edges that can be reached, in the order of a breadth-first search."""
-    end = len(transitions) - len(task.labels)
+    end = len(weights) - len(task.labels)
     queue = np.unique(task.starts).tolist()
     found = {*queue, end}
     arrows = []
     for source in queue:
-        for state in np.flatnonzero(transitions[source] > threshold).tolist():
+        for state in np.flatnonzero(weights[source] > threshold).tolist():
             target = min(state, end)
             arrows.append((source, task.labels[state % len(task.labels)], target))
             if target not in found:
@@ -157,27 +162,33 @@ def _numbered(arrows: list[Arrow], classes: _Classes, start: int) -> tuple[Table
 
 def _fold(table: Table, end: int) -> tuple[Table, int]:
     """Fold each state into the first before it that no label tells it apart from."""
-    arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
-    kept: list[tuple[int, int]] = []
-    classes = _with_merged(arrows, end, kept)
+    classes, rows = _Classes(end), dict(table)
     for later in range(1, end):
         for earlier in range(later):
             if classes.find(later) != later or classes.find(earlier) != earlier:
                 continue
+            trial = classes.copy()
             try:
-                classes = _with_merged(arrows, end, [*kept, (earlier, later)])
+                changed = _folded(rows, trial, earlier, later)
             except _Contradiction:
                 continue
-            kept.append((earlier, later))
+            classes = trial
+            rows |= changed
+    arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
     return _numbered(arrows, classes, 0)
 
 
-def _with_merged(arrows: list[Arrow], end: int, pairs: list[tuple[int, int]]) -> _Classes:
-    classes = _Classes(end)
-    for one, other in pairs:
-        classes.merge(one, other, frozenset())
-    _merge_to_fixpoint(arrows, classes, ())
-    return classes
+def _folded(rows: Table, classes: _Classes, one: int, other: int) -> Table:
+    """Merge two states and all that this forces; return the rows of those that are kept."""
+    changed: Table = {}
+    pairs: list[tuple[int, int, Label]] = [(one, other, frozenset())]
+    for first, second, read in pairs:
+        kept, gone = sorted((classes.find(first), classes.find(second)))
+        if classes.merge(kept, gone, read):
+            row = changed[kept] = dict(changed.get(kept, rows[kept]))
+            for label, target in changed.get(gone, rows[gone]).items():
+                pairs.append((row.setdefault(label, target), target, label))
+    return changed
 
 
 def _machine(table: Table, end: int, reward: float) -> EdgeRewardMachine:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.baselines.reach_task import ReachTask
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.errors import TimeLimitReached
 
 Numbers = NDArray[np.float64]

@@ -10,16 +10,21 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from resolvent.baselines.attempt import Attempt
-from resolvent.baselines.baum_welch import Listener, baum_welch
-from resolvent.baselines.expectation import Deadline, DenseEngine, Numbers, SparseEngine
+from resolvent.baselines.hidden_markov.attempt import Attempt
+from resolvent.baselines.hidden_markov.baum_welch import Listener, baum_welch
+from resolvent.baselines.hidden_markov.expectation import (
+    Deadline,
+    DenseEngine,
+    Numbers,
+    SparseEngine,
+)
+from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.baselines.outcome import Outcome, Status
-from resolvent.baselines.reach_task import ReachTask
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import as_label
 from resolvent.traces.trace_set import TraceSet
 
-_MOST_HIDDEN_STATES: Final = 10_000
+_MOST_HIDDEN_STATES: Final = 5_000
 
 EngineName = Literal["sparse", "dense"]
 _ENGINES: Final[dict[str, type[SparseEngine] | type[DenseEngine]]] = {
@@ -60,9 +65,9 @@ def hmm(
       4 states on the mass of each entry is drawn, from an exponential distribution,
       and up to `restarts` such guesses are tried. The first one whose automaton
       gets all rewards right is taken, else the one that gets fewest wrong.
-    - Where the automaton contradicts itself at the published threshold, thresholds up
-      to 256 times as high are tried. The likeliest transitions overfit states that
-      are seldom visited, and one wrong edge is enough.
+    - Where the automaton contradicts itself at the published threshold, or gets rewards
+      wrong, others are tried: `Attempt.of` says which. The likeliest transitions
+      overfit states that are seldom left, and one wrong edge is enough.
     - The sparse engine looks only at the hidden states that fit what is seen. It
       computes the same numbers as the dense one, which is as published.
 
