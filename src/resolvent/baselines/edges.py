@@ -157,7 +157,7 @@ def edges_used(table: Codes, keys: Codes, traces: TraceSet) -> EdgesUsed:
 
 
 def label_machine(used: EdgesUsed, labels: list[Label], states: int) -> EdgeRewardMachine:
-    """Guard the edges by exactly the labels that take them, as `EdgeRewardMachine.from_pair` does."""
+    """Guard the edges by exactly the labels that take them, as `from_pair` does."""
     labels_of: dict[tuple[int, int, float], list[Label]] = {}
     columns = (used.state, used.target, used.reward, used.key)
     for *edge, key in zip(*(column.tolist() for column in columns), strict=True):

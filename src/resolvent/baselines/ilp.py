@@ -4,6 +4,7 @@ Hyde and Santos, "Detecting Hidden Triggers: Mapping Non-Markov Reward Functions
 Markov" (2024).
 """
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -90,10 +91,8 @@ def ilp(
         raise TraceError("there are no traces to learn from: collect or read at least one")
     run = _Run(traces, key, monotone, solver, Clock(time_limit, progress))
     status: Status = "time limit"
-    try:
+    with suppress(TimeLimitReached):
         status = run.search(mode, most_states)
-    except TimeLimitReached:
-        pass
     return Outcome(
         method="ilp",
         status=status,

@@ -79,7 +79,9 @@ class _Rows:
         self.lower: list[Floats] = []
         self.upper: list[Floats] = []
 
-    def add(self, variables: NDArray[np.int64], *, signs: Floats, lower: float, upper: float) -> None:
+    def add(
+        self, variables: NDArray[np.int64], *, signs: Floats, lower: float, upper: float
+    ) -> None:
         """Add a block: one row of variables for each row, one sign for each column."""
         rows, width = variables.shape
         self.index.append(variables.astype(np.int32).ravel())

@@ -41,7 +41,7 @@ def solver_called(name: str) -> Solver:
     """Return the solver of this name, and make sure that it is installed."""
     if name not in SOLVERS:
         raise OptionError(f"unknown solver '{name}': choose one of {', '.join(SOLVERS)}")
-    solve, *modules = SOLVERS[name]
+    solve, modules = SOLVERS[name]
     for module in modules:
         _imported(module)
     return solve
@@ -168,12 +168,11 @@ def _beside(
     return not thread.is_alive()
 
 
-SOLVERS: dict[str, tuple[Any, ...]] = {
-    "highs": (_solve_by_highs, "highspy"),
+SOLVERS: dict[str, tuple[Solver, tuple[str, ...]]] = {
+    "highs": (_solve_by_highs, ("highspy",)),
     "cp-sat": (
         _solve_by_cp_sat,
-        "scipy.sparse",
-        "ortools.linear_solver.python.model_builder_helper",
+        ("scipy.sparse", "ortools.linear_solver.python.model_builder_helper"),
     ),
 }
 """By name: the function, and the modules it needs."""

@@ -15,9 +15,10 @@ class Outcome:
     """The result of one method on some traces.
 
     Methods that learn a task give an `EdgeRewardMachine`, or a `KeyedRewardMachine` if
-    it reads more than labels; a peer that learns both machines gives a `MachinePair`. A run that hit its limit has the status "time
-    limit", and its best machine so far if it has any. `details` hold JSON values
-    that only this method knows, such as how many variables it solved for.
+    it reads more than labels; a peer that learns both machines gives a `MachinePair`. A
+    run that hit its limit has the status "time limit", and its best machine so far if it
+    has any. `details` hold JSON values that only this method knows, such as how many
+    variables it solved for.
     """
 
     method: str
