@@ -25,7 +25,8 @@ class Method:
 
 
 def _method(title: str, name: str, *needs: str, **options: Any) -> Method:
-    return Method(title, f"{__name__}:{name}", options, needs, "baselines" if needs else None)
+    extra = {"aalpy": "aalpy", "highspy": "baselines"}.get(needs[0]) if needs else None
+    return Method(title, f"{__name__}:{name}", options, needs, extra)
 
 
 OURS: Final = "rpni"
