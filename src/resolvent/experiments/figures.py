@@ -66,20 +66,17 @@ def draw_policy(path: Path, results: Results) -> None:
             worth = [np.array(list(shares(one).values())) for one in found]
             _draw_band(right, np.array(found[0]["worth"]["episode"]), worth, None, colour)
         left.set_title("discounted return while learning", fontsize=10)
-        right.set_title("worth of the greedy policy, exact", fontsize=10)
+        right.set_title(
+            f"exact worth of the greedy policy (dotted: {policy.PAPER_EPISODES:,} episodes)",
+            fontsize=10,
+        )
         right.set_xscale("log")
         right.axvline(policy.PAPER_EPISODES, color="0.6", linewidth=1, linestyle=":")
-        right.annotate(
-            f"{policy.PAPER_EPISODES:,}",
-            (policy.PAPER_EPISODES, 0.01),
-            xytext=(3, 0),
-            textcoords="offset points",
-            color="0.4",
-        )
+        right.xaxis.set_major_formatter("{x:,.0f}")
         for axes in (left, right):
             axes.axhline(1.0, color="0.4", linestyle="--", linewidth=1)
             axes.set_xlabel("episode")
-            axes.set_ylim(0, 1.05)
+            axes.set_ylim(-0.1, 1.05)
             axes.margins(x=0)
             axes.grid(color="0.9", linewidth=0.8)
             axes.set_axisbelow(True)

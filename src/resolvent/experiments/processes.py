@@ -19,6 +19,9 @@ from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.experiments.run import Run, function_called
 
 SECONDS_BETWEEN_LOOKS: Final = 0.1
+SECONDS_OF_PATIENCE = 2.0
+"""How long after its limit a method is ended, at least."""
+
 _STARTED: Final = "started"
 _FINISHED: Final = "finished"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -118,7 +121,7 @@ class _Watch:
         if memory is not None and memory > self._memory_limit_mb:
             return {"status": "memory limit", **told}
         # Methods that know of their limit end a little after it, and may have something to show.
-        if seconds > self._time_limit + max(2.0, self._time_limit / 20):
+        if seconds > self._time_limit + max(SECONDS_OF_PATIENCE, self._time_limit / 20):
             return {"status": "time limit", **told}
         return None
 
