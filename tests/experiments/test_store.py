@@ -22,7 +22,7 @@ def test_a_record_is_one_file_and_comes_back(tmp_path):
     assert store.has(RUN)
     path = tmp_path / "new/results/runs/tiny/here--fake--0.json"
     assert json.loads(path.read_text()) == {"status": "found", "value": 7}
-    assert opened(tmp_path / "new" / "results").results([RUN]).records[0]["value"] == 7
+    assert opened(tmp_path / "new" / "results").results().records[0]["value"] == 7
 
 
 def test_the_folder_says_how_it_was_made_and_nothing_of_where(tmp_path):
@@ -72,7 +72,7 @@ def test_a_broken_record_is_named(tmp_path, content):
     store.add(RUN, {})
     (tmp_path / "results" / RUN.file).write_text(content)
     with pytest.raises(ResolventError, match=r"here--fake--0\.json is no record.*delete it"):
-        store.results([RUN])
+        store.results()
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
@@ -85,7 +85,12 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr(storing, "atomic_write", full)
     with pytest.raises(ResolventError, match=r"no space left.*what is done is kept.*to go on"):
         store.add(run("answers", "other"), {"value": 2})
-    assert len(store.results([RUN, run("answers", "other")]).records) == 1
+    assert [one["value"] for one in store.results().records] == [1]
+
+
+def test_a_folder_without_results_is_named(tmp_path):
+    with pytest.raises(ResolventError, match="holds no results"):
+        Results.read(tmp_path)
 
 
 def test_lines_come_back():

@@ -77,6 +77,7 @@ def learned(method: str, repetition: int, values: list[float]) -> dict[str, Any]
         "seconds": 0.5,
         "episodes": 750 * len(values),
         "optimum": 2.0,
+        "most": 3.0,
         "returns": [value / 2 for value in values],
         "worth": {"episode": [750 * (n + 1) for n in range(len(values))], "value": values},
     }

@@ -60,28 +60,32 @@ def draw_policy(path: Path, results: Results) -> None:
             found = Summary.of(records, policy.SETTING, name).records
             if not found:
                 continue
-            paid = [np.array(one["returns"]) / one["optimum"] for one in found]
+            paid = [np.array(one["returns"]) for one in found]
             episodes = np.arange(1, len(paid[0]) + 1) * policy.BIN
             _draw_band(left, episodes, paid, learner.title, colour)
             worth = [np.array(list(shares(one).values())) for one in found]
             _draw_band(right, np.array(found[0]["worth"]["episode"]), worth, None, colour)
-        left.set_title("discounted return while learning", fontsize=10)
+        left.set_title("total reward while learning, as in the paper", fontsize=10)
+        left.set_ylabel(f"total reward, mean of {policy.BIN} episodes (dashed: the most)")
+        for most in {one["most"] for one in records}:
+            left.axhline(most, color="0.4", linestyle="--", linewidth=1)
+            left.set_ylim(-2 * most, 1.15 * most)  # what is below is of no interest
         right.set_title(
             f"exact worth of the greedy policy (dotted: {policy.PAPER_EPISODES:,} episodes)",
             fontsize=10,
         )
         right.set_xscale("log")
+        right.set_ylabel("share of the optimum (dashed)")
+        right.set_ylim(-0.1, 1.05)
+        right.axhline(1.0, color="0.4", linestyle="--", linewidth=1)
         right.axvline(policy.PAPER_EPISODES, color="0.6", linewidth=1, linestyle=":")
         right.xaxis.set_major_formatter("{x:,.0f}")
         for axes in (left, right):
-            axes.axhline(1.0, color="0.4", linestyle="--", linewidth=1)
             axes.set_xlabel("episode")
-            axes.set_ylim(-0.1, 1.05)
             axes.margins(x=0)
             axes.grid(color="0.9", linewidth=0.8)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
-        left.set_ylabel("share of the optimum (dashed)")
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
 
 

@@ -10,7 +10,7 @@ from resolvent.experiments.figures import draw_baselines, draw_policy
 from resolvent.experiments.store import Results
 from resolvent.experiments.tables import tables
 
-_LEGEND = """\
+LEGEND = """\
 - *seconds* are those of the method alone, by the wall clock, in a process of its own on one
   thread; traces are made and results judged outside. `> n` was stopped after n seconds.
 - *compared with the truth*: world and machine are walked together through all that can be
@@ -43,7 +43,7 @@ def write_report(folder: Path, results: Results) -> list[Path]:
 
 def markdown(results: Results, lack: str | None = None) -> str:
     """Write the page of tables; `lack` is why there are no figures, if there are none."""
-    blocks = ["# The paper's experiments, run again", conditions(results.about), _LEGEND]
+    blocks = ["# The paper's experiments, run again", conditions(results.about), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
     if failures := troubles(results):
         blocks += ["### What did not run", "\n".join(f"- {line}" for line in failures)]

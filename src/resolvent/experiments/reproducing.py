@@ -36,4 +36,4 @@ def reproduce(
         )
         store.add(run, record)
         finished(done + 1, len(runs), run, record)
-    return store.results(run for name in EXPERIMENTS for run in settings.runs(name))
+    return store.results()

@@ -2,7 +2,6 @@
 
 import os
 import platform
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,6 +45,14 @@ class Results:
         return b"\n".join(map(msgspec.json.encode, (self.about, *self.records))) + b"\n"
 
     @classmethod
+    def read(cls, folder: Path) -> "Results":
+        """Read all that a folder holds."""
+        if not (folder / _ABOUT).exists():
+            raise ResolventError(f"{folder} holds no results: make some with `resolvent reproduce`")
+        records = sorted((folder / "runs").rglob("[!.]*.json"))
+        return cls(_read(folder / _ABOUT), [_read(path) for path in records])
+
+    @classmethod
     def from_lines(cls, content: bytes) -> "Results":
         """Read what `lines` wrote."""
         about, *records = map(msgspec.json.decode, content.splitlines())
@@ -86,10 +93,9 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, record)
 
-    def results(self, runs: Iterable[Run]) -> Results:
-        """Return the records of those runs that are done, in their order."""
-        records = [_read(self.folder / run.file) for run in runs if self.has(run)]
-        return Results(_read(self.folder / _ABOUT), records)
+    def results(self) -> Results:
+        """Return all that was kept so far."""
+        return Results.read(self.folder)
 
 
 def here() -> dict[str, Any]:

@@ -9,6 +9,9 @@ from resolvent.experiments.methods import METHODS, OURS
 from resolvent.experiments.store import Results
 from resolvent.experiments.summary import Record, Summary, number
 
+_LAST = 4
+"""How many of the last bins of a learning curve count as its end."""
+
 PARTS = {
     "full": "full pipeline",
     "no-supplement": "without supplement",
@@ -121,6 +124,7 @@ def policy_table(records: list[Record]) -> Table:
         rows.append(
             (
                 learner.title,
+                _paid(one),
                 _reached(one, policy.PAPER_EPISODES),
                 _reached(one, last),
                 _within(one, 0.99),
@@ -130,12 +134,14 @@ def policy_table(records: list[Record]) -> Table:
     seeds = len({one["repetition"] for one in records})
     return Table(
         "What is learned in the 25×25 world",
-        f"{seeds} seeds, mean ± standard deviation: the exact worth of the greedy policy over all "
-        f"starts, as a share of the best possible.",
+        f"{seeds} seeds, mean ± standard deviation. *Total reward* is what episodes paid while "
+        f"learning, which is what the paper plots, of the most they could. *Worth* is that of the "
+        f"greedy policy: its exact discounted return over all starts, as a share of the optimum.",
         (
             "learner sees",
-            f"after {policy.PAPER_EPISODES:,} episodes",
-            f"after {last:,}",
+            f"total reward, {_LAST * policy.BIN} episodes to {policy.PAPER_EPISODES:,}",
+            f"worth after {policy.PAPER_EPISODES:,} episodes",
+            f"worth after {last:,}",
             "episodes until within 1%",
             "seconds",
         ),
@@ -181,6 +187,13 @@ def _ablation_cell(one: Summary) -> str:
         return f"{one.seconds()} s"
     states = f"{one.each('tm_states')} / {one.each('states')}"
     return f"{states}, {one.seconds()} s, {one.share('reachable', 'answers')}"
+
+
+def _paid(one: Summary) -> str:
+    """Write what the last episodes of the paper's schedule paid, and the most they could have."""
+    ends = [statistics.mean(record["returns"][-_LAST:]) for record in one.finished]
+    text = f"{statistics.mean(ends):.2f} ± {statistics.pstdev(ends):.2f}"
+    return f"{text} of {one.finished[0]['most']:.2f}"
 
 
 def _reached(one: Summary, episode: int) -> str:
