@@ -30,7 +30,7 @@ def reproduce(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[EXPERIMENT]...",
+            metavar="EXPERIMENT",
             help=f"Which to run: {', '.join(EXPERIMENTS)}; all if none is named.",
             callback=_known,
             autocompletion=lambda: list(EXPERIMENTS),
