@@ -8,7 +8,7 @@ from resolvent.baselines import Outcome
 from resolvent.environments import PhaseGrid
 from resolvent.experiments.processes import Clock
 from resolvent.experiments.run import Run
-from resolvent.machines import EdgeRewardMachine, MachinePair
+from resolvent.machines import EdgeRewardMachine
 from resolvent.machines.edge_rewards import Edge
 from resolvent.machines.guards import Guard
 from resolvent.traces.trace_set import TraceSet
@@ -40,6 +40,10 @@ def judges_long(clock: Clock, *, seconds: float) -> dict[str, Any]:
 def raises(clock: Clock) -> dict[str, Any]:
     with clock:
         raise ValueError("two\nlines")
+
+
+def gives_an_object(clock: Clock) -> dict[str, Any]:
+    return {"status": "found", "value": object()}
 
 
 def dies(clock: Clock) -> dict[str, Any]:
@@ -79,7 +83,3 @@ def forgetful(traces: TraceSet, *, states: int, seed: int, time_limit: float) ->
 
 def gives_up(traces: TraceSet, *, states: int, seed: int, time_limit: float) -> Outcome:
     return Outcome("gives up", "no solution", 0.0, None)
-
-
-def pair_of(size: int) -> MachinePair:
-    return PhaseGrid(size).machines()

@@ -58,6 +58,15 @@ def test_what_was_stopped_failed_or_is_not_there_is_in_the_table():
     ]
 
 
+def test_methods_that_did_not_see_the_same_traces_are_reported():
+    same = [compared(name, traces_sha256="aa") for name in ("rpni", "ilp")]
+    assert troubles(Results(ABOUT, same)) == []
+    other = compared("lrm", traces_sha256="bb")
+    assert troubles(Results(ABOUT, [*same, other])) == [
+        "baselines, 3x3, repetition 0: methods saw different traces"
+    ]
+
+
 def test_a_method_that_finishes_only_sometimes_shows_both():
     some = [compared("ilp", 0, seconds=5.0), failed("ilp", "time limit", seconds=20.0)]
     table = baseline_table([*OURS, *some], "3x3")

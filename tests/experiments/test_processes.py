@@ -51,6 +51,12 @@ def test_a_method_that_raises_is_recorded_with_its_error_in_one_line():
     assert (record["status"], record["error"]) == ("error", "ValueError: two lines")
 
 
+def test_what_no_file_can_hold_is_an_error_of_that_run():
+    record = apart(run("gives_an_object"))
+    assert record["status"] == "error"
+    assert "object" in record["error"]
+
+
 def test_a_method_that_takes_its_process_down_is_recorded_too():
     record = apart(run("dies"))
     assert (record["status"], record["error"]) == ("error", "its process was ended by SIGKILL")

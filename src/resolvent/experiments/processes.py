@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import msgspec
+
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.experiments.run import Run, function_called
 
@@ -79,19 +81,19 @@ def run_apart(
     watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)
     try:
         while True:
-            with suppress(EOFError):
-                if ours.poll(SECONDS_BETWEEN_LOOKS):
-                    message = ours.recv()
-                    if isinstance(message, dict):
-                        return run.identity | _kept(message, time_limit)
-                    watch.heard(message)
-                    continue
+            if not ours.poll(SECONDS_BETWEEN_LOOKS):
                 tick()
                 if (broken := watch.broken_limit()) is not None:
                     return run.identity | broken
                 continue
-            process.join()
-            return run.identity | {"status": "error", "error": _ending(process.exitcode)}
+            try:
+                message = ours.recv()
+            except EOFError:
+                process.join()
+                return run.identity | {"status": "error", "error": _ending(process.exitcode)}
+            if isinstance(message, dict):
+                return run.identity | _kept(message, time_limit)
+            watch.heard(message)
     finally:
         process.kill()
         process.join()
@@ -189,6 +191,7 @@ def record_of(run: Run, clock: Clock) -> dict[str, Any]:
         for module in run.needs:
             importlib.import_module(module)
         told = function_called(run.call)(clock, **run.arguments)
+        told = msgspec.json.decode(msgspec.json.encode(told))  # what a file will give back
     except TimeLimitReached:
         told = {"status": "time limit"}
     except MemoryError:

@@ -71,4 +71,18 @@ def troubles(results: Results) -> list[str]:
         if one["status"] in ("error", "not installed"):
             place = f"{one['experiment']}, {one['setting']}, {one['method']}"
             found[f"{place}: {one['status']}, {one['error']}"] = None
-    return list(found)
+    return [*found, *_different_traces(results)]
+
+
+def _different_traces(results: Results) -> list[str]:
+    """Say where methods of one repetition did not see the same traces, which never should be."""
+    seen: dict[tuple[str, str, int], set[str]] = {}
+    for one in results.records:
+        if "traces_sha256" in one:
+            place = (one["experiment"], one["setting"], one["repetition"])
+            seen.setdefault(place, set()).add(one["traces_sha256"])
+    return [
+        f"{experiment}, {setting}, repetition {repetition}: methods saw different traces"
+        for (experiment, setting, repetition), digests in seen.items()
+        if len(digests) > 1
+    ]
