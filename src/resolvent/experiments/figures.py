@@ -66,7 +66,7 @@ def draw_policy(path: Path, results: Results) -> None:
             worth = [np.array(list(shares(one).values())) for one in found]
             _draw_band(right, np.array(found[0]["worth"]["episode"]), worth, None, colour)
         left.set_title("total reward while learning, as in the paper", fontsize=10)
-        left.set_ylabel(f"total reward, mean of {policy.BIN} episodes (dashed: the most)")
+        left.set_ylabel("total reward (dashed: the most)")
         for most in {one["most"] for one in records}:
             left.axhline(most, color="0.4", linestyle="--", linewidth=1)
             left.set_ylim(-2 * most, 1.15 * most)  # what is below is of no interest

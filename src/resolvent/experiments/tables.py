@@ -166,13 +166,13 @@ def _repetitions(records: list[Record], setting: str) -> str:
 
 
 def _times(one: Summary, ours: Summary) -> str:
-    """Write how many times as long a method takes, or at least takes."""
-    if not ours.all_finished:
+    """Write how many times as long a method takes in the median, or at least takes."""
+    stopped = [record["seconds"] for record in one.records if record["status"] == "time limit"]
+    seconds = sorted([*stopped, *(record["seconds"] for record in one.finished)])
+    if not ours.all_finished or len(seconds) < len(one.records):
         return "–"
-    if one.all_finished:
-        return number(one.median() / ours.median())
-    limits = [r["seconds"] for r in one.records if r["status"] == "time limit"]
-    return f"> {number(min(limits) / ours.median())}" if limits else "–"
+    bound = "> " if stopped and seconds[len(seconds) // 2] >= min(stopped) else ""
+    return bound + number(statistics.median(seconds) / ours.median())
 
 
 def _memory(one: Summary) -> str:
