@@ -18,6 +18,7 @@ def test_all_is_run_and_failures_are_kept(tmp_path):
         finished=lambda done, of, run, record: told.append((done, of, run.method)),
     )
     assert [one["status"] for one in results.records] == ["found", "error", "found"]
+    assert results.records[0]["arguments"] == {"value": 1}
     assert told == [(1, 3, "first"), (2, 3, "second"), (3, 3, "third")]
 
 

@@ -62,6 +62,7 @@ def conditions(about: dict[str, Any]) -> str:
         f"`{about['command']}`, with a limit of {settings['time_limit']:,.0f} s and "
         f"{settings['memory_limit_mb'] / 1024:.0f} GB a run, on {machine['processor']} "
         f"({machine['cores']} cores, {machine['system']}), Python {about['python']}, {packages}. "
+        f"Repetition n has the seed n, its fresh traces 1,000,000 + n. "
         f"The paper's figures are from an {paper.PROCESSOR}."
     )
 

@@ -34,6 +34,6 @@ def reproduce(
             memory_limit_mb=settings.memory_limit_mb,
             tick=tick,
         )
-        store.add(run, record)
+        store.add(run, record | {"arguments": run.arguments})
         finished(done + 1, len(runs), run, record)
     return store.results()
