@@ -77,6 +77,14 @@ def test_a_method_that_finishes_only_sometimes_shows_both():
     assert row["times ours"] == "300"
 
 
+def test_repetitions_that_disagree_show_it():
+    some = [compared("lrm", n, states=n, verdict="wrong") for n in (4, 9)]
+    some += [compared("lrm", 5), failed("lrm", "error", error="x")]
+    row = rows(baseline_table([*OURS, *some], "3x3"))["LRM, first label left out"]
+    assert (row["RM states"], row["times ours"]) == ("2–9", "–")
+    assert row["compared with the truth"] == "wrong (2×), exact (1×)"
+
+
 def test_the_ablation_table_sets_the_papers_cells_beside():
     found = rows(ablation_table(RESULTS.of("ablation"), "low"))
     assert found["full pipeline"]["rpni"] == "7 / 2, 0.030 s, 1.50%"

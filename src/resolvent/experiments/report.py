@@ -17,8 +17,9 @@ LEGEND = """\
 - *times ours* compares medians, a stopped run counting as its limit.
 - *compared with the truth*: world and machine are walked together through all that can be
   reached. `exact`: the true machine but for the names of states. `true states`: the true
-  states, but not all answers were seen. `right, other states`: no wrong answer, other
-  states. `wrong`: some reward, end or move is predicted wrongly.
+  states one for one, but some answers are unseen, or wrong because a question was taken to
+  be redundant. `right, other states`: no wrong answer, other states. `wrong`: other states,
+  and some reward, end or move is predicted wrongly.
 - *wrong on fresh traces*: the share of steps of 1,000 new random traces whose reward, or
   for a pair of machines whose reward or next observation, is predicted wrongly."""
 

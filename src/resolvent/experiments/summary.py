@@ -1,6 +1,7 @@
 """Repetitions of a run → one figure for tables: a median and a range, or why there is none."""
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,10 +60,25 @@ class Summary:
             texts.append(text if len(failed) == len(self.records) else f"{text} ({len(failed)}×)")
         return ", ".join(texts)
 
-    def each(self, name: str) -> str:
-        """Write the values of a field, each once, over all that have it."""
-        values = dict.fromkeys(one[name] for one in self.records if one.get(name) is not None)
-        return ", ".join(map(str, values)) or "–"
+    def states(self, name: str = "states") -> str:
+        """Write a number of states, or the range of it.
+
+        >>> Summary([{"states": 9}, {"states": 4}, {"status": "error"}]).states()
+        '4–9'
+        """
+        found = [one[name] for one in self.records if one.get(name) is not None]
+        if not found:
+            return "–"
+        return str(found[0]) if len(set(found)) == 1 else f"{min(found)}–{max(found)}"
+
+    def verdict(self) -> str:
+        """Write what the comparison with the truth says, and how often if not always the same."""
+        found = Counter(one["verdict"] for one in self.records if "verdict" in one)
+        if not found:
+            return "–"
+        if found.total() == len(self.records) and len(found) == 1:
+            return next(iter(found))
+        return ", ".join(f"{word} ({count}×)" for word, count in found.most_common())
 
     def share(self, field: str, of: str, parts: Sequence[str] = ("wrong",)) -> str:
         """Write which share of answers falls into some parts, over all repetitions."""

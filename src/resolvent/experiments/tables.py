@@ -64,8 +64,8 @@ def baseline_table(records: list[Record], setting: str) -> Table:
                 method.title,
                 one.seconds(),
                 _times(one, ours) if name != OURS else "1",
-                one.each("states"),
-                one.each("verdict"),
+                one.states(),
+                one.verdict(),
                 one.share("fresh", "steps"),
                 _memory(one),
                 paper.SECONDS[setting].get(name, ""),
@@ -185,7 +185,7 @@ def _ablation_cell(one: Summary) -> str:
         return "–"
     if not one.finished:
         return f"{one.seconds()} s"
-    states = f"{one.each('tm_states')} / {one.each('states')}"
+    states = f"{one.states('tm_states')} / {one.states()}"
     return f"{states}, {one.seconds()} s, {one.share('reachable', 'answers')}"
 
 
