@@ -77,16 +77,13 @@ class Summary:
         if not found:
             return "–"
         if found.total() == len(self.records) and len(found) == 1:
-            return next(iter(found))
+            return str(next(iter(found)))
         return ", ".join(f"{word} ({count}×)" for word, count in found.most_common())
 
-    def share(self, field: str, of: str, parts: Sequence[str] = ("wrong",)) -> str:
-        """Write which share of answers falls into some parts, over all repetitions."""
-        found = [one[field] for one in self.records if one.get(field)]
-        if not found:
-            return "–"
-        counted = sum(one[part] for one in found for part in parts)
-        return percent(counted, sum(one[of] for one in found))
+    def wrong(self, field: str, of: str) -> str:
+        """Write which share of answers is wrong, on average over the repetitions."""
+        found = [one[field]["wrong"] / one[field][of] for one in self.records if one.get(field)]
+        return percent(statistics.mean(found)) if found else "–"
 
 
 def spread(values: Sequence[float]) -> str:
@@ -110,13 +107,12 @@ def number(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
-def percent(part: float, whole: float) -> str:
+def percent(share: float) -> str:
     """Write a share; what is not nothing does not look like it.
 
-    >>> percent(0, 7), percent(1, 100_000), percent(1, 8)
+    >>> percent(0.0), percent(0.00001), percent(0.125)
     ('0', '< 0.01%', '12.50%')
     """
-    if not part:
+    if not share:
         return "0"
-    share = part / whole
     return "< 0.01%" if share < 0.0001 else f"{share:.2%}"

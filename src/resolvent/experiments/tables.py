@@ -66,7 +66,7 @@ def baseline_table(records: list[Record], setting: str) -> Table:
                 _times(one, ours) if name != OURS else "1",
                 one.states(),
                 one.verdict(),
-                one.share("fresh", "steps"),
+                one.wrong("fresh", "steps"),
                 _memory(one),
                 paper.SECONDS[setting].get(name, ""),
             )
@@ -186,7 +186,7 @@ def _ablation_cell(one: Summary) -> str:
     if not one.finished:
         return f"{one.seconds()} s"
     states = f"{one.states('tm_states')} / {one.states()}"
-    return f"{states}, {one.seconds()} s, {one.share('reachable', 'answers')}"
+    return f"{states}, {one.seconds()} s, {one.wrong('reachable', 'answers')}"
 
 
 def _paid(one: Summary) -> str:
