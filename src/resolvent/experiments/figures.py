@@ -1,7 +1,6 @@
 """Results → pictures: how long each method takes, and what is learned; PNG or SVG."""
 
 import importlib
-import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +44,7 @@ def draw_baselines(path: Path, results: Results) -> None:
         handles = [
             _handle("o", _GOOD, "finished, with the truth"),
             _handle("o", _BAD, "finished, with something else"),
-            _handle(">", "0.2", "stopped at the limit", hollow=True),
+            _handle(">", "0.2", "stopped at the limit of time or memory", hollow=True),
             _handle("D", _PAPER, "the paper's figure", hollow=True),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
@@ -111,9 +110,8 @@ def _draw_method(axes: Any, row: int, one: Summary) -> None:
             axes.plot(seconds, row, "o", color=colour, markersize=4, alpha=0.5)
         elif record["status"] in ("time limit", "memory limit") and seconds:
             axes.plot(seconds, row, ">", color="0.2", fillstyle="none", markersize=7)
-    if one.finished:
-        middle = statistics.median(record["seconds"] for record in one.finished)
-        axes.plot(middle, row, "|", color="black", markersize=9)
+    if one.all_finished:
+        axes.plot(one.median(), row, "|", color="black", markersize=9)
     elif one.records and not any(record.get("seconds") for record in one.records):
         word = one.records[0]["status"]
         axes.text(0.02, row, word, transform=axes.get_yaxis_transform(), va="center", color=_BAD)
