@@ -110,7 +110,7 @@ def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[],
     for variable in range(program.variables):  # CP-SAT knows integers only
         model.set_var_integrality(variable, True)
     solver = helpers.ModelSolverHelper("sat")
-    solver.set_solver_specific_parameters("num_workers:1")
+    solver.set_solver_specific_parameters("num_workers:1, catch_sigint_signal:false")
     if seconds is not None:
         solver.set_time_limit_in_seconds(float(seconds))
     if not _beside(lambda: solver.solve(model), solver.interrupt_solve, tick, seconds):
