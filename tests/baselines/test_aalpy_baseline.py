@@ -39,7 +39,7 @@ def test_the_first_fit_is_that_of_the_paper_s_order(world, episodes):
 
 
 @given(trace_sets())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_both_find_the_same_machines_or_the_same_contradiction(traces):
     ours = machines_or_error(lambda: rs.infer(traces, strategy="rpni", trivial=[]).machines)
     its = machines_or_error(lambda: aalpy(traces).machine)

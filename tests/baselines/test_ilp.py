@@ -1,4 +1,5 @@
 import importlib
+import signal
 from itertools import product
 
 import gymnasium as gym
@@ -212,6 +213,27 @@ def test_progress_is_told_and_may_stop_everything():
     assert len(told) == 1
     assert "variables" in told[0][0]
     assert 0 <= told[0][1] <= 1
+
+
+@pytest.mark.parametrize("solver", ["highs", "cp-sat"])
+def test_the_interrupt_key_reaches_python_while_a_solver_runs(solver):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ilp(
+                grid(4, 200),
+                solver=solver,
+                time_limit=600,
+                progress=lambda *news: signal.raise_signal(signal.SIGINT),
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_program_beyond_what_solvers_can_number_is_refused():
+    steps = Steps(*[np.zeros(50_000_000, np.int8)] * 2, np.array([0, 50_000_000]), 1)
+    with pytest.raises(OptionError, match="50,000,000 steps and 3 states"):
+        build_program(steps, 3)
 
 
 def test_options_that_make_no_sense_are_refused():

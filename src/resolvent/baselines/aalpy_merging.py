@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 from aalpy.learning_algs.general_passive.DataHandler import DataHandler
-from aalpy.learning_algs.general_passive.GeneralizedStateMerging import GeneralizedStateMerging
+from aalpy.learning_algs.general_passive.GeneralizedStateMerging import (
+    GeneralizedStateMerging,
+    Instrumentation,
+)
 from aalpy.learning_algs.general_passive.GsmNode import GsmNode, no_op_input, unknown_output
 from aalpy.learning_algs.general_passive.ScoreFunctionsGSM import ScoreCalculation
 from numpy.typing import NDArray
@@ -82,6 +85,31 @@ class MostEvidence(FirstFit):
         return self.agreeing
 
 
+class PaperOrder(Instrumentation):  # type: ignore[misc]
+    """Sorts nodes as `rpni` does: states by promotion, others by label history in shortlex order.
+
+    AALpy's own "short-lex" goes by the shortest history that leads to a node by now,
+    which merges change; and it puts that together anew for each comparison.
+    """
+
+    def __init__(self, root: Any) -> None:
+        super().__init__()
+        self.promotion: dict[Any, int] = {}
+        queue = [root]
+        for node in queue:
+            queue.extend(node.transitions[label][0] for label in sorted(node.transitions))
+        self.history = {node: number for number, node in enumerate(queue)}
+
+    def log_promote(self, node: Any) -> None:
+        """Give a new state the next number."""
+        self.promotion[node] = len(self.promotion)
+
+    def key(self, node: Any) -> int:
+        """Return what to sort by; AALpy never sorts states together with other nodes."""
+        promoted = self.promotion.get(node)
+        return self.history[node] if promoted is None else promoted
+
+
 def merged(
     samples: SampleSet, *, edsm: bool, tick: Callable[[], None] | None = None
 ) -> tuple[Codes, Answered, int]:
@@ -91,16 +119,17 @@ def merged(
     transition table, −1 where a label was never read, numbered breadth first; what its
     states answer; and the size of the tree.
     """
-    root, nodes = _tree(samples)
+    root = _tree(samples)
+    order = PaperOrder(root)
     merging = GeneralizedStateMerging(
         output_behavior="mealy",
         transition_behavior="deterministic",
         score_calc=MostEvidence(tick) if edsm else FirstFit(tick),
         data_handler=Answers(),
-        node_order=None if edsm else "short-lex",
+        node_order=None if edsm else order.key,
         consider_only_min_blue=not edsm,
     )
-    root = merging.run(root, convert=False, data_format="tree")
+    root = merging.run(root, convert=False, instrumentation=order, data_format="tree")
     number = {root: 0}
     queue = [root]
     rows: list[list[int]] = []
@@ -117,13 +146,12 @@ def merged(
         answers.extend((number[node], alpha, output) for alpha, output in node.data.items())
     state, alpha, output = np.array(answers, np.int64).reshape(-1, 3).T
     columns = (state, alpha.astype(np.int32), output.astype(np.int32))
-    return np.array(rows, np.int32), columns, nodes
+    return np.array(rows, np.int32), columns, len(order.history)
 
 
-def _tree(samples: SampleSet) -> tuple[Any, int]:
+def _tree(samples: SampleSet) -> Any:
     """Build AALpy's tree: labels lead on, answers lie at the nodes."""
     root = GsmNode((no_op_input, unknown_output), None, {})
-    nodes = 1
     beta, alpha, output = (c.tolist() for c in (samples.beta, samples.alpha, samples.output))
     for start, stop in pairwise(samples.offsets.tolist()):
         node = root
@@ -134,8 +162,7 @@ def _tree(samples: SampleSet) -> tuple[Any, int]:
                 child = children.get(0)
                 if child is None:
                     child = children[0] = GsmNode((label, 0), node, {})
-                    nodes += 1
                 node = child
             if alpha[row] != NONE:
                 node.data[alpha[row]] = output[row]
-    return root, nodes
+    return root

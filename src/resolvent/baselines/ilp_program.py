@@ -10,7 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.errors import OptionError
 from resolvent.traces.vocabulary import Codes
+
+MOST_ENTRIES = 2**31 - 1
+"""What solvers can number: they count the entries of a program in 32 bits."""
 
 Floats = NDArray[np.float64]
 
@@ -102,6 +106,11 @@ def build_program(
     blocks and may raise, to stop.
     """
     square = states * states
+    if 5 * len(steps) * square > MOST_ENTRIES:
+        raise OptionError(
+            f"a program of {len(steps):,} steps and {states} states is too large for a solver: "
+            f"give fewer traces, or take mode 'conflicts'"
+        )
     moves = np.arange(square).reshape(states, states)  # [i, j]
     used = len(steps) * square
     step_moves = np.arange(used).reshape(len(steps), states, states)

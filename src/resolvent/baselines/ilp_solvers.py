@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from resolvent.baselines.ilp_program import Floats, Program
-from resolvent.errors import MissingExtra, OptionError
+from resolvent.errors import MissingExtra, OptionError, ResolventError
 
 Verdict: TypeAlias = Literal["optimal", "infeasible", "time limit"]
 
@@ -88,14 +88,18 @@ def _solve_by_highs(program: Program, seconds: float | None, tick: Callable[[], 
         return Solution("time limit", None, None, None)
     status, info = highs.getModelStatus(), highs.getInfo()
     codes = highspy.HighsModelStatus
-    verdict: Verdict = "time limit"
-    if status == codes.kOptimal:
-        verdict = "optimal"
-    elif status in (codes.kInfeasible, codes.kUnboundedOrInfeasible):
-        verdict = "infeasible"
+    verdicts: dict[Any, Verdict] = {
+        codes.kOptimal: "optimal",
+        codes.kInfeasible: "infeasible",
+        codes.kUnboundedOrInfeasible: "infeasible",  # no cost is below 0
+        codes.kTimeLimit: "time limit",
+        codes.kInterrupt: "time limit",
+        codes.kHighsInterrupt: "time limit",
+    }
     solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     values = np.array(highs.getSolution().col_value) if solved else None
-    return Solution(verdict, values, _finite(info.mip_dual_bound), int(info.mip_node_count))
+    nodes = max(0, int(info.mip_node_count))
+    return Solution(_verdict(verdicts, status), values, _finite(info.mip_dual_bound), nodes)
 
 
 def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[], None]) -> Solution:
@@ -110,26 +114,35 @@ def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[],
     for variable in range(program.variables):  # CP-SAT knows integers only
         model.set_var_integrality(variable, True)
     solver = helpers.ModelSolverHelper("sat")
-    solver.set_solver_specific_parameters("num_workers:1")
+    solver.set_solver_specific_parameters("num_workers:1, catch_sigint_signal:false")
     if seconds is not None:
         solver.set_time_limit_in_seconds(float(seconds))
     if not _beside(lambda: solver.solve(model), solver.interrupt_solve, tick, seconds):
         return Solution("time limit", None, None, None)
     status = solver.status()
     statuses = helpers.SolveStatus
-    verdict: Verdict = "time limit"
-    if status == statuses.OPTIMAL:
-        verdict = "optimal"
-    elif status == statuses.INFEASIBLE:
-        verdict = "infeasible"
+    verdicts: dict[Any, Verdict] = {
+        statuses.OPTIMAL: "optimal",
+        statuses.INFEASIBLE: "infeasible",
+        statuses.FEASIBLE: "time limit",
+        statuses.NOT_SOLVED: "time limit",
+        statuses.CANCELLED_BY_USER: "time limit",
+        statuses.UNKNOWN_STATUS: "time limit",
+    }
     solved = status in (statuses.OPTIMAL, statuses.FEASIBLE)
     values = np.array(solver.variable_values()) if solved else None
     bound = _finite(solver.best_objective_bound()) if solved else None
-    return Solution(verdict, values, bound, None)
+    return Solution(_verdict(verdicts, status), values, bound, None)
+
+
+def _verdict(verdicts: dict[Any, Verdict], status: Any) -> Verdict:
+    if status not in verdicts:
+        raise ResolventError(f"the solver gave up: {status}; try the other one, or fewer traces")
+    return verdicts[status]
 
 
 def _finite(bound: float) -> float | None:
-    return float(bound) if np.isfinite(bound) else None
+    return round(float(bound), 6) if np.isfinite(bound) else None
 
 
 def _beside(

@@ -164,7 +164,8 @@ class Compressed:
         seen = np.append(seen, np.zeros(-len(seen) % self.labels, np.int64))
         seen = seen.reshape(-1, self.labels)
         several = np.maximum(np.count_nonzero(seen, axis=1), 1)
-        return float(seen.sum(axis=1) @ np.log(several))
+        # Rounded: machines that cost the same must not differ by the order of a sum.
+        return round(float(seen.sum(axis=1) @ np.log(several)), 6)
 
     def used(self, states: Codes, count: int) -> NDArray[np.bool_]:
         """Return by state and label whether any trace reads the label there."""
