@@ -103,7 +103,7 @@ def reproduce(
         files = {"output": str(output), "files": [str(path) for path in written]}
         print_json({"about": results.about, "runs": len(results.records), **found, **files})
         return
-    for one in tables(results):
+    for one in (each.for_terminals() for each in tables(results)):
         print(f"\n{one.title}\n")
         show(table(one.header, one.rows, right=range(1, len(one.header))))
     for line in troubles(results):

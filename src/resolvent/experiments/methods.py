@@ -33,16 +33,16 @@ OURS: Final = "rpni"
 """The paper's order of merging: what others are compared with."""
 
 METHODS: Final[dict[str, Method]] = {
-    OURS: _method("ours, rpni (the paper's order)", "ours", strategy="rpni"),
-    "edsm": _method("ours, edsm (the default)", "ours", strategy="edsm"),
+    OURS: _method("ours, rpni", "ours", strategy="rpni"),
+    "edsm": _method("ours, edsm", "ours", strategy="edsm"),
     "aalpy": _method("AALpy, first fit", "aalpy", "aalpy", order="first-fit"),
     "aalpy-edsm": _method("AALpy, EDSM", "aalpy", "aalpy", order="edsm"),
     "hmm": _method("HMM, sparse", "hmm", engine="sparse"),
-    "hmm-dense": _method("HMM, dense (as published)", "hmm", engine="dense"),
-    "ilp-conflicts": _method("ILP, conflicting traces", "ilp", "highspy", mode="conflicts"),
-    "ilp": _method("ILP, all traces (as in the paper)", "ilp", "highspy", mode="all"),
-    "lrm": _method("LRM, first label left out", "lrm", first_counts=False),
-    "lrm-published": _method("LRM, as published", "lrm", first_counts=True),
+    "hmm-dense": _method("HMM, dense", "hmm", engine="dense"),
+    "ilp-conflicts": _method("ILP, conflicts", "ilp", "highspy", mode="conflicts"),
+    "ilp": _method("ILP, all traces", "ilp", "highspy", mode="all"),
+    "lrm": _method("LRM, adapted", "lrm", first_counts=False),
+    "lrm-published": _method("LRM, published", "lrm", first_counts=True),
 }
 
 

@@ -11,6 +11,10 @@ from resolvent.experiments.store import Results
 from resolvent.experiments.tables import tables
 
 LEGEND = """\
+- *rpni* is the paper's order of merging, *edsm* our default. *HMM, dense* is as published,
+  *HMM, sparse* computes the same without the zeros. *ILP, all traces* is what the paper ran,
+  *ILP, conflicts* the published loop that adds traces as they conflict. *LRM, adapted* does
+  not read the first label, which here counts for nothing.
 - *seconds* are those of the method alone, by the wall clock, in a process of its own on one
   thread; traces are made and results judged outside. `> n` was stopped after n
   seconds; what is said of its machine is about the best it had by then.
