@@ -24,9 +24,13 @@ SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0
 """How long after its limit a method is ended, at least."""
 
+_MARK: Final = "RESOLVENT_RUNS_APART"
 _STARTED: Final = "started"
 _FINISHED: Final = "finished"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+if _MARK in os.environ:  # this is where runs come from, and whoever started it says when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Clock:
@@ -75,11 +79,11 @@ def run_apart(
     ours, theirs = context.Pipe(duplex=False)
     work = (theirs, run, time_limit)
     process = context.Process(target=_work, args=work, daemon=True)
-    with _one_thread_each():
-        process.start()
-    theirs.close()
-    watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)
     try:
+        with _interruptions_wait(), _environment_of_runs():
+            process.start()
+        theirs.close()
+        watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)
         while True:
             if not ours.poll(SECONDS_BETWEEN_LOOKS):
                 tick()
@@ -95,8 +99,9 @@ def run_apart(
                 return run.identity | _kept(message, time_limit)
             watch.heard(message)
     finally:
-        process.kill()
-        process.join()
+        if process.pid is not None:
+            process.kill()
+            process.join()
         ours.close()
 
 
@@ -160,10 +165,11 @@ def _context() -> Any:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def _environment_of_runs() -> Iterator[None]:
     """Let processes that begin here compute on one thread, so that all methods have the same."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    wanted = {_MARK: "1", **dict.fromkeys(_THREADS, "1")}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield
     finally:
@@ -174,9 +180,29 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _interruptions_wait() -> Iterator[None]:
+    """Let Ctrl-C wait until a process has begun: half begun, it would complain aloud."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def remember(number: int, frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
+
+
 def _work(pipe: Connection, run: Run, time_limit: float) -> None:
     """What the process does: run, send when the clock starts and stops, then send the record."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it says when to stop
     threading.Thread(target=_end_with_parent, daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # solvers print
