@@ -12,7 +12,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp s
 
 .PHONY: demo test lint types unit nightly sanitize clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
-.PHONY: benchmark-policy benchmark-wrappers
+.PHONY: benchmark-policy benchmark-wrappers reproduction
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -60,6 +60,12 @@ benchmark-policy: $(STAMPS)/developing
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/wrappers.py
+
+# The paper's experiments, and the tables of docs/reproduction.md: hours. What was
+# interrupted goes on.
+reproduction: $(STAMPS)/developing
+	$(BIN)/resolvent reproduce -o results
+	$(BIN)/python docs/reproduction/update.py results
 
 clean:
 	rm -rf $(VENV) $(STAMPS) build

@@ -1,123 +1,22 @@
 """Both machines from the same samples: Resolvent against AALpy 2.0's general state merging.
 
-AALpy gets the reduced samples that Resolvent's own search gets, as a prefix
-tree of labels with the answers seen at each node as node data, so that it
-searches the same space; in the order of `rpni` (first fit) and, with --edsm,
-by most agreeing answers. Its machines are compared with ours. Needs
-`pip install aalpy`. Run with `make benchmark-peers`.
+AALpy is called through `resolvent.baselines.aalpy`, which gives it the reduced
+samples that Resolvent's own search gets; in the order of `rpni` (first fit) and,
+with --edsm, by most agreeing answers. Its machines are compared with ours. Needs
+`pip install "resolvent[aalpy]"`. Run with `make benchmark-peers`.
 """
 
 import argparse
 import json
 import statistics
 import tempfile
-import time
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-from aalpy.learning_algs.general_passive.DataHandler import DataHandler
-from aalpy.learning_algs.general_passive.GeneralizedStateMerging import GeneralizedStateMerging
-from aalpy.learning_algs.general_passive.GsmNode import GsmNode, no_op_input, unknown_output
-from aalpy.learning_algs.general_passive.ScoreFunctionsGSM import ScoreCalculation
 from pipeline import generated, plain_bytes, timed
 
 import resolvent as rs
-from resolvent.machines.score import states_at_steps
-from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
-from resolvent.supplement import supplement
-
-
-class Answers(DataHandler):
-    """Node data: the answers seen there, by question."""
-
-    def init_data(self):
-        return {}
-
-    def aggregate_data(self, src_node, in_value, out_value, dst_node):
-        pass
-
-    def merge(self, x, y):
-        x.update(y)
-        return x
-
-    def copy(self, x):
-        return dict(x)
-
-
-class FirstFit(ScoreCalculation):
-    """Two nodes are compatible if no question has different answers; the first fit is taken."""
-
-    def local_compatibility(self, a, b):
-        few, many = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
-        return all(many.get(question, answer) == answer for question, answer in few.items())
-
-
-class MostEvidence(FirstFit):
-    """Of all fits the one on which most answers agree."""
-
-    def initialize_merge(self, red, blue, first_pass):
-        self.agreeing = 0
-
-    def local_compatibility(self, a, b):
-        few, many = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
-        for question, answer in few.items():
-            other = many.get(question)
-            if other is not None:
-                if other != answer:
-                    return False
-                self.agreeing += 1
-        return True
-
-    def score_function(self, part):
-        return self.agreeing
-
-
-def aalpy_tree(samples: SampleSet) -> GsmNode:
-    """Build AALpy's tree: labels lead on, answers lie at the nodes."""
-    root = GsmNode((no_op_input, unknown_output), None, {})
-    beta, alpha, output = (c.tolist() for c in (samples.beta, samples.alpha, samples.output))
-    offsets = samples.offsets.tolist()
-    for start, stop in pairwise(offsets):
-        node = root
-        for row in range(start, stop):
-            label = beta[row]
-            if label >= 0:
-                children = node.transitions[label]
-                child = children.get(0)
-                if child is None:
-                    child = children[0] = GsmNode((label, 0), node, {})
-                node = child
-            if alpha[row] >= 0:
-                node.data[alpha[row]] = output[row]
-    return root
-
-
-def aalpy_machine(samples: SampleSet, edsm: bool) -> np.ndarray:
-    """Let AALpy infer; return its transition table, numbered breadth first."""
-    merging = GeneralizedStateMerging(
-        output_behavior="mealy",
-        transition_behavior="deterministic",
-        score_calc=MostEvidence() if edsm else FirstFit(),
-        data_handler=Answers(),
-        node_order="short-lex" if not edsm else None,
-        consider_only_min_blue=not edsm,
-    )
-    root = merging.run(aalpy_tree(samples), convert=False, data_format="tree")
-    number = {root: 0}
-    queue = [root]
-    rows = []
-    for node in queue:
-        row = [-1] * len(samples.labels)
-        for label in sorted(node.transitions):
-            for child in node.transitions[label].values():
-                if child not in number:
-                    number[child] = len(number)
-                    queue.append(child)
-                row[label] = number[child]
-        rows.append(row)
-    return np.array(rows)
+from resolvent.baselines import aalpy
+from resolvent.machines import is_isomorphic
 
 
 def main() -> None:
@@ -138,28 +37,15 @@ def main() -> None:
         result = rs.infer(traces)
     print(f"{len(traces)} traces, {traces.steps} steps; {result.refinement}\n")
 
-    trivial = trivial_codes(traces.labels)
-    histories = remove_trivial(Histories.of(traces, LabelTiming.CURRENT), trivial)
-    tm = result.machines.transition
-    observed = supplement(tm, traces, states_at_steps(tm, histories))
-    samples = {
-        "transition": transition_samples(traces, histories),
-        "reward": reward_samples(traces, histories, observed=observed),
-    }
     rows = {"json.loads": statistics.median(loads), "resolvent": statistics.median(ours)}
-    for edsm in (False, True) if options.edsm else (False,):
-        name = "AALpy, most evidence" if edsm else "AALpy, first fit"
-        started = time.perf_counter()
-        tables = {
-            machine: aalpy_machine(remove_redundant(one)[0], edsm)
-            for machine, one in samples.items()
-        }
-        rows[name] = time.perf_counter() - started
-        for machine, table in tables.items():
-            mine = getattr(result.machines, machine).transitions.copy()
-            mine[:, list(trivial)] = -1
-            same = "the same machine" if np.array_equal(mine, table) else "ANOTHER machine"
-            print(f"{name}: {machine} {len(table)} states, {same} as ours")
+    for order in ("first-fit", "edsm") if options.edsm else ("first-fit",):
+        outcome = aalpy(traces, order=order)
+        name = f"AALpy, {order}"
+        rows[name] = outcome.seconds
+        for machine in ("transition", "reward"):
+            mine, its = getattr(result.machines, machine), getattr(outcome.machine, machine)
+            same = "the same machine" if is_isomorphic(mine, its) else "ANOTHER machine"
+            print(f"{name}: {machine} {its.states} states, {same} as ours")
     print(f"\n{'':<24}{'seconds':>10}{'times ours':>12}{'of json.loads':>15}")
     for name, seconds in rows.items():
         ratios = seconds / rows["resolvent"], seconds / rows["json.loads"]

@@ -28,6 +28,7 @@ ROOMS = [
     ["control"],
     ["baselines"],
     ["display"],
+    ["experiments"],
     ["cli"],
     ["__main__"],
 ]

@@ -57,6 +57,15 @@ class Walk:
     def take(self) -> tuple[Ids, Ids, Rows, NDArray[np.uint8]]: ...
 
 def walk(following: Ids, ends: Ids, actions: int, starts: Ids, max_steps: int) -> Walk: ...
+def expected_layers(
+    move: Ids,
+    offsets: Rows,
+    paid: Ids,
+    *,
+    layers: int,
+    onward: NDArray[np.float64],
+    ending: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
 
 class QLearner:
     def __init__(

@@ -39,6 +39,18 @@ def test_shows_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.stderr is shown
 
 
+def test_it_makes_way_for_a_line_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 0.0)
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        bar.show("first", 0.1)
+        bar.clear()
+        assert shown.getvalue().endswith("\x1b[2K")
+        bar.show("second", 0.2)
+    assert "second" in shown.getvalue()
+
+
 def test_silent_when_nobody_watches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,8 +33,13 @@ class ProgressBar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the bar away, so that a line can be printed; it may come back later."""
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
 
     def stage(self, text: str) -> Callable[[float], None]:
         """Return a listener that shows this text with each fraction it is told."""

@@ -1,0 +1,144 @@
+#include "baum_welch.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace resolvent {
+
+namespace {
+
+// The logarithm of a long product of numbers up to 1, taken seldom, for it is slow.
+class LogOfProduct {
+ public:
+  void multiply(double factor) {
+    product_ *= factor;
+    if (product_ < 1e-200) {
+      log_ += std::log(product_);
+      product_ = 1.0;
+    }
+  }
+
+  [[nodiscard]] double value() const { return log_ + std::log(product_); }
+
+ private:
+  double log_ = 0.0;
+  double product_ = 1.0;
+};
+
+// The number of layers is known when this is compiled, so that loops over them unroll;
+// `Layers` of 0 stands for any number.
+template <std::size_t Layers>
+class Expectation {
+ public:
+  Expectation(std::size_t layers, LayerTables<const double> probabilities, LayerTables<double> counts)
+      : any_layers_(layers), probabilities_(probabilities), counts_(counts), later_(layers), earlier_(layers) {}
+
+  double add(std::span<const Id> moves, bool paid) {
+    const std::size_t onward = moves.size() - (paid ? 1 : 0);
+    double log_likelihood = forward(moves.first(onward));
+    later_.assign(layers(), 1.0);
+    if (paid) log_likelihood += end(moves.back(), onward);
+    backward(moves.first(onward));
+    return log_likelihood;
+  }
+
+ private:
+  // After it, row t of `forward_` is the layer distribution given what was seen
+  // up to place t, and `scale_[t]` one over how probable move t was given all before it.
+  double forward(std::span<const Id> moves) {
+    forward_.assign((moves.size() + 1) * layers(), 0.0);
+    scale_.resize(moves.size());
+    forward_[0] = 1.0;
+    LogOfProduct log_likelihood;
+    for (std::size_t at = 0; at < moves.size(); ++at) {
+      const double* table = onward(moves[at]);
+      const double* now = &forward_[at * layers()];
+      double* next = &forward_[(at + 1) * layers()];
+      for (std::size_t before = 0; before < layers(); ++before)
+        for (std::size_t after = 0; after < layers(); ++after)
+          next[after] += now[before] * table[before * layers() + after];
+      double total = 0.0;
+      for (std::size_t after = 0; after < layers(); ++after) total += next[after];
+      const double inverse = 1.0 / total;
+      for (std::size_t after = 0; after < layers(); ++after) next[after] *= inverse;
+      scale_[at] = inverse;
+      log_likelihood.multiply(total);
+    }
+    return log_likelihood.value();
+  }
+
+  // The paid move: there is one layer after it, so it only tells of the one before.
+  double end(Id move, std::size_t at) {
+    const std::size_t entry = static_cast<std::size_t>(move) * layers();
+    const double* now = &forward_[at * layers()];
+    double total = 0.0;
+    for (std::size_t before = 0; before < layers(); ++before)
+      total += now[before] * probabilities_.paid[entry + before];
+    for (std::size_t before = 0; before < layers(); ++before) {
+      later_[before] = probabilities_.paid[entry + before] / total;
+      counts_.paid[entry + before] += now[before] * later_[before];
+    }
+    return std::log(total);
+  }
+
+  // `later_` is, by layer, how much likelier what is still to come is from there.
+  void backward(std::span<const Id> moves) {
+    for (std::size_t at = moves.size(); at-- > 0;) {
+      const double* table = onward(moves[at]);
+      double* count = &counts_.onward[static_cast<std::size_t>(moves[at]) * layers() * layers()];
+      const double* now = &forward_[at * layers()];
+      for (std::size_t after = 0; after < layers(); ++after) later_[after] *= scale_[at];
+      for (std::size_t before = 0; before < layers(); ++before) {
+        double total = 0.0;
+        for (std::size_t after = 0; after < layers(); ++after) {
+          const double through = table[before * layers() + after] * later_[after];
+          count[before * layers() + after] += now[before] * through;
+          total += through;
+        }
+        earlier_[before] = total;
+      }
+      later_.swap(earlier_);
+    }
+  }
+
+  [[nodiscard]] std::size_t layers() const { return Layers == 0 ? any_layers_ : Layers; }
+
+  [[nodiscard]] const double* onward(Id move) const {
+    return &probabilities_.onward[static_cast<std::size_t>(move) * layers() * layers()];
+  }
+
+  std::size_t any_layers_;
+  LayerTables<const double> probabilities_;
+  LayerTables<double> counts_;
+  std::vector<double> forward_;
+  std::vector<double> scale_;
+  std::vector<double> later_;
+  std::vector<double> earlier_;
+};
+
+template <std::size_t Layers>
+double expect_all(const Moves& moves, Id layers, LayerTables<const double> probabilities, LayerTables<double> counts) {
+  Expectation<Layers> expectation(static_cast<std::size_t>(layers), probabilities, counts);
+  double log_likelihood = 0.0;
+  for (std::size_t trace = 0; trace + 1 < moves.offsets.size(); ++trace) {
+    const auto first = static_cast<std::size_t>(moves.offsets[trace]);
+    const auto last = static_cast<std::size_t>(moves.offsets[trace + 1]);
+    log_likelihood += expectation.add(moves.move.subspan(first, last - first), moves.paid[trace] != 0);
+  }
+  return log_likelihood;
+}
+
+}  // namespace
+
+double expect(const Moves& moves, Id layers, LayerTables<const double> probabilities, LayerTables<double> counts) {
+  switch (layers) {
+    case 2: return expect_all<2>(moves, layers, probabilities, counts);
+    case 3: return expect_all<3>(moves, layers, probabilities, counts);
+    case 4: return expect_all<4>(moves, layers, probabilities, counts);
+    case 5: return expect_all<5>(moves, layers, probabilities, counts);
+    default: return expect_all<0>(moves, layers, probabilities, counts);
+  }
+}
+
+}  // namespace resolvent

@@ -1,0 +1,5 @@
+"""Task automata by hidden Markov models: traces of a task → its automaton."""
+
+from resolvent.baselines.hidden_markov.learning import hmm
+
+__all__ = ["hmm"]

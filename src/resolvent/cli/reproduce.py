@@ -1,0 +1,127 @@
+"""`resolvent reproduce`: the paper's experiments → a folder of results, tables and figures."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from resolvent.cli.options import Json
+from resolvent.cli.printing import amount, command, print_json
+from resolvent.display.progress import ProgressBar
+from resolvent.display.tables import show, table
+from resolvent.experiments.report import troubles, write_report
+from resolvent.experiments.reproducing import reproduce as run_all
+from resolvent.experiments.run import Run
+from resolvent.experiments.settings import EXPERIMENTS
+from resolvent.experiments.settings import settings as chosen_settings
+from resolvent.experiments.store import Store
+from resolvent.experiments.tables import tables
+
+
+def _known(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        if name not in EXPERIMENTS:
+            raise typer.BadParameter(f"'{name}' is not one of {', '.join(EXPERIMENTS)}")
+    return names
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help=f"Which to run: {', '.join(EXPERIMENTS)}; all if none is named.",
+            callback=_known,
+            autocompletion=lambda: list(EXPERIMENTS),
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Minutes instead of hours: short limits, few repetitions."),
+    ] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", help="Seconds for each run.", show_default="1800, or 20 with --quick"
+        ),
+    ] = None,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How often, each time with another seed.",
+            show_default="3, and 10 of the learning curve; 1 and 3 with --quick",
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the results are kept."),
+    ] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Run the paper's experiments again, and set its figures beside what comes out.
+
+    Each run is kept as soon as it is done: after an interruption the same command
+    goes on. What hits a limit, fails or is not installed is recorded as such.
+    """
+    settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
+    words = [
+        "reproduce",
+        *(["--quick"] if quick else []),
+        *([] if time_limit is None else ["--time-limit", f"{time_limit:g}"]),
+        *([] if repetitions is None else ["--repetitions", str(repetitions)]),
+    ]
+    store = Store(output, settings.as_dict(), " ".join(["resolvent", *words]))
+    log = sys.stderr if json else sys.stdout
+    with ProgressBar() as bar:
+
+        def going_on(done: int, of: int, run: Run) -> None:
+            bar.show(str(run), done / of)
+
+        def finished(done: int, of: int, run: Run, record: dict[str, Any]) -> None:
+            bar.clear()
+            print(f"[{done}/{of}] {run}: {_told(record)}", file=log, flush=True)
+
+        try:
+            results = run_all(
+                store,
+                settings,
+                dict.fromkeys(experiments or EXPERIMENTS),
+                going_on=going_on,
+                finished=finished,
+            )
+        except KeyboardInterrupt:
+            again = command(*words, *(experiments or ()), "-o", output)
+            bar.clear()
+            print(f"resolvent: what is done is kept; to go on: {again}", file=sys.stderr)
+            raise
+    written = write_report(output, results)
+    if json:
+        found = {"tables": [_as_dict(one) for one in tables(results)]}
+        files = {"output": str(output), "files": [str(path) for path in written]}
+        print_json({"about": results.about, "runs": len(results.records), **found, **files})
+        return
+    for one in (each.for_terminals() for each in tables(results)):
+        print(f"\n{one.title}\n")
+        show(table(one.header, one.rows, right=range(1, len(one.header))))
+    for line in troubles(results):
+        print(f"did not run: {line}")
+    print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(str, written))}")
+
+
+def _told(record: dict[str, Any]) -> str:
+    """Write in a few words what became of a run."""
+    words = [str(record["status"])]
+    if record["status"] in ("error", "not installed"):
+        words.append(str(record["error"]))
+    if "seconds" in record:
+        words.append(f"{record['seconds']:.3g} s")
+    if "verdict" in record:
+        words.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
+    return ", ".join(words)
+
+
+def _as_dict(one: Any) -> dict[str, Any]:
+    return {"title": one.title, "note": one.note, "header": one.header, "rows": one.rows}
