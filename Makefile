@@ -50,7 +50,6 @@ benchmark-scaling: $(STAMPS)/developing
 
 # Against AALpy, on the same samples.
 benchmark-peers: $(STAMPS)/developing
-	$(PIP) install "aalpy>=2.0"
 	$(BIN)/python benchmarks/peers.py --edsm
 
 # Q-learning with and without the machines, in three worlds: ten minutes.
