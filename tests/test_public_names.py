@@ -28,6 +28,7 @@ def test_the_public_names():
         "TransitionMachine",
         "UNSEEN",
         "VectorAugmentObservation",
+        "baselines",
         "collect",
         "infer",
         "is_isomorphic",

@@ -7,6 +7,7 @@ next observation and a Reward Machine that predicts the reward come out.
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
+from resolvent import baselines
 from resolvent.control import (
     AugmentObservation,
     Learned,
@@ -73,6 +74,7 @@ __all__ = [
     "TraceSet",
     "TransitionMachine",
     "VectorAugmentObservation",
+    "baselines",
     "collect",
     "infer",
     "is_isomorphic",
