@@ -4,7 +4,8 @@ Nothing here knows where things are drawn.
 """
 
 from dataclasses import dataclass
-from itertools import count as counting, groupby
+from itertools import count as counting
+from itertools import groupby
 
 from resolvent.errors import OptionError
 from resolvent.machines.drawing import count, edges, history_text
@@ -17,7 +18,7 @@ MOST_STATES = 30
 MOST_ARROWS = 120
 """With more the layout takes long and nobody can follow the arrows."""
 
-_NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 96.0, 92.0, 3
+_NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12
 
 
@@ -79,9 +80,7 @@ def _box(machine: Machine, state: int, leads_out: bool) -> StateBox:
         return StateBox(state, ("not reached",), f"state {state}: no labels lead here", leads_out)
     history = machine.history(state)
     after = f"after {history_text(history)}" if history else "start"
-    return StateBox(
-        state, _state_name(history), f"state {state}: {visible(after)}", leads_out
-    )
+    return StateBox(state, _state_name(history), f"state {state}: {visible(after)}", leads_out)
 
 
 def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
 from math import ceil
+from threading import Lock
 from typing import Any, NamedTuple
 
 from resolvent.errors import MissingExtra, ResolventError
@@ -69,9 +69,7 @@ class Layout:
 
 
 def lay_out(boxes: Sequence[Size], links: Sequence[Link]) -> Layout:
-    """Place boxes in layers from left to right, box 0 entered from a dot.
-
-    No two links may join the same boxes in the same direction.
+    """Place boxes in layers from left to right, earlier ones first, box 0 entered from a dot.
 
     Raises:
         MissingExtra: when Graphviz is there neither as a wheel nor as a program.
@@ -96,7 +94,7 @@ def _source(boxes: Sequence[Size], links: Sequence[Link]) -> str:
     """Write the boxes as nodes 0, 1, … and the dot as the last, in Graphviz's language."""
     lines = [
         "digraph {",
-        "rankdir=LR; nodesep=0.3; ranksep=0.35; nslimit=2; nslimit1=2; searchsize=30;",
+        "rankdir=LR; nodesep=0.3; ranksep=0.6; nslimit=2; nslimit1=2; searchsize=30;",
         'node [shape=box, fixedsize=true, label=""]; edge [arrowsize=0.8];',
         f"edge [fontname=Courier, fontsize={_FILLER_SIZE}];",
     ]
@@ -106,26 +104,12 @@ def _source(boxes: Sequence[Size], links: Sequence[Link]) -> str:
     across = START_DOT / _POINTS_PER_INCH
     lines.append(f"{len(boxes)} [shape=circle, width={across:.4f}, height={across:.4f}];")
     lines.append(f"{len(boxes)} -> 0 [id=start, weight=10];")
-    depths = _depths(len(boxes), links)
     for number, (source, target, size) in enumerate(links):
-        ends = f"{source} -> {target}"
-        more = f"id={number}"
-        if depths[source] > depths[target]:
-            ends, more = f"{target} -> {source}", f"{more}, dir=back"
-        lines.append(f"{ends} [{more}, label={_room(size)}];")
+        # Told all one way, the layers follow the boxes' order and not where Graphviz breaks cycles.
+        ends = f"{source} -> {target}" if source <= target else f"{target} -> {source}"
+        turned = "" if source <= target else "dir=back, "
+        lines.append(f"{ends} [{turned}id={number}, label={_room(size)}];")
     return "\n".join([*lines, "}"])
-
-
-def _depths(boxes: int, links: Sequence[Link]) -> list[int]:
-    """Count for each box the links that lead to it from box 0 at least."""
-    depths = [0] + [boxes] * (boxes - 1)
-    queue = [0]
-    for box in queue:
-        for source, target, _ in links:
-            if source == box and depths[target] == boxes and target:
-                depths[target] = depths[box] + 1
-                queue.append(target)
-    return depths
 
 
 def _room(size: Size) -> str:

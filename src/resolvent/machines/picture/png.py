@@ -16,14 +16,14 @@ _FACES = ("OpenSans-Regular.ttf", "OpenSans-SemiBold.ttf")
 
 
 def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
-    """Draw a machine as a PNG image: the picture of `to_svg` in light colours on white.
+    r"""Draw a machine as a PNG image: the picture of `to_svg` in light colours on white.
 
     A pixel of the SVG becomes `scale` pixels in each direction.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
     >>> rs.to_png(rs.infer(traces).machines.transition)[:4]
-    b'\\x89PNG'
+    b'\x89PNG'
 
     Raises:
         MissingExtra: when resvg, its font or Graphviz is not installed.

@@ -54,7 +54,7 @@ def _rules(colours: dict[str, str]) -> str:
 
 def _variables(colours: dict[str, str]) -> str:
     values = ";".join(f"--rs-{name}:{colour}" for name, colour in colours.items())
-    return f".resolvent-machine{{{values}}}"
+    return f".resolvent-machine{{color-scheme:light dark;{values}}}"
 
 
 SCREEN_STYLE = (

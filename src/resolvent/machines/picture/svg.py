@@ -64,7 +64,7 @@ class Picture:
     style: str
 
     def text(self) -> str:
-        """Write the picture: arrows first, so that boxes and texts lie on top of them."""
+        """Write the picture: arrows first, so that texts and boxes lie on top of them."""
         notes = list(self._note_lines())
         across = max(self.layout.size.width, _LEAST_WIDTH if notes else 0.0) + 2 * _MARGIN
         down = self.layout.size.height + 2 * _MARGIN
@@ -80,6 +80,7 @@ class Picture:
                 f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
                 *self._start(),
                 *self._arrows(),
+                *self._labels(),
                 *self._boxes(),
                 *self._notes(notes),
                 "</g>",
@@ -95,11 +96,14 @@ class Picture:
         yield "</g>"
 
     def _arrows(self) -> Iterator[str]:
-        placed = zip(self.content.arrows, self.layout.curves, self.layout.texts, strict=True)
-        for arrow, curve, centre in placed:
-            yield f'<g class="rs-arrow" data-from="{arrow.source}" data-to="{arrow.target}">'
-            yield f"<title>{escape(arrow.hover)}</title>"
+        for arrow, curve in zip(self.content.arrows, self.layout.curves, strict=True):
+            yield _open_arrow("rs-arrow", arrow)
             yield from _curve(curve)
+            yield "</g>"
+
+    def _labels(self) -> Iterator[str]:
+        for arrow, centre in zip(self.content.arrows, self.layout.texts, strict=True):
+            yield _open_arrow("rs-labels", arrow)
             yield from _lines(arrow.lines, centre, LABEL_SIZE, "rs-label")
             yield "</g>"
 
@@ -149,6 +153,13 @@ def _box_size(box: StateBox) -> Size:
 def _text_size(arrow: Arrow) -> Size:
     widest = max(width(line, LABEL_SIZE) for line in arrow.lines)
     return Size(round(widest + 8), round(len(arrow.lines) * LABEL_SIZE * _LINE + 4))
+
+
+def _open_arrow(kind: str, arrow: Arrow) -> str:
+    return (
+        f'<g class="{kind}" data-from="{arrow.source}" data-to="{arrow.target}">'
+        f"<title>{escape(arrow.hover)}</title>"
+    )
 
 
 def _curve(curve: Curve) -> Iterator[str]:

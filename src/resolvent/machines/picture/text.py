@@ -13,13 +13,13 @@ _NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.40, 0.62, 0.72, 0.98,
 
 
 def visible(text: str) -> str:
-    """Write out what does not show or would change how the rest shows, as Python does.
+    r"""Write out what does not show or would change how the rest shows, as Python does.
 
     These are control characters, which XML forbids, and marks that turn the
     direction of writing.
 
-    >>> visible("key"), visible("two\\nlines"), visible("\\u202eyek")
-    ('key', 'two\\\\nlines', '\\\\u202eyek')
+    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
+    ('key', 'two\\nlines', '\\u202eyek')
     """
     return "".join(map(_visible_character, text))
 
@@ -54,7 +54,7 @@ def shortened(text: str, size: float, most: float) -> str:
     """Cut a text that is wider than `most`, keeping its beginning and its end.
 
     >>> shortened("key", 10, 60), shortened("corridor_door_17", 10, 60)
-    ('key', 'corrid…17')
+    ('key', 'corrido…17')
     """
     if width(text, size) <= most:
         return text
