@@ -45,9 +45,8 @@ def random_machine(states, names, seed=0, unseen=0.2):
             tree[source][label] = random.randrange(states)
     order = [0]
     for state in order:
-        order += [
-            target for target in dict.fromkeys(tree[state]) if target >= 0 and target not in order
-        ]
+        targets = dict.fromkeys(target for target in tree[state] if target >= 0)
+        order += [target for target in targets if target not in order]
     number = {state: at for at, state in enumerate(order)} | {-1: -1}
     return machine_of([[number[target] for target in tree[state]] for state in order], names)
 
@@ -85,7 +84,7 @@ class Drawn:
     """A picture read back: boxes by state, curves and lines of text by pair of states."""
 
     def __init__(self, svg, width_of):
-        self.root = ElementTree.fromstring(svg)
+        self.root = ElementTree.fromstring(svg)  # noqa: S314 -- what the package drew
         self.width_of = width_of
         self.size = tuple(map(float, self.root.get("viewBox").split()[2:]))
         self.boxes = {}
@@ -97,14 +96,10 @@ class Drawn:
             ends = (int(group.get("data-from") or 0), int(group.get("data-to") or 0))
             if kind == "rs-state":
                 state = int(group.get("data-state"))
-                x, y, w, h = (
-                    float(group.find(f"{SVG}rect").get(name))
-                    for name in ("x", "y", "width", "height")
-                )
+                rect, texts = group.find(f"{SVG}rect"), group.findall(f"{SVG}text")
+                x, y, w, h = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
                 self.boxes[state] = Box(x, y, x + w, y + h)
-                self.names[state] = [
-                    self.text(line, 11) for line in group.findall(f"{SVG}text")[1:]
-                ]
+                self.names[state] = [self.text(line, 11) for line in texts[1:]]
             elif kind == "rs-arrow":
                 assert ends not in self.curves
                 line, head = group.findall(f"{SVG}path")
@@ -115,11 +110,8 @@ class Drawn:
 
     def text(self, element, size):
         """A line of text and the box that its letters fill."""
-        x, y, wide = (
-            float(element.get("x")),
-            float(element.get("y")),
-            self.width_of(element.text, size),
-        )
+        x, y = float(element.get("x")), float(element.get("y"))
+        wide = self.width_of(element.text, size)
         return element.text, Box(x - wide / 2, y - 0.75 * size, x + wide / 2, y + 0.2 * size)
 
     def titles(self):
