@@ -54,12 +54,13 @@ def _rules(colours: dict[str, str]) -> str:
 
 def _variables(colours: dict[str, str]) -> str:
     values = ";".join(f"--rs-{name}:{colour}" for name, colour in colours.items())
-    return f".resolvent-machine{{color-scheme:light dark;{values}}}"
+    return f".resolvent-machine{{{values}}}"
 
 
 SCREEN_STYLE = (
     f"\n{_variables(_LIGHT)}\n@media (prefers-color-scheme:dark){{{_variables(_DARK)}}}"
     + _rules({name: f"var(--rs-{name})" for name in _LIGHT})
+    + ".resolvent-machine{color-scheme:light dark}\n"
     + ".rs-arrow:hover .rs-line{stroke:var(--rs-lit);stroke-width:2.2}\n"
     + ".rs-arrow:hover .rs-head{fill:var(--rs-lit)}\n"
 )
