@@ -15,8 +15,8 @@ from resolvent.traces.symbols import Label, label_text
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
 MOST_STATES = 30
-MOST_ARROWS = 120
-"""With more the layout takes long and nobody can follow the arrows."""
+MOST_ARROWS = 100
+"""With more nobody can follow them; 30 states with three labels each have fewer."""
 
 _NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12

