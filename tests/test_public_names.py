@@ -42,6 +42,8 @@ def test_the_public_names():
         "to_dot",
         "to_mealy_dot",
         "to_mermaid",
+        "to_png",
+        "to_svg",
         "to_text",
     ]
 

@@ -40,6 +40,8 @@ from resolvent.machines import (
     to_dot,
     to_mealy_dot,
     to_mermaid,
+    to_png,
+    to_svg,
     to_text,
 )
 from resolvent.pipeline import infer
@@ -88,5 +90,7 @@ __all__ = [
     "to_dot",
     "to_mealy_dot",
     "to_mermaid",
+    "to_png",
+    "to_svg",
     "to_text",
 ]

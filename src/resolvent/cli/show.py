@@ -1,5 +1,6 @@
 """`resolvent show`: a file of machines → text, drawings, or what other tools read."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +19,15 @@ from resolvent.machines import (
     to_dot,
     to_mealy_dot,
     to_mermaid,
+    to_png,
+    to_svg,
     to_text,
 )
 from resolvent.machines.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
 
-_FORMATS = ("text", "dot", "mermaid", "mealy", "reward-machine")
+_PICTURES = ("svg", "png")
+_FORMATS = ("text", *_PICTURES, "dot", "mermaid", "mealy", "reward-machine")
 
 
 def show(
@@ -33,8 +37,8 @@ def show(
         choice(
             "--format",
             _FORMATS,
-            "Tables; a drawing's source; a Mealy machine for AALpy and LearnLib; a reward machine "
-            "as Toro Icarte's code reads it.",
+            "Tables; a picture; a drawing's source; a Mealy machine for AALpy and LearnLib; a "
+            "reward machine as Toro Icarte's code reads it.",
             show_default="text",
         ),
     ] = None,
@@ -64,11 +68,13 @@ def show(
 ) -> None:
     """Print machines as tables, as a drawing, or as other tools read them.
 
-    For a picture, pipe `--machine transition --format dot` into `dot -Tsvg`.
+    For a picture: `--machine transition --format svg -o picture.svg`.
     """
     if json and (format is not None or output is not None):
         raise OptionError("--json excludes --format and --output: leave out one")
     _check_format(None if json else format or "text", machine, every_output, complete, traces)
+    if format == "png" and output is None and sys.stdout.isatty():
+        raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
         check_target(output)
     pair = load(machines)
@@ -77,16 +83,20 @@ def show(
         print_json({"timing": str(pair.timing), **{one.kind: _tables(one) for one in chosen}})
         return
     if traces is not None:
-        text = _reward_machine(pair, traces)
+        shown: str | bytes = _reward_machine(pair, traces)
+    elif format == "png":
+        shown = to_png(chosen[0])
     else:
         drawn = (_drawn(one, format or "text", every_output, complete) for one in chosen)
-        text = "\n".join(drawn)
-    if output is None:
-        print(text, end="")
-        return
-    with atomic_write(output) as file:
-        file.write(text.encode())
-    print(f"wrote {output}")
+        shown = "\n".join(drawn)
+    if output is not None:
+        with atomic_write(output) as file:
+            file.write(shown if isinstance(shown, bytes) else shown.encode())
+        print(f"wrote {output}")
+    elif isinstance(shown, bytes):
+        sys.stdout.buffer.write(shown)
+    else:
+        print(shown, end="")
 
 
 def _check_format(
@@ -103,6 +113,8 @@ def _check_format(
         raise OptionError("--complete is for --format mealy")
     if format == "mealy" and machine == "both":
         raise OptionError("a Mealy machine is one machine: add --machine transition or reward")
+    if format in _PICTURES and machine == "both":
+        raise OptionError("a picture shows one machine: add --machine transition or reward")
     if (format == "reward-machine") != (traces is not None):
         raise OptionError(
             "--format reward-machine and --traces go together: the traces that MACHINES was "
@@ -118,6 +130,8 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
             return to_dot(machine)
         case "mermaid":
             return to_mermaid(machine)
+        case "svg":
+            return to_svg(machine)
         case "mealy":
             return to_mealy_dot(machine, complete=complete)
     return (

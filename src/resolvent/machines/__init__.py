@@ -15,6 +15,7 @@ from resolvent.machines.machine import (
 )
 from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.pair import MachinePair, Provenance
+from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
 from resolvent.machines.score import MachineScore, Mismatch, Score
 from resolvent.machines.storage import load
@@ -47,6 +48,8 @@ __all__ = [
     "to_dot",
     "to_mealy_dot",
     "to_mermaid",
+    "to_png",
+    "to_svg",
     "to_text",
     "write_reward_machine",
 ]

@@ -216,6 +216,12 @@ class Machine:
 
         return to_text(self)
 
+    def _repr_svg_(self) -> str | None:
+        """Draw the machine for a notebook, which shows its text where this gives None."""
+        from resolvent.machines.picture import svg_or_nothing
+
+        return svg_or_nothing(self)
+
     @property
     def _identity(self) -> tuple[Any, ...]:
         vocabularies = (self.labels, self.observations, self.actions, self.outputs)

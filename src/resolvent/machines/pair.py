@@ -78,3 +78,9 @@ class MachinePair:
 
     def __str__(self) -> str:
         return f"{self.transition}\n{self.reward}"
+
+    def _repr_html_(self) -> str | None:
+        """Draw both machines for a notebook, which shows text where this gives None."""
+        from resolvent.machines.picture import html_of_pair
+
+        return html_of_pair((self.transition, self.reward))

@@ -1,0 +1,139 @@
+"""Machine → what a picture of it says: a box for each state, a text for each arrow, notes.
+
+Nothing here knows where things are drawn.
+"""
+
+from dataclasses import dataclass
+from itertools import count as counting
+from itertools import groupby
+
+from resolvent.errors import OptionError
+from resolvent.machines.drawing import count, edges, history_text
+from resolvent.machines.machine import Machine
+from resolvent.machines.picture.text import ELLIPSIS, set_in_lines, shortened, visible
+from resolvent.traces.symbols import Label, label_text
+
+NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
+MOST_STATES = 30
+MOST_ARROWS = 100
+"""With more nobody can follow them; 30 states with three labels each have fewer."""
+
+_NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
+_MOST_TRIVIAL = 12
+
+
+@dataclass(frozen=True)
+class StateBox:
+    """A state: its number, a name in short lines, and what is shown on hovering."""
+
+    state: int
+    name: tuple[str, ...]
+    hover: str
+    leads_out: bool
+    """Whether a transition leads to a state that is not drawn."""
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """All transitions from one state to another: their labels in short lines."""
+
+    source: int
+    target: int
+    lines: tuple[str, ...]
+    hover: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a picture says; `boxes[i]` is state i."""
+
+    title: str
+    boxes: tuple[StateBox, ...]
+    arrows: tuple[Arrow, ...]
+    notes: tuple[str, ...]
+
+
+def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
+    """Say what to draw of a machine: the states reached first, and the arrows among them."""
+    if most_states < 1:
+        raise OptionError(f"most_states={most_states}: use at least 1")
+    known = edges(machine)
+    drawn = min(machine.states, most_states)
+    while drawn > 1 and sum(max(edge[:2]) < drawn for edge in known) > MOST_ARROWS:
+        drawn -= 1
+    leading_out = {source for source, target, _ in known if source < drawn <= target}
+    kind = f"{machine.kind.capitalize()} Machine" if machine.kind != "machine" else "Machine"
+    return Content(
+        title=f"{kind}, {count(machine.states, 'state')}",
+        boxes=tuple(_box(machine, state, state in leading_out) for state in range(drawn)),
+        arrows=tuple(
+            _arrow(source, target, labels)
+            for source, target, labels in known
+            if max(source, target) < drawn
+        ),
+        notes=tuple(_notes(machine, drawn)),
+    )
+
+
+def _box(machine: Machine, state: int, leads_out: bool) -> StateBox:
+    if state not in machine.reachable():
+        return StateBox(state, ("not reached",), f"state {state}: no labels lead here", leads_out)
+    history = machine.history(state)
+    after = f"after {history_text(history)}" if history else "start"
+    return StateBox(state, _state_name(history), f"state {state}: {visible(after)}", leads_out)
+
+
+def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
+    """Name a state by the labels that lead to it; of many by their number and the last two."""
+    if not history:
+        return ("start",)
+    labels = [
+        _short(label_text(label), NAME_SIZE, _NAME_WIDTH) + (f" ×{times}" if times > 1 else "")
+        for label, times in _in_a_row(history)
+    ]
+    lines = _after(labels)
+    if len(lines) > _MOST_LINES:
+        lines = [f"after {len(history)} labels:", f"{ELLIPSIS} {labels[-2]},", labels[-1]]
+    return tuple(lines)
+
+
+def _in_a_row(history: tuple[Label, ...]) -> list[tuple[Label, int]]:
+    return [(label, len(list(group))) for label, group in groupby(history)]
+
+
+def _after(labels: list[str]) -> list[str]:
+    return set_in_lines([f"after {labels[0]}", *labels[1:]], NAME_SIZE, _NAME_WIDTH)
+
+
+def _arrow(source: int, target: int, labels: list[str]) -> Arrow:
+    short = [_short(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels]
+    for kept in counting(len(short), -1):
+        left_out = len(short) - kept
+        more = [f"{left_out} more"] if left_out else []
+        lines = set_in_lines([*short[:kept], *more], LABEL_SIZE, _LABEL_WIDTH)
+        if len(lines) <= _MOST_LINES or kept <= 1:
+            break
+    texts = ", ".join(map(visible, labels))
+    return Arrow(source, target, tuple(lines), f"from {source} to {target}: {texts}")
+
+
+def _short(text: str, size: float, most: float) -> str:
+    return shortened(visible(text), size, most)
+
+
+def _notes(machine: Machine, drawn: int) -> list[str]:
+    notes = []
+    if drawn < machine.states:
+        notes.append(
+            f"{machine.states} states are too many to draw: the {drawn} reached first are shown; "
+            "a dashed border means that labels lead on to others."
+        )
+    if machine.trivial:
+        names = [_short(label_text(label), NOTE_SIZE, 200) for label in machine.trivial_labels]
+        left_out = len(names) - _MOST_TRIVIAL
+        more = [f"{left_out} more"] if left_out > 0 else []
+        listed = ", ".join([*names[:_MOST_TRIVIAL], *more])
+        notes.append(f"Labels that change nothing are not drawn: {listed}.")
+    if (machine.transitions[:drawn] < 0).any():
+        notes.append("A label without an arrow was never seen in that state.")
+    return notes

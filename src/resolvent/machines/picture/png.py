@@ -1,0 +1,65 @@
+"""Machine → a PNG picture on white, drawn from the SVG by resvg."""
+
+import importlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from resolvent.errors import MissingExtra, OptionError
+from resolvent.machines.machine import Machine
+from resolvent.machines.picture.content import MOST_STATES
+from resolvent.machines.picture.style import PAPER_STYLE
+from resolvent.machines.picture.svg import draw
+
+_FAMILY = "Open Sans"
+_FACES = ("OpenSans-Regular.ttf", "OpenSans-SemiBold.ttf")
+
+
+def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
+    r"""Draw a machine as a PNG image: the picture of `to_svg` in light colours on white.
+
+    A pixel of the SVG becomes `scale` pixels in each direction.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
+    >>> rs.to_png(rs.infer(traces).machines.transition)[:4]
+    b'\x89PNG'
+
+    Raises:
+        MissingExtra: when resvg, its font or Graphviz is not installed.
+    """
+    if not 0.1 <= scale <= 10:
+        raise OptionError(f"scale={scale}: use 0.1 to 10")
+    resvg, faces = _resvg_and_faces()
+    picture: bytes = resvg.svg_to_bytes(
+        svg_string=draw(machine, most_states, PAPER_STYLE),
+        background="white",
+        zoom=scale,
+        font_files=[str(face) for face in faces],
+        font_family=_FAMILY,
+        sans_serif_family=_FAMILY,
+    )
+    return picture
+
+
+def _resvg_and_faces() -> tuple[Any, list[Path]]:
+    """Import resvg and find the font's files, or say which extra is missing.
+
+    Letters that the font lacks are taken from the system's fonts.
+    """
+    found = find_spec("ttf_opensans")
+    try:
+        resvg = importlib.import_module("resvg_py")
+    except ImportError as error:
+        raise _missing() from error
+    if found is None or found.origin is None:
+        raise _missing()
+    folder = Path(found.origin).parent / "ttf"
+    return resvg, [folder / face for face in _FACES]
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra(
+        'a PNG picture needs resvg and a font: pip install "resolvent[drawings]"; '
+        "or draw an SVG picture"
+    )

@@ -1,0 +1,100 @@
+"""Text of any kind → text that is safe to draw, about how wide it is, and shorter text."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+ELLIPSIS = "…"
+
+# In shares of the font size; on the wide side of the usual sans-serif fonts, so that a
+# box made for a text holds it whichever font the reader has.
+_NARROW = frozenset("iljftIr.,:;'|!()[] ")
+_WIDE = frozenset("mwMW@%—…")
+_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.40, 0.62, 0.72, 0.98, 1.05
+
+
+def visible(text: str) -> str:
+    r"""Write out what does not show or would change how the rest shows, as Python does.
+
+    These are control characters, which XML forbids, and marks that turn the
+    direction of writing.
+
+    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
+    ('key', 'two\\nlines', '\\u202eyek')
+    """
+    return "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
+    return character.encode("unicode_escape").decode() if hidden else character
+
+
+def width(text: str, size: float) -> float:
+    """Estimate how wide a text is in a font of a size.
+
+    >>> width("iii", 10) < width("mmm", 10)
+    True
+    """
+    return size * sum(map(_width_in_em, text))
+
+
+def _width_in_em(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return _FULL_EM
+    if character in _NARROW:
+        return _NARROW_EM
+    if character in _WIDE or ord(character) > 0x24F:
+        return _WIDE_EM
+    return _CAPITAL_EM if character.isupper() else _USUAL_EM
+
+
+def shortened(text: str, size: float, most: float) -> str:
+    """Cut a text that is wider than `most`, keeping its beginning and its end.
+
+    >>> shortened("key", 10, 60), shortened("corridor_door_17", 10, 60)
+    ('key', 'corrido…17')
+    """
+    if width(text, size) <= most:
+        return text
+    kept = len(text) - 1
+    while kept > 1:
+        end = kept // 4
+        short = text[: kept - end] + ELLIPSIS + text[len(text) - end :]
+        if width(short, size) <= most:
+            return short
+        kept -= 1
+    return text[:1] + ELLIPSIS
+
+
+def set_in_lines(parts: Iterable[str], size: float, most: float) -> list[str]:
+    """Set parts one after another in lines about `most` wide, a comma after each but the last.
+
+    A part written from right to left has a line for itself: beside others it
+    would be read in the wrong place.
+
+    >>> set_in_lines(["key", "bell", "lamp"], 10, 60)
+    ['key, bell,', 'lamp']
+    """
+    lines: list[str] = []
+    alone = False
+    for part in _with_commas(parts):
+        turned = _is_right_to_left(part)
+        joined = f"{lines[-1]} {part}" if lines else part
+        if lines and not alone and not turned and width(joined, size) <= most:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+        alone = turned
+    return lines
+
+
+def _with_commas(parts: Iterable[str]) -> Iterator[str]:
+    *most, last = parts
+    yield from (f"{part}," for part in most)
+    yield last
+
+
+def _is_right_to_left(text: str) -> bool:
+    return any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text)

