@@ -160,3 +160,12 @@ def test_advice_that_is_followed_helps(traces, timing, supplement):
     text = complaint(traces, options)
     if text is not None:
         follow(traces, text, options)
+
+
+def test_images_are_not_written_out():
+    black, grey = ([shade] * 400 for shade in (0, 1))
+    dotted = [*grey[:300], 7, *grey[301:]]
+    text = message([walk([black, grey], [None] * 2), walk([black, dotted], [None] * 2)])
+    assert len(text) < 500
+    assert ", 1, 1, 1, 1" in text
+    assert ", 1, 7, 1" in text

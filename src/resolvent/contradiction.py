@@ -8,9 +8,10 @@ from resolvent.machines.drawing import history_text
 from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
-from resolvent.traces import TraceSet, symbol_text
+from resolvent.traces import Symbol, TraceSet, symbol_text
 
 _LABELS_SHOWN = 6
+_LETTERS_SHOWN = 60
 
 Naming: TypeAlias = Callable[[int], str]
 """Says what to call a trace, given its number."""
@@ -49,9 +50,30 @@ def explain(
     advice = _advice(traces, ask, machine, timing, trivial)
     return ContradictoryTraces(
         f"{name(first)}, step {first_step} and {name(second)}, step {second_step} read the same "
-        f"labels ({history}) but have different {what} for ({symbol_text(observation)}, "
-        f"{symbol_text(action)}): {one} and {other}; {advice}"
+        f"labels ({history}) but have different {what} for ({_beginning(observation)}, "
+        f"{_beginning(action)}): {' and '.join(_around_difference(one, other))}; {advice}"
     )
+
+
+def _beginning(symbol: Symbol) -> str:
+    text = symbol_text(symbol)
+    return text if len(text) <= _LETTERS_SHOWN else f"{text[:_LETTERS_SHOWN]}…"
+
+
+def _around_difference(one: str, other: str) -> tuple[str, str]:
+    """Return two texts, or of long ones, such as images, the part where they begin to differ.
+
+    >>> _around_difference("0" * 100 + "A" + "0" * 100, "0" * 100 + "B" + "0" * 100)[0][:24]
+    '…00000000000000000000A00'
+    """
+    if max(len(one), len(other)) <= _LETTERS_SHOWN:
+        return one, other
+    same = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), 0
+    )
+    begin = max(0, same - 20)
+    window = slice(begin, begin + _LETTERS_SHOWN)
+    return f"{'…' * (begin > 0)}{one[window]}…", f"{'…' * (begin > 0)}{other[window]}…"
 
 
 def fitting_timing(
