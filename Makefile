@@ -10,7 +10,7 @@ STAMPS := .stamps
 TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
-.PHONY: demo test lint types unit nightly sanitize clean
+.PHONY: demo test lint types unit nightly sanitize docs clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-wrappers
 
@@ -37,6 +37,10 @@ nightly: lint types
 sanitize: $(STAMPS)/developing
 	BIN=$(BIN) tests/sanitize.sh
 
+# The documentation as a site that needs no network: open site/index.html.
+docs: $(STAMPS)/documenting
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 benchmark: $(STAMPS)/developing
 	$(BIN)/python benchmarks/pipeline.py
 
@@ -62,7 +66,7 @@ benchmark-wrappers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/wrappers.py
 
 clean:
-	rm -rf $(VENV) $(STAMPS) build
+	rm -rf $(VENV) $(STAMPS) build site
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer: run make PYTHON=...")'
@@ -83,4 +87,9 @@ $(STAMPS)/developing: $(STAMPS)/installed
 	@$(PIP) install --group dev
 	@$(PIP) install $(TORCH) 2>/dev/null && $(PIP) install --group stable-baselines || \
 		echo "no CPU build of PyTorch here: tests of Stable-Baselines3 will be skipped"
+	@touch $@
+
+$(STAMPS)/documenting: $(STAMPS)/installed
+	@echo "installing what the documentation needs"
+	@$(PIP) install --group docs
 	@touch $@
