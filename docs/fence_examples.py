@@ -6,20 +6,20 @@ from typing import Any
 import griffe
 
 _EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+_BLANK = re.compile(r"^<BLANKLINE>$", re.MULTILINE)
 
 
 def fenced(text: str) -> str:
-    """Put each paragraph that begins with a prompt into a fence.
+    r"""Put each paragraph that begins with a prompt into a fence.
 
-    >>> print(fenced("Adds.\\n\\n>>> 1 + 1\\n2"))
-    Adds.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> fenced("Adds.\n\n>>> 1 + 1\n2")
+    'Adds.\n\n```pycon\n>>> 1 + 1\n2\n```'
     """
-    return _EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", text).rstrip("\n")
+
+    def block(match: re.Match[str]) -> str:
+        return f"```pycon\n{_BLANK.sub('', match[0]).rstrip()}\n```\n"
+
+    return _EXAMPLE.sub(block, text).rstrip("\n")
 
 
 class FenceExamples(griffe.Extension):

@@ -42,9 +42,9 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command takes `--help`. Bad input ends with exit code 2 and one line that says what,",
-        "where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad input",
-        "or options, 3 time limit reached, 130 interrupted.",
+        "Every command takes `--help`. Bad input ends with exit code 2 and one line that says",
+        "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad",
+        "input or options, 3 time limit reached, 130 interrupted.",
         "",
         "<!-- Written by docs/generate.py: edit the commands instead. -->",
     ]
@@ -71,7 +71,7 @@ def _command(function: Callable[..., Any]) -> Iterator[str]:
     yield ""
     yield f"```text\n{usage} [OPTIONS]\n```"
     yield ""
-    yield "| | | default |"
+    yield "| option | | default |"
     yield "|---|---|---|"
     for name, text in arguments:
         yield f"| `{name}` | {text} | |"
@@ -93,8 +93,11 @@ def _option(name: str, kind: Any, info: OptionInfo, default: Any) -> tuple[str, 
         shown = info.show_default
     if default is inspect.Parameter.empty:
         shown = "required"
-    spelled = f"{', '.join(flags)} {value}".strip().replace("|", "\\|")
-    return spelled, _sentence(info.help), shown
+    text = _sentence(info.help)
+    if "|" in value:
+        text = f"{text} One of {', '.join(f'`{choice}`' for choice in value.split('|'))}."
+        value = ""
+    return f"{', '.join(flags)} {value}".strip(), text, shown
 
 
 def _sentence(text: str | None) -> str:
