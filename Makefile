@@ -37,7 +37,8 @@ nightly: lint types
 sanitize: $(STAMPS)/developing
 	BIN=$(BIN) tests/sanitize.sh
 
-# The documentation as a site that needs no network: open site/index.html.
+# The documentation as a site that needs no network: open site/index.html, or for its
+# search `python -m http.server -d site`.
 docs: $(STAMPS)/documenting
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
@@ -85,6 +86,8 @@ $(STAMPS)/installed: $(STAMPS)/venv $(CORE)
 $(STAMPS)/developing: $(STAMPS)/installed
 	@echo "installing what the tests need"
 	@$(PIP) install --group dev
+	@$(PIP) install --group docs 2>/dev/null || \
+		echo "no MkDocs here: tests of the documentation site will be skipped"
 	@$(PIP) install $(TORCH) 2>/dev/null && $(PIP) install --group stable-baselines || \
 		echo "no CPU build of PyTorch here: tests of Stable-Baselines3 will be skipped"
 	@touch $@
