@@ -4,7 +4,10 @@ import importlib.util
 
 import pytest
 
-collect_ignore = [] if importlib.util.find_spec("griffe") else ["fence_examples.py"]
+# Not a page, and there is another of that name.
+collect_ignore = ["conftest.py"]
+if importlib.util.find_spec("griffe") is None:
+    collect_ignore.append("fence_examples.py")
 
 
 @pytest.fixture(autouse=True)
