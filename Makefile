@@ -40,7 +40,8 @@ sanitize: $(STAMPS)/developing
 # The documentation as a site that needs no network: open site/index.html, or for its
 # search `python -m http.server -d site`.
 docs: $(STAMPS)/documenting
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "built site/index.html"
 
 benchmark: $(STAMPS)/developing
 	$(BIN)/python benchmarks/pipeline.py
