@@ -10,7 +10,7 @@ STAMPS := .stamps
 TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
-.PHONY: demo test lint types unit nightly sanitize clean
+.PHONY: demo test lint types unit nightly sanitize docs clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-wrappers reproduction
 
@@ -36,6 +36,12 @@ nightly: lint types
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(STAMPS)/developing
 	BIN=$(BIN) tests/sanitize.sh
+
+# The documentation as a site that needs no network: open site/index.html, or for its
+# search `python -m http.server -d site`.
+docs: $(STAMPS)/documenting
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "built site/index.html"
 
 benchmark: $(STAMPS)/developing
 	$(BIN)/python benchmarks/pipeline.py
@@ -67,7 +73,7 @@ reproduction: $(STAMPS)/developing
 	$(BIN)/python docs/reproduction/update.py results
 
 clean:
-	rm -rf $(VENV) $(STAMPS) build
+	rm -rf $(VENV) $(STAMPS) build site
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer: run make PYTHON=...")'
@@ -86,6 +92,13 @@ $(STAMPS)/installed: $(STAMPS)/venv $(CORE)
 $(STAMPS)/developing: $(STAMPS)/installed
 	@echo "installing what the tests need"
 	@$(PIP) install --group dev
+	@$(PIP) install --group docs 2>/dev/null || \
+		echo "no MkDocs here: tests of the documentation site will be skipped"
 	@$(PIP) install $(TORCH) 2>/dev/null && $(PIP) install --group stable-baselines || \
 		echo "no CPU build of PyTorch here: tests of Stable-Baselines3 will be skipped"
+	@touch $@
+
+$(STAMPS)/documenting: $(STAMPS)/installed
+	@echo "installing what the documentation needs"
+	@$(PIP) install --group docs
 	@touch $@

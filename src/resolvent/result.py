@@ -106,8 +106,17 @@ class Refinement:
 class InferenceResult:
     """The machines, and how they were found.
 
-    `trivial` holds, for "transition" and "reward", what was judged of the labels;
-    `certificates`, with strategy "exact", what was proven of each machine.
+    Attributes:
+        machines: The Transition Machine and the Reward Machine.
+        options: What `infer` was asked to do.
+        traces: How many were given.
+        steps: How many steps these have.
+        transition: What it took to find the Transition Machine.
+        reward: What it took to find the Reward Machine.
+        refinement: How many traces were learned from, in how many rounds.
+        seconds: By stage.
+        trivial: For "transition" and "reward", what was judged of the labels.
+        certificates: With strategy "exact", what was proven of each machine.
     """
 
     machines: MachinePair

@@ -7,6 +7,8 @@ from cli_outcome import Outcome, Run
 
 from resolvent.cli import main
 
+collect_ignore = ["conftest.py"]  # of doctests, for there is another of that name
+
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:

@@ -1,0 +1,175 @@
+"""What the package says of itself → docs/reference/commands.md and docs/formats/*.schema.json.
+
+`python docs/generate.py` writes them; a test holds them to what the package says now.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+from typer.models import ArgumentInfo, OptionInfo
+
+from resolvent.cli.app import app
+from resolvent.control import policy_files
+from resolvent.environments import grid_files
+from resolvent.machines import storage
+from resolvent.traces import json_lines
+
+DOCS = Path(__file__).parent
+
+_SYMBOL = {
+    "title": "Symbol",
+    "description": "An observation or action. Lists stand for tuples.",
+    "anyOf": [
+        {"type": ["boolean", "number", "string"]},
+        {"type": "array", "items": {"$ref": "#/$defs/Symbol"}},
+    ],
+}
+
+_TITLES = {
+    "machines": "A pair of machines, as MachinePair.save writes it",
+    "policy": "What Q-learning came to, as Learned.save writes it",
+    "world": "A grid world, as RandomWorld.save writes it",
+    "episode": "An episode, as a line of JSON lines",
+}
+
+
+def commands() -> str:
+    """Return the page of all commands, from their signatures."""
+    lines = [
+        "# Commands",
+        "",
+        "Every command takes `--help`. Bad input ends with exit code 2 and one line that says",
+        "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad",
+        "input or options, 3 time limit reached, 130 interrupted.",
+        "",
+        "<!-- Written by docs/generate.py: edit the commands instead. -->",
+    ]
+    for registered in app.registered_commands:
+        if registered.callback is None:
+            raise ValueError("a command without a function")
+        lines += ["", *_command(registered.callback)]
+    return "\n".join(lines) + "\n"
+
+
+def _command(function: Callable[..., Any]) -> Iterator[str]:
+    arguments, options = [], []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, info = get_args(hints[name])[:2]
+        if isinstance(info, ArgumentInfo):
+            arguments.append((info.metavar or name.upper(), _sentence(info.help)))
+        elif isinstance(info, OptionInfo):
+            options.append(_option(name, kind, info, parameter.default))
+    usage = " ".join(["resolvent", function.__name__, *(name for name, _ in arguments)])
+    yield f"## {function.__name__}"
+    yield ""
+    yield inspect.cleandoc(function.__doc__ or "").replace("\b\n", "")
+    yield ""
+    yield f"```text\n{usage} [OPTIONS]\n```"
+    yield ""
+    yield "| option | | default |"
+    yield "|---|---|---|"
+    for name, text in arguments:
+        yield f"| `{name}` | {text} | |"
+    for name, text, default in options:
+        yield f"| `{name}` | {text} | {default} |"
+
+
+def _option(name: str, kind: Any, info: OptionInfo, default: Any) -> tuple[str, str, str]:
+    # Typer keeps the first flag of an annotation as a default, and moves it later.
+    flags = [*([info.default] if isinstance(info.default, str) else []), *(info.param_decls or ())]
+    flags = flags or [f"--{name.replace('_', '-')}"]
+    takes_value = kind is not bool and bool not in get_args(kind)
+    value = ""
+    if takes_value:
+        kinds = {kind, *get_args(kind)}
+        value = info.metavar or ("N" if int in kinds else "X" if float in kinds else name.upper())
+    shown = "" if default is None or default is False or default == [] else f"`{default}`"
+    if isinstance(info.show_default, str):
+        shown = info.show_default
+    if default is inspect.Parameter.empty:
+        shown = "required"
+    text = _sentence(info.help)
+    if "|" in value:
+        text = f"{text} One of {', '.join(f'`{choice}`' for choice in value.split('|'))}."
+        value = ""
+    return f"{', '.join(flags)} {value}".strip(), text, shown
+
+
+def _sentence(text: str | None) -> str:
+    return (text or "").replace("|", "\\|").replace("<", "&lt;")
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the schema of each format that a struct of the package describes, by name."""
+    found = {
+        "machines": _schema("machines", storage._File, storage.FORMAT, storage.VERSION),
+        "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
+        "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
+        "episode": _schema("episode", json_lines._Episode),
+    }
+    for machine in ("Machine", "Reward"):
+        table = found["machines"]["$defs"][machine]["properties"]
+        table["states"]["minimum"] = 1
+        for column in ("observations", "actions", "outputs"):
+            _hold_symbols(found["machines"], table[column])
+    policy = found["policy"]
+    _hold_symbols(policy, policy["properties"]["situations"])
+    episode = found["episode"]
+    for column in ("observations", "actions"):
+        _hold_symbols(episode, episode["properties"][column])
+    for column, least in (("observations", 2), ("labels", 2), ("actions", 1), ("rewards", 1)):
+        episode["properties"][column]["minItems"] = least
+    return found
+
+
+def _schema(name: str, kind: type, format_name: str = "", version: int = 0) -> dict[str, Any]:
+    schema = json.loads(json.dumps(msgspec.json.schema(kind)).replace("$defs/_", "$defs/"))
+    defined = {key.removeprefix("_"): value for key, value in schema["$defs"].items()}
+    for key, value in defined.items():
+        value["title"] = key
+    top = defined.pop(schema["$ref"].removeprefix("#/$defs/"))
+    if format_name:
+        top["properties"]["format"] = {"const": format_name}
+        top["properties"]["version"] = {"const": version}
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
+    found["title"] = _TITLES[name]
+    if defined:
+        found["$defs"] = defined
+    _count_from_zero(found)
+    return found
+
+
+def _hold_symbols(schema: dict[str, Any], column: dict[str, Any]) -> None:
+    schema.setdefault("$defs", {})["Symbol"] = _SYMBOL
+    column["items"] = {"$ref": "#/$defs/Symbol"}
+
+
+def _count_from_zero(schema: Any) -> None:
+    """Say of every position in a table that it is not negative."""
+    if isinstance(schema, dict):
+        for entry in schema.get("prefixItems", []):
+            if entry == {"type": "integer"}:
+                entry["minimum"] = 0
+        for value in schema.values():
+            _count_from_zero(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            _count_from_zero(value)
+
+
+def written() -> dict[Path, str]:
+    """Return the text of each file that is generated."""
+    texts = {DOCS / "reference" / "commands.md": commands()}
+    for name, schema in schemas().items():
+        texts[DOCS / "formats" / f"{name}.schema.json"] = json.dumps(schema, indent=2) + "\n"
+    return texts
+
+
+if __name__ == "__main__":
+    for path, text in written().items():
+        path.write_text(text, encoding="utf-8")

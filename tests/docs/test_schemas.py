@@ -1,0 +1,145 @@
+"""Files that Resolvent writes hold to the schemas; what a schema refuses, Resolvent refuses."""
+
+import copy
+import json
+
+import gymnasium as gym
+import pyarrow.parquet as pq
+import pytest
+from jsonschema import Draft202012Validator
+
+import resolvent as rs
+from pages import DOCS
+from resolvent.environments import RandomWorld
+
+SCHEMAS = {
+    path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+    for path in (DOCS / "formats").glob("*.schema.json")
+}
+
+
+def valid(name, content):
+    return Draft202012Validator(SCHEMAS[name]).is_valid(content)
+
+
+@pytest.fixture(scope="module")
+def house():
+    return rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
+
+
+@pytest.fixture(scope="module")
+def pair(house):
+    return rs.infer(house).machines
+
+
+def saved(thing, path):
+    thing.save(path)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def contents(house, pair, tmp_path_factory):
+    """For each schema, what a file that was written holds."""
+    folder = tmp_path_factory.mktemp("files")
+    house[:5].save(folder / "episodes.jsonl")
+    house[:5].save(folder / "paper.jsonl", format="paper")
+    house[:5].save(folder / "rows.parquet")
+    wrapped = rs.AugmentObservation(gym.make("resolvent/House-v0"), pair)
+    learned = rs.q_learning(wrapped, episodes=4, evaluate_every=2)
+    return {
+        "machines": saved(pair, folder / "machines.json"),
+        "plan": saved(rs.plan(pair, house), folder / "plan.json"),
+        "policy": saved(learned, folder / "policy.json"),
+        "world": saved(RandomWorld(size=5, tm_states=3), folder / "world.json"),
+        "episode": json.loads((folder / "episodes.jsonl").read_text().splitlines()[0]),
+        "paper-episode": json.loads((folder / "paper.jsonl").read_text().splitlines()[0]),
+        "parquet-row": pq.read_table(folder / "rows.parquet").to_pylist()[0],
+    }
+
+
+READERS = {
+    "machines": rs.load,
+    "policy": rs.Learned.load,
+    "world": lambda path: RandomWorld(path=path),
+    "episode": rs.read_traces,
+    "paper-episode": rs.read_traces,
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one_and_has_a_title(name):
+    Draft202012Validator.check_schema(SCHEMAS[name])
+    assert SCHEMAS[name]["title"]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_was_written_holds_to_the_schema(name, contents):
+    assert valid(name, contents[name])
+
+
+@pytest.mark.parametrize("timing", rs.LabelTiming)
+@pytest.mark.parametrize("options", [{"supplement": False}, {"reward_digits": 2}, {"trivial": []}])
+def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
+    traces = rs.TraceSet([rs.Trace(["a", "b"], ["key", None], ["go"], [0.125])])
+    machines = rs.infer(traces, timing=timing, **options).machines
+    assert valid("machines", saved(machines, tmp_path / "m.json"))
+
+
+@pytest.mark.parametrize(
+    "seen", [[True, False], [1, 2], [1.5, 2.0], ["x", "y"], [(1, ("y", 2.0)), (2, ("z", 0.5))]]
+)
+def test_symbols_of_all_kinds_hold_to_it(seen, tmp_path):
+    traces = rs.TraceSet([rs.Trace(seen, [{"a", "b"}, None], seen[:1], [0.5], terminated=True)])
+    traces.save(tmp_path / "t.jsonl")
+    assert valid("episode", json.loads((tmp_path / "t.jsonl").read_text()))
+    assert valid("machines", saved(rs.infer(traces).machines, tmp_path / "m.json"))
+    assert valid("plan", saved(rs.plan(rs.infer(traces), traces), tmp_path / "p.json"))
+
+
+def test_every_row_of_a_parquet_file_holds_to_it(house, tmp_path):
+    house[:20].save(tmp_path / "house.parquet")
+    rows = pq.read_table(tmp_path / "house.parquet").to_pylist()
+    assert all(valid("parquet-row", row) for row in rows)
+    final = next(row for row in rows if row["action"] is None)
+    assert not valid("parquet-row", {**final, "reward": 1.0})
+    assert not valid("parquet-row", {**rows[0], "reward": None})
+
+
+def broken(name, content):
+    """Ways to spoil a file, each of which its schema must notice."""
+    if isinstance(content, list):
+        yield "empty", []
+        for place in (0, 1, 2):
+            yield (
+                f"a step without part {place}",
+                [[part for at, part in enumerate(step) if at != place] for step in content],
+            )
+        yield "a reward in words", [[*content[0][:2], "much"], *content[1:]]
+        return
+    for key in SCHEMAS[name]["required"]:
+        yield f"no {key}", {other: value for other, value in content.items() if other != key}
+        yield f"{key} is an object of no kind", {**content, key: {"no": ["such", "thing"]}}
+    if SCHEMAS[name].get("additionalProperties") is False:
+        yield "an unknown field", {**content, "unknown": 1}
+    if name == "machines":
+        for table in ("transitions", "by_state", "constant"):
+            spoiled = copy.deepcopy(content)
+            spoiled["transition"][table][0][0] = -1
+            yield f"a negative number in {table}", spoiled
+        yield "no states", {**content, "transition": {**content["transition"], "states": 0}}
+        yield "another version", {**content, "version": 2}
+    if name == "world":
+        yield "another format", {**content, "format": "resolvent-machines"}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_a_schema_refuses_resolvent_refuses(name, contents, tmp_path):
+    spoiled = list(broken(name, contents[name]))
+    assert len(spoiled) >= 5
+    for what, content in spoiled:
+        assert not valid(name, content), what
+        if name in READERS:
+            path = tmp_path / "spoiled.json"
+            path.write_text(json.dumps(content) + "\n")
+            with pytest.raises(rs.ResolventError):
+                READERS[name](path)
