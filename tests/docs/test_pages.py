@@ -59,8 +59,9 @@ def test_every_public_name_has_its_place_in_the_reference():
         for page in IN_DOCS
         for name in re.findall(r"^::: resolvent\.(.*)$", PAGES[page], re.MULTILINE)
     ]
-    documented = [name.rpartition(".")[2] for name in directives if "environments" not in name]
-    assert sorted(documented) == sorted(rs.__all__)
+    inner = ("environments", "baselines.")  # public, but not in the one namespace
+    outer = [name for name in directives if not any(room in name for room in inner)]
+    assert sorted(name.rpartition(".")[2] for name in outer) == sorted(rs.__all__)
 
 
 def test_the_table_of_environments_is_true():
