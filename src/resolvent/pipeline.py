@@ -348,7 +348,7 @@ class _Run:
         if not isinstance(shards, ShardsInMemory):
             raise ModelError(
                 "the traces were scanned, not read: gather evidence from some of their files, "
-                "with resolvent check MACHINES FILE --evidence"
+                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
             )
         return shards.read(0) if len(shards) == 1 else TraceSet.concatenate(shards)
 

@@ -64,12 +64,15 @@ def verdict(score: Score) -> dict[str, str]:
     first = score.first_mismatch
     if first is not None:
         wrong = score.transition.wrong + score.reward.wrong
-        return {"kind": "wrong", "text": short(f"{many(wrong, 'wrong prediction')}. First: {first}", 400)}
+        return {
+            "kind": "wrong",
+            "text": short(f"{many(wrong, 'wrong prediction')}. First: {first}", 400),
+        }
     unseen = max(score.transition.unseen, score.reward.unseen)
     if unseen:
         return {
             "kind": "unseen",
-            "text": f"No prediction is wrong; {many(unseen, 'step')} the machines were never shown.",
+            "text": f"No prediction is wrong; for {many(unseen, 'step')} there is none.",
         }
     return {"kind": "right", "text": "Every step of every trace is predicted, and right."}
 
@@ -85,11 +88,13 @@ def reductions(machine: Machine) -> list[str]:
         said.append(f"{name}: taken to change nothing: {names}.")
     constants, by_state = len(machine.constant_value), len(machine.output_value)
     said.append(
-        f"{name}: {many(constants, 'answer')} need no memory, being the same in every state; "
-        f"{by_state:,} depend on the state."
+        f"{name}: of its {many(constants + by_state, 'answer')}, {constants:,} the same in every "
+        f"state, {by_state:,} by the state."
     )
     if isinstance(machine, RewardMachine) and machine.supplemented:
-        said.append(f"{name}: it is told the state of the Transition Machine with each observation.")
+        said.append(
+            f"{name}: it is told the state of the Transition Machine with each observation."
+        )
     return said
 
 
@@ -99,8 +104,8 @@ def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
         return []
     same = made.traces_sha256 == traces.digest
     source = "these traces" if same else f"{many(made.traces, 'other trace')}"
-    strategy = made.options.get("strategy", "unknown")
-    return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {short(str(strategy))}."]
+    strategy = short(str(made.options.get("strategy", "unknown")))
+    return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
 
 
 def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:

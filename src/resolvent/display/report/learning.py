@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from resolvent.control import Learned
-from resolvent.display.report.wording import value_text
+from resolvent.display.report.wording import short, value_text
 from resolvent.errors import ModelError
+from resolvent.traces import Symbol
 
 _MOST_POINTS, _MOST_SITUATIONS = 400, 300
 
@@ -45,10 +46,27 @@ def policy(learned: Learned) -> dict[str, Any]:
         "situations": len(learned.situations),
         "rows": [
             [
-                value_text(learned.situations[number]),
+                situation_text(learned.situations[number]),
                 str(learned.action(learned.situations[number])),
                 f"{values[number]:.4g}",
             ]
             for number in order
         ],
     }
+
+
+def situation_text(situation: Symbol) -> str:
+    """Write a situation; the parts of a mapping each by their name.
+
+    >>> situation_text((("observation", 3), ("reward_state", 1))), situation_text((1, 2))
+    ('observation 3, reward state 1', '(1, 2)')
+    """
+    if not isinstance(situation, tuple) or not all(map(_is_named, situation)):
+        return value_text(situation)
+    return ", ".join(
+        f"{short(name).replace('_', ' ')} {value_text(value)}" for name, value in situation
+    )
+
+
+def _is_named(part: Symbol) -> bool:
+    return isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)

@@ -90,10 +90,21 @@ function light(kind, before, now) {
   if (before >= 0 && before !== now) {
     figure.querySelector(`.rs-arrow[data-from="${before}"][data-to="${now}"]`)?.classList.add("lit");
   }
-  const drawn = now < 0 || figure.querySelector(`.rs-state[data-state="${now}"]`)
-    || !figure.querySelector("svg");
+  const state = figure.querySelector(".rs-state.lit");
+  if (state) bringIntoView(figure.querySelector(".drawing"), state);
+  const drawn = now < 0 || state || !figure.querySelector("svg");
   figure.querySelector(".now").textContent =
     `· ${stateText(now)}${drawn ? "" : ", not drawn"}`;
+}
+
+function bringIntoView(box, element) {
+  const frame = box.getBoundingClientRect(), place = element.getBoundingClientRect();
+  if (place.top < frame.top || place.bottom > frame.bottom) {
+    box.scrollTop += (place.top + place.bottom - frame.top - frame.bottom) / 2;
+  }
+  if (place.left < frame.left || place.right > frame.right) {
+    box.scrollLeft += (place.left + place.right - frame.left - frame.right) / 2;
+  }
 }
 
 function showStep() {
@@ -241,7 +252,7 @@ function showStates() {
       lines([...one.moves.map(({ label, to, count: seen }) =>
         `${label} → ${to === one.state ? "stays" : to} (${count(seen)}×)`), ...unread(one)]),
       count(one.steps)]);
-    const header = ["state", "shortest history", "tells itself apart by", "events read", "steps seen"];
+    const header = ["state", "shortest history", "told from others by", "events read", "steps seen"];
     byId("states").append(make("h3", "", name), scrolling(`States: ${name}`, table(header, rows, [0, 4])));
     if (states.length < all) {
       byId("states").append(make("p", "note",
@@ -322,7 +333,7 @@ function showEvidence() {
     section.append(
       make("h4", "", proof.complete ? "Structure complete" : "Not structure complete"),
       list(proof.completeness));
-    if (proof.least.length) section.append(make("h4", "", "Where the data is thin"), list(proof.least));
+    if (proof.least.length) section.append(make("h4", "", "Where the data is thinnest"), list(proof.least));
     if (proof.next.length) {
       section.append(make("h4", "", "What to collect next"), list(proof.next));
       if (proof.more) section.append(make("p", "note", `and ${count(proof.more)} more`));

@@ -34,7 +34,9 @@ def state_rows(evidence: MachineEvidence) -> list[dict[str, Any]]:
             "moves": _moves(evidence, state),
             "unread": unseen.get(state, [])[:_MOST_LABELS],
             "unread_count": len(unseen.get(state, [])),
-            "answers": [_answer(machine, row, int(telling[row])) for row in _best(machine, telling, state)],
+            "answers": [
+                _answer(machine, row, int(telling[row])) for row in _best(machine, telling, state)
+            ],
         }
         for state in range(min(machine.states, MOST_STATES))
     ]

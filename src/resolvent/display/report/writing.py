@@ -45,6 +45,4 @@ def write_report(
 
 def write_report_of_result(result: "InferenceResult", path: str | Path, traces: TraceSet) -> None:
     """Write a page about what `infer` found and the traces it came from."""
-    write_report(
-        path, result.machines, traces, result.evidence, seconds=result.seconds["total"]
-    )
+    write_report(path, result.machines, traces, result.evidence, seconds=result.seconds["total"])
