@@ -16,6 +16,7 @@ from resolvent.control import (
     plan,
     q_learning,
 )
+from resolvent.display.report import write_report_of_result
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -51,6 +52,8 @@ from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_tra
 from resolvent.traces.collecting import collect
 
 __version__ = version("resolvent")
+
+InferenceResult._write_report = write_report_of_result
 
 __all__ = [
     "UNSEEN",

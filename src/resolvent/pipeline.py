@@ -321,6 +321,7 @@ class _Run:
             _automata=learned.automata,
             _updated=partial(self._updated, end),
             _gather=partial(self._evidence, pair),
+            _traces=self._all_traces,
         )
 
     def _certificates(
@@ -340,14 +341,16 @@ class _Run:
         }
 
     def _evidence(self, pair: MachinePair) -> Evidence:
+        return gather(pair, self._all_traces(), infer=inferring_like(pair))
+
+    def _all_traces(self) -> TraceSet:
         shards = self.corpus.shards
         if not isinstance(shards, ShardsInMemory):
             raise ModelError(
                 "the traces were scanned, not read: gather evidence from some of their files, "
-                "with resolvent check MACHINES FILE --evidence"
+                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
             )
-        traces = shards.read(0) if len(shards) == 1 else TraceSet.concatenate(shards)
-        return gather(pair, traces, infer=inferring_like(pair))
+        return shards.read(0) if len(shards) == 1 else TraceSet.concatenate(shards)
 
     def _updated(self, start: "_Start", traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""

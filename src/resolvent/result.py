@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from resolvent.evidence import Evidence
 from resolvent.exact import Certificate
@@ -133,6 +134,10 @@ class InferenceResult:
     _automata: dict[str, Automaton] = field(repr=False)
     _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
     _gather: Callable[[], Evidence] = field(repr=False)
+    _traces: Callable[[], TraceSet] = field(repr=False)
+
+    # Pages are made further down, out of sight from here: the package puts the writer in.
+    _write_report: "ClassVar[Callable[[InferenceResult, str | Path, TraceSet], None]]"
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -157,6 +162,23 @@ class InferenceResult:
         True
         """
         return self._updated(traces)
+
+    def report(self, path: str | Path) -> None:
+        """Write one HTML page: both machines drawn, traces replayed, and the evidence.
+
+        The page needs no network and nothing beside it.
+
+        >>> import tempfile, gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rs.infer(house).report(f"{folder}/house.html")
+        ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
+        '<!DOCTYPE html>'
+
+        Raises:
+            ModelError: when the traces were scanned, not read.
+        """
+        type(self)._write_report(self, path, self._traces())
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for "transition" or "reward"."""

@@ -10,6 +10,7 @@ from resolvent.cli.convert import convert
 from resolvent.cli.demo import demo
 from resolvent.cli.infer import infer
 from resolvent.cli.plan import plan
+from resolvent.cli.report import report
 from resolvent.cli.reproduce import reproduce
 from resolvent.cli.show import show
 from resolvent.cli.train import train
@@ -49,5 +50,5 @@ def root(
         print(context.get_help())
 
 
-for command in (demo, collect, infer, show, check, plan, train, convert, reproduce):
+for command in (demo, collect, infer, show, check, report, plan, train, convert, reproduce):
     app.command()(command)

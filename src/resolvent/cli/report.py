@@ -1,0 +1,66 @@
+"""`resolvent report`: machines + traces → one HTML page that shows them, for any browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resolvent.cli.options import Machines, Traces, check_target, is_large_folder
+from resolvent.display.progress import ProgressBar
+from resolvent.errors import OptionError
+from resolvent.evidence import gather
+from resolvent.machines import load
+from resolvent.pipeline import inferring_like
+from resolvent.traces import read_traces
+
+
+def report(
+    machines: Machines,
+    traces: Traces,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write: .html.", show_default=False
+        ),
+    ],
+    curve: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show a learning curve: the .csv file of `resolvent train --curve`.",
+            show_default=False,
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show a policy: the file of `resolvent train -o`.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write one HTML page: both machines drawn, traces replayed, and the evidence.
+
+    The page needs no network and nothing beside it. Whatever the machines
+    predict wrong, it shows; `resolvent check` tells by its exit code.
+    """
+    from resolvent.control import Learned
+    from resolvent.display.report import write_report
+    from resolvent.display.report.learning import read_returns
+
+    check_target(output)
+    if is_large_folder(traces):
+        raise OptionError(
+            f"{traces} is gone through file by file, and a report needs all traces at once: "
+            f"name one of its files"
+        )
+    pair = load(machines)
+    returns = None if curve is None else read_returns(curve)
+    learned = None if policy is None else Learned.load(policy)
+    with ProgressBar() as bar:
+        read = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+    known = pair.provenance is not None and pair.provenance.traces_sha256 == read.digest
+    evidence = gather(pair, read, infer=inferring_like(pair) if known else None)
+    write_report(output, pair, read, evidence, returns=returns, learned=learned)
+    print(f"wrote {output}: open it in a browser")

@@ -1,0 +1,121 @@
+"""Machines, traces and evidence → all that a report says, as JSON values."""
+
+from typing import Any
+
+from resolvent.display.report.grids import grid_map
+from resolvent.display.report.proofs import proof
+from resolvent.display.report.replays import replays
+from resolvent.display.report.states import state_rows
+from resolvent.display.report.wording import event_text, many, short
+from resolvent.evidence import Evidence, MachineEvidence
+from resolvent.machines import Machine, MachinePair, MachineScore, RewardMachine, Score
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+
+_TIMING = {
+    LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
+    "up to this one, the first left out.",
+    LabelTiming.CURRENT_WITH_INITIAL: "Before a step the machines have read the labels of all "
+    "observations up to this one, the first included.",
+    LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
+    "before this one.",
+}
+_ANSWERS = {"transition": "the next observation", "reward": "the reward"}
+_MOST_NAMED = 12
+
+
+def contents(pair: MachinePair, traces: TraceSet, evidence: Evidence) -> dict[str, Any]:
+    """Say all that is known of machines on some traces."""
+    score = pair.score(traces)
+    return {
+        "summary": summary(pair, traces, score, evidence),
+        "machines": [
+            _about(evidence.transition, score.transition),
+            _about(evidence.reward, score.reward),
+        ],
+        "player": replays(pair, traces, score),
+        "map": grid_map(pair, traces),
+    }
+
+
+def summary(
+    pair: MachinePair, traces: TraceSet, score: Score, evidence: Evidence
+) -> dict[str, Any]:
+    """Say in words how large the machines are and how well they do."""
+    return {
+        "figures": [
+            ["transition states", f"{pair.transition.states:,}"],
+            ["reward states", f"{pair.reward.states:,}"],
+            ["traces", f"{len(traces):,}"],
+            ["steps", f"{traces.steps:,}"],
+        ],
+        "verdict": verdict(score),
+        "sentences": [
+            *_origin(pair, traces),
+            _TIMING[pair.timing],
+            *(sentence for one in (pair.transition, pair.reward) for sentence in reductions(one)),
+            f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
+        ],
+    }
+
+
+def verdict(score: Score) -> dict[str, str]:
+    """Say whether the machines explain the traces: `kind` is right, unseen or wrong."""
+    first = score.first_mismatch
+    if first is not None:
+        wrong = score.transition.wrong + score.reward.wrong
+        return {
+            "kind": "wrong",
+            "text": short(f"{many(wrong, 'wrong prediction')}. First: {first}", 400),
+        }
+    unseen = max(score.transition.unseen, score.reward.unseen)
+    if unseen:
+        return {
+            "kind": "unseen",
+            "text": f"No prediction is wrong; for {many(unseen, 'step')} there is none.",
+        }
+    return {"kind": "right", "text": "Every step of every trace is predicted, and right."}
+
+
+def reductions(machine: Machine) -> list[str]:
+    """Say what the machine was spared: labels that change nothing, answers without memory."""
+    name = f"{machine.kind.capitalize()} Machine"
+    said = []
+    if machine.trivial:
+        named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]
+        more = len(machine.trivial) - len(named)
+        names = ", ".join(named) + (f" and {more} more" if more else "")
+        said.append(f"{name}: taken to change nothing: {names}.")
+    constants, by_state = len(machine.constant_value), len(machine.output_value)
+    said.append(
+        f"{name}: of its {many(constants + by_state, 'answer')}, {constants:,} the same in every "
+        f"state, {by_state:,} by the state."
+    )
+    if isinstance(machine, RewardMachine) and machine.supplemented:
+        said.append(
+            f"{name}: it is told the state of the Transition Machine with each observation."
+        )
+    return said
+
+
+def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
+    made = pair.provenance
+    if made is None:
+        return []
+    same = made.traces_sha256 == traces.digest
+    source = "these traces" if same else f"{many(made.traces, 'other trace')}"
+    strategy = short(str(made.options.get("strategy", "unknown")))
+    return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
+
+
+def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:
+    machine = evidence.machine
+    return {
+        "kind": machine.kind,
+        "name": f"{machine.kind.capitalize()} Machine",
+        "answers": _ANSWERS[machine.kind],
+        "count": machine.states,
+        "score": {"right": score.right, "wrong": score.wrong, "unseen": score.unseen},
+        "states": state_rows(evidence),
+        "proof": proof(evidence),
+    }

@@ -1,0 +1,73 @@
+"""What a report says + two drawings → the text of one HTML page.
+
+Data stands in the page as JSON that no browser takes for markup, and its script
+only ever sets text. A content policy by hashes lets nothing else run or load.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from resolvent.errors import MissingExtra
+from resolvent.machines import Machine, to_svg, to_text
+from resolvent.machines.picture.style import SCREEN_STYLE
+
+_INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def page(title: str, contents: Mapping[str, Any], machines: Mapping[str, Machine]) -> str:
+    """Write the page, with a drawing of each machine under its kind."""
+    style, script = _part("page.css"), _part("page.js")
+    parts = {
+        "policy": content_policy(script, (style, SCREEN_STYLE)),
+        "title": escape(title),
+        "style": style,
+        "script": script,
+        "data": inert_json(contents),
+        **{kind: drawing(machine) for kind, machine in machines.items()},
+    }
+    first, *others = _part("page.html").split("{{")
+    # Each part is put in once, so that nothing in one is taken for the name of another.
+    pieces = (piece.split("}}", 1) for piece in others)
+    return first + "".join(parts[name] + rest for name, rest in pieces)
+
+
+def drawing(machine: Machine) -> str:
+    """Draw a machine, or write it as text where nothing can draw."""
+    try:
+        return to_svg(machine)
+    except MissingExtra as error:
+        return f"<p class='note'>{escape(str(error))}</p><pre>{escape(to_text(machine))}</pre>"
+
+
+def inert_json(value: Any) -> str:
+    r"""Write JSON that can stand in a script element: no text in it can end that.
+
+    >>> inert_json(["</script>", "\u2028"])
+    '["\\u003c/script\\u003e","\\u2028"]'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # ASCII: no U+2028 in it
+    for character, escaped in _INERT.items():
+        text = text.replace(character, escaped)
+    return text
+
+
+def content_policy(script: str, styles: tuple[str, ...]) -> str:
+    """Allow this script and these style sheets, and nothing else."""
+    allowed = " ".join(map(_hash, styles))
+    return (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {allowed}; "
+        f"base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

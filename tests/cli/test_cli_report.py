@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+
+def test_a_report_is_written(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    outcome = run("report", machines, house, "-o", path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == f"wrote {path}: open it in a browser\n"
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "held-out traces fail" in page
+    assert '"curve":null,"policy":null' in page
+
+
+def test_curve_and_policy(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    path, curve, policy = (tmp_path / name for name in ("report.html", "curve.csv", "policy.json"))
+    trained = ("train", "resolvent/House-v0", "--machines", machines, "-n", "20")
+    assert run(*trained, "--curve", curve, "-o", policy).code == 0
+    assert (
+        run("report", machines, house, "-o", path, "--curve", curve, "--policy", policy).code == 0
+    )
+    page = path.read_text(encoding="utf-8")
+    assert '"curve":{"episodes":20,"each":1,' in page
+    assert '"policy":{"situations":' in page
+    assert "reward state 0" in page
+
+
+@pytest.mark.parametrize(
+    "text", ["", "episode,return\n", "episode\n1\n", "return\nnan\n", "return\nx\n"]
+)
+def test_not_a_curve(run: Run, machines: Path, house: Path, tmp_path: Path, text: str) -> None:
+    curve = tmp_path / "curve.csv"
+    curve.write_text(text)
+    outcome = run("report", machines, house, "-o", tmp_path / "report.html", "--curve", curve)
+    assert outcome.code == 2
+    assert "learning curve" in outcome.error
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_traces_of_another_world(run: Run, machines: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"observations":[1,2],"labels":[[],[]],"actions":["fly"],"rewards":[0]}\n')
+    outcome = run("report", machines, other, "-o", tmp_path / "report.html")
+    assert outcome.code == 2
+    assert "another world" in outcome.error
+
+
+def test_no_folder(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    outcome = run("report", machines, house, "-o", tmp_path / "no" / "report.html")
+    assert outcome.code == 2
+    assert "does not exist" in outcome.error

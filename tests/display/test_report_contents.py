@@ -1,0 +1,209 @@
+"""What a report says, against values worked out by hand or by walking traces step by step."""
+
+import gymnasium as gym
+import pytest
+from synthetic_pair import synthetic
+
+import resolvent as rs
+from resolvent.display.report.contents import contents, verdict
+from resolvent.display.report.grids import grid_map
+from resolvent.display.report.learning import curve
+from resolvent.display.report.proofs import MOST_IN_MATRIX
+from resolvent.display.report.replays import MOST_STEPS, chosen, replays
+from resolvent.evidence import gather
+from worlds import random_world
+
+UNLOCKED = rs.Trace(
+    ["corridor", "corridor", "cyanroom"], [[], [], ["toilet"]], ["down", "up"], [0, 0]
+)
+
+
+@pytest.fixture(scope="module")
+def house():
+    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    return rs.infer(traces).machines, traces
+
+
+@pytest.fixture(scope="module")
+def said(house):
+    pair, traces = house
+    return contents(pair, traces, gather(pair, traces))
+
+
+def has_read(trace, step, event):
+    """Whether a label with this event came before a step is answered, the first one left out."""
+    return any(event in label for label in trace.labels[1 : step + 1])
+
+
+def test_summary_of_the_house(house, said):
+    _, traces = house
+    assert said["summary"]["figures"] == [
+        ["transition states", "2"],
+        ["reward states", "2"],
+        ["traces", "200"],
+        ["steps", f"{sum(map(len, traces)):,}"],
+    ]
+    assert said["summary"]["verdict"]["kind"] == "right"
+    text = " ".join(said["summary"]["sentences"])
+    assert "Transition Machine: taken to change nothing: no event." in text
+    assert "from these traces, strategy edsm" in text
+
+
+def test_states_of_the_house(house, said):
+    _, traces = house
+    keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))
+    start, key = said["machines"][0]["states"]
+    assert (start["history"], key["history"]) == ("start", "key")
+    assert start["answers"] == [{"question": "(corridor, up)", "output": "corridor", "others": 1}]
+    assert key["answers"] == [{"question": "(corridor, up)", "output": "cyanroom", "others": 1}]
+    assert (start["steps"], key["steps"]) == (traces.steps - keyed, keyed)
+    assert start["unread"] == ["toilet"]  # locked away without the key
+    start, toilet = said["machines"][1]["states"]
+    assert (start["history"], toilet["history"]) == ("start", "toilet")
+    assert [one["question"] for one in toilet["answers"]] == ["(limegreenroom, sit) in TM state 1"]
+    assert toilet["answers"][0]["output"] == "1"
+
+
+def test_matrix_of_the_house(house, said):
+    _, traces = house
+    asked = sum(
+        (seen, done) == ("corridor", "up")
+        for trace in traces
+        for seen, done in zip(trace.observations, trace.actions, strict=False)
+    )
+    proof = said["machines"][0]["proof"]
+    assert proof["matrix"] == [[0, 1, 1, asked, 0]]
+    assert proof["weakest"][0]["by"] == "(corridor, up)"
+    assert sorted(proof["weakest"][0]["answers"]) == ["corridor", "cyanroom"]
+    assert not proof["complete"]
+    assert "transition coverage: never read: toilet in state 0" in proof["completeness"]
+
+
+def test_replays_walk_as_the_traces_do(house, said):
+    _, traces = house
+    player = said["player"]
+    texts = player["texts"]
+    lengths = [len(trace) for trace in traces]
+    numbers = [one["number"] for one in player["traces"]]
+    assert {lengths.index(min(lengths)), lengths.index(max(lengths))} <= set(numbers)
+    assert len(set(texts)) == len(texts)
+    for one in player["traces"]:
+        trace = traces[one["number"]]
+        assert (one["length"], one["first"], len(one["steps"])) == (len(trace), 0, len(trace))
+        for step, row in enumerate(one["steps"]):
+            words = [texts[number] for number in row[:7]]
+            assert words[0] == trace.observations[step]
+            assert words[2] == trace.actions[step]
+            assert words[3] == words[5] == trace.observations[step + 1]
+            assert words[4] == words[6] == f"{trace.rewards[step]:g}"
+            assert row[7] == has_read(trace, step, "key")
+            assert row[8] == has_read(trace, step, "toilet")
+            assert row[9:] == [1, 1]
+
+
+def test_a_mismatch_is_shown(house):
+    pair, _ = house
+    traces = rs.TraceSet([UNLOCKED])
+    score = pair.score(traces)
+    assert verdict(score)["kind"] == "wrong"
+    assert "('corridor', 'up')" in verdict(score)["text"]
+    player = replays(pair, traces, score)
+    (one,) = player["traces"]
+    assert "has the first mismatch" in one["why"]
+    assert [row[9:] for row in one["steps"]] == [[1, 1], [0, 1]]
+    predicted, happened = one["steps"][1][5], one["steps"][1][3]
+    assert (player["texts"][predicted], player["texts"][happened]) == ("corridor", "cyanroom")
+
+
+def test_what_was_never_shown_is_no_prediction(house):
+    pair, _ = house
+    traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[], []], ["fly"], [0])])
+    score = pair.score(traces)
+    assert verdict(score) == {
+        "kind": "unseen",
+        "text": "No prediction is wrong; for 1 step there is none.",
+    }
+    player = replays(pair, traces, score)
+    assert player["traces"][0]["steps"][0][9:] == [-1, -1]
+    assert "never seen" in player["texts"]
+
+
+def test_of_a_long_trace_the_part_with_the_mismatch_is_kept(house):
+    pair, _ = house
+    calm = 3 * MOST_STEPS
+    trace = rs.Trace(
+        ["corridor"] * (calm + 1) + ["cyanroom"],
+        [None] * (calm + 2),
+        ["up"] * (calm + 1),
+        [0] * (calm + 1),
+    )
+    traces = rs.TraceSet([trace])
+    (one,) = replays(pair, traces, pair.score(traces))["traces"]
+    assert (one["length"], len(one["steps"])) == (calm + 1, MOST_STEPS // 2 + 1)
+    wrong = [one["first"] + place for place, row in enumerate(one["steps"]) if row[9] == 0]
+    assert wrong == [calm]
+
+
+def test_the_trace_that_visits_most_states(house):
+    pair, traces = house
+
+    def visited(trace):
+        steps = range(len(trace))
+        return len(
+            {tuple(has_read(trace, step, one) for one in ("key", "toilet")) for step in steps}
+        )
+
+    best = max(traces, key=lambda trace: (visited(trace), -len(trace)))
+    (number,) = [
+        number
+        for number, why in chosen(pair, traces, pair.score(traces)).items()
+        if "visits most states" in why
+    ]
+    assert (visited(traces[number]), len(traces[number])) == (visited(best), len(best))
+
+
+def test_map_of_a_grid():
+    world = random_world(3, size=6, labels=4, tm_states=4, rm_states=3)
+    traces = world.rollouts(300, 0, 60)
+    pair = rs.infer(traces).machines
+    drawn = grid_map(pair, traces)
+    assert (drawn["x"], drawn["y"]) == ([0, 6], [0, 6])
+    for cell in drawn["cells"]:
+        observation = cell["x"] * 7 + cell["y"]
+        assert cell["text"] == str(observation)
+        here = world.label_at[observation]
+        assert cell["labels"] == ([] if here is None else [str(here)])
+        answers = [
+            {
+                pair.transition.output(state, observation, action)
+                for state in range(pair.transition.states)
+            }
+            - {rs.UNSEEN}
+            for action in range(4)
+        ]
+        assert cell["transition"] == any(len(one) > 1 for one in answers)
+
+
+def test_rooms_are_no_grid(said):
+    assert said["map"] is None
+
+
+def test_numbers_without_neighbours_are_no_grid():
+    far = rs.Trace([0, 24, 0, 24, 3, 20], [None] * 6, ["go", "go", "on", "up", "go"], [0] * 5)
+    traces = rs.TraceSet([far])
+    assert grid_map(rs.infer(traces).machines, traces) is None
+
+
+def test_what_is_left_out_of_large_machines_is_said():
+    pair, traces = synthetic(70, 300, 20)
+    said = contents(pair, traces, gather(pair, traces))
+    for machine in said["machines"]:
+        assert machine["count"] == len(machine["states"]) == 70
+        assert machine["proof"]["shown"] == MOST_IN_MATRIX
+        assert len(machine["proof"]["matrix"]) == MOST_IN_MATRIX * (MOST_IN_MATRIX - 1) // 2
+        assert machine["proof"]["pairs"] == 70 * 69 // 2
+
+
+def test_a_long_curve_is_drawn_by_means():
+    drawn = curve([float(episode % 2) for episode in range(800)])
+    assert drawn == {"episodes": 800, "each": 2, "means": [0.5] * 400}
