@@ -14,7 +14,7 @@ from pages import PAGES, ROOT, commands
 
 def test_every_command_is_shown():
     assert {words[1] for words in commands("README.md") if words[0] == "resolvent"} == {
-        *("collect", "infer", "show", "check", "convert", "plan", "train", "reproduce")
+        *("collect", "infer", "show", "check", "convert", "plan", "train", "report", "reproduce")
     }
 
 

@@ -58,7 +58,8 @@ def shortened(text: str, size: float, most: float) -> str:
     """
     if width(text, size) <= most:
         return text
-    kept = len(text) - 1
+    # More letters than that do not fit, however narrow: a long name is not tried in full.
+    kept = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
     while kept > 1:
         end = kept // 4
         short = text[: kept - end] + ELLIPSIS + text[len(text) - end :]
