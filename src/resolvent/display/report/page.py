@@ -16,12 +16,14 @@ from resolvent.errors import MissingExtra
 from resolvent.machines import Machine, to_svg, to_text
 from resolvent.machines.picture.style import SCREEN_STYLE
 
+_SCRIPTS = ("elements", "summary", "player", "map", "states", "evidence", "learning", "start")
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def page(title: str, contents: Mapping[str, Any], machines: Mapping[str, Machine]) -> str:
     """Write the page, with a drawing of each machine under its kind."""
-    style, script = _part("page.css"), _part("page.js")
+    style = _part("page.css")
+    script = "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
     parts = {
         "policy": content_policy(script, (style, SCREEN_STYLE)),
         "title": escape(title),
@@ -70,4 +72,4 @@ def _hash(text: str) -> str:
 
 
 def _part(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files(__package__).joinpath("web", name).read_text(encoding="utf-8")

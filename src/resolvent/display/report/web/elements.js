@@ -1,0 +1,53 @@
+"use strict";
+// What every part of the page is made of. Texts from the data only ever become text nodes or
+// attribute values that hold text.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+function make(tag, kind, ...children) {
+  const element = document.createElement(tag);
+  if (kind) element.className = kind;
+  element.append(...children);
+  return element;
+}
+
+function table(header, rows, right = []) {
+  const head = make("tr");
+  header.forEach((name, column) => {
+    const cell = make("th", right.includes(column) ? "number" : "", name);
+    cell.scope = "col";
+    head.append(cell);
+  });
+  const body = make("tbody");
+  for (const row of rows) {
+    const line = make("tr");
+    row.forEach((cell, column) => {
+      const kind = right.includes(column) ? "number" : "";
+      line.append(cell instanceof HTMLTableCellElement ? cell : make("td", kind, cell));
+    });
+    body.append(line);
+  }
+  return make("table", "", make("thead", "", head), body);
+}
+
+function scrolling(name, content) {
+  const box = make("div", "scroll", content);
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", name);
+  return box;
+}
+
+function list(items) {
+  return make("ul", "", ...items.map((item) => make("li", "", item)));
+}
+
+const count = (number) => number.toLocaleString("en");
+const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+function svg(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}

@@ -1,0 +1,65 @@
+function heatMap({ shown, matrix }) {
+  const most = Math.log1p(Math.max(1, ...matrix.map((entry) => entry[3])));
+  const at = new Map();
+  for (const [one, other, questions, support, depth] of matrix) {
+    at.set(`${one},${other}`, { questions, support, depth });
+    at.set(`${other},${one}`, { questions, support, depth });
+  }
+  const numbers = Array.from({ length: shown }, (_, number) => number);
+  const heat = table(["", ...numbers.map(String)], []);
+  heat.className = "heat";
+  for (const one of numbers) {
+    const head = make("th", "", String(one));
+    head.scope = "row";
+    const row = make("tr", "", head);
+    for (const other of numbers) row.append(heatCell(one, other, at.get(`${one},${other}`), most));
+    heat.tBodies[0].append(row);
+  }
+  return heat;
+}
+
+function heatCell(one, other, entry, most) {
+  if (!entry) return make("td", "self", "·");
+  if (entry.depth < 0) {
+    const cell = make("td", "none", "0");
+    cell.title = `nothing tells states ${one} and ${other} apart`;
+    return cell;
+  }
+  const after = entry.depth ? ` after reading ${plural(entry.depth, "label")}` : "";
+  const cell = make("td", "", String(entry.questions), make("small", "", `${count(entry.support)}×`));
+  cell.style.setProperty("--h", (Math.log1p(entry.support) / most).toFixed(3));
+  cell.title = `states ${one} and ${other}: ${plural(entry.questions, "question")}${after}, ` +
+    `asked ${count(entry.support)} times`;
+  return cell;
+}
+
+function showEvidence() {
+  for (const { name, count: all, proof } of data.machines) {
+    const section = byId("evidence");
+    section.append(make("h3", "", name));
+    if (all > 1) {
+      section.append(
+        make("p", "note", "State against state: how many questions tell them apart, and how often " +
+          "these were asked; red where nothing does." +
+          (proof.shown < all ? ` The first ${proof.shown} of ${count(all)} states.` : "")),
+        scrolling(`What tells states apart: ${name}`, heatMap(proof)),
+        make("h4", "", proof.weakest.length < proof.pairs
+          ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "What tells them apart"),
+        scrolling(`Weakest pairs: ${name}`, table(
+          ["states", "told apart by, such as", "questions", "asked", "answers", "first seen"],
+          proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
+            count(one.support), one.answers.join(" / "),
+            one.places.map(([trace, step]) => `trace ${trace}, step ${step}`).join("; ")]), [2, 3])));
+    } else {
+      section.append(make("p", "note", "One state: there is nothing to tell apart."));
+    }
+    section.append(
+      make("h4", "", proof.complete ? "Structure complete" : "Not structure complete"),
+      list(proof.completeness));
+    if (proof.least.length) section.append(make("h4", "", "Where the data is thinnest"), list(proof.least));
+    if (proof.next.length) {
+      section.append(make("h4", "", "What to collect next"), list(proof.next));
+      if (proof.more) section.append(make("p", "note", `and ${count(proof.more)} more`));
+    }
+  }
+}
