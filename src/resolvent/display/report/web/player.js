@@ -33,8 +33,9 @@ function showStep() {
   byId("where").textContent = `step ${first + player.step} of ${length - 1}${end}`;
   byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
-  byId("first").disabled = byId("back").disabled = player.step === 0;
-  byId("last").disabled = byId("forward").disabled = player.step === lastStep();
+  // Not `disabled`: the button would lose the focus, and the keys their place.
+  for (const id of ["first", "back"]) byId(id).ariaDisabled = player.step === 0;
+  for (const id of ["last", "forward"]) byId(id).ariaDisabled = player.step === lastStep();
   ["transition", "reward"].forEach((kind, machine) =>
     light(kind, before ? before[STATES[machine]] : -1, step[STATES[machine]]));
   showRow();
