@@ -22,6 +22,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "installing Chromium, in which tests open the report (once)"
-get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5)
-"${get[@]}" update
+get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
+  -o Acquire::Retries=5 -o DPkg::Lock::Timeout=120)
+"${get[@]}" update || echo "going on with the lists of packages that are there" >&2
 "${get[@]}" install -y --no-install-recommends -o Dpkg::Use-Pty=0 chromium >/dev/null

@@ -228,7 +228,7 @@ def test_states_lead_to_what_they_mean(house, opened):
 
 
 def test_hundreds_of_states(opened, tmp_path):
-    pair, traces = synthetic(300, 300, 20)
+    pair, traces = synthetic(150, 200, 20)
     write_report(tmp_path / "report.html", pair, traces, gather(pair, traces))
     page = opened(tmp_path / "report.html")
     states_at = walked_states(pair)

@@ -24,48 +24,58 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_is_inert(name, opened, tmp_path):
-    evil = HOSTILE[name]
-    traces = rs.TraceSet(
-        [
-            rs.Trace([evil, f"{evil}2", f"{evil}{end}"], [None, label, None], [evil, "go"], [0, 1])
-            for label, end in ((evil, "3"), (f"{evil}!", "4"))
-        ]
-    )
+WRITTEN_OUT = ("turned", "hidden", "long")
+LOOK = """() => ({
+  ran: window.ran ?? 0, images: document.images.length, scripts: document.scripts.length,
+  styles: document.querySelectorAll("style").length,
+  drawings: document.querySelectorAll("svg").length,
+  handlers: [...document.querySelectorAll("*")].filter((one) => [...one.attributes].some(
+    ({ name, value }) => name.startsWith("on") || value.startsWith("javascript:"))).length,
+  wide: document.documentElement.scrollWidth > innerWidth,
+})"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A report in which each name is an observation, a label, an action and part of a policy."""
+    names = list(HOSTILE.values())
+
+    def trace(mark, end):
+        labels = [None, *(f"{name}{mark}" for name in names)]
+        return rs.Trace([*names, end], labels, names, range(len(names)))
+
+    traces = rs.TraceSet([trace("", "one"), trace("!", "other")])
     pair = rs.infer(traces).machines
-    situation = (("observation", evil), (evil, 1))
-    one = np.ones(1)
+    assert pair.transition.states > 1
     learned = rs.Learned(
-        np.ones((1, 1)),
-        (situation,),
-        Curve(one, one, np.ones(1, np.int64), one),
+        np.ones((len(names), len(names))),
+        tuple((("observation", name), (name, 1)) for name in names),
+        Curve(np.ones(1), np.ones(1), np.ones(1, np.int64), np.ones(1)),
         0.95,
-        action_names=(evil,),
+        action_names=tuple(names),
     )
-    path = tmp_path / "report.html"
-    write_report(path, pair, traces, gather(pair, traces), learned=learned)
-    page = opened(path)
-    plain = page.evaluate(
-        "() => ({ran: window.ran, img: document.images.length, scripts: document.scripts.length,"
-        " styles: document.querySelectorAll('style').length,"
-        " drawings: document.querySelectorAll('svg').length,"
-        " handlers: [...document.querySelectorAll('*')].filter(one => [...one.attributes]"
-        ".some(a => a.name.startsWith('on') || /javascript:/.test(a.value))).length})"
-    )
-    assert plain == {
-        "ran": None, "img": 0, "scripts": 2, "styles": 3, "drawings": 2, "handlers": 0
-    }  # fmt: skip
-    assert page.locator("#summary").is_visible()
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    write_report(path, pair, traces, gather(pair, traces), returns=[1.0], learned=learned)
+    return path
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_hostile_names_are_inert(hostile, opened, width):
+    page = opened(hostile, viewport={"width": width, "height": 844})
+    policy = page.locator("#learning").inner_text()
+    for name, evil in HOSTILE.items():
+        assert page.evaluate(LOOK) == {
+            "ran": 0, "images": 0, "scripts": 2, "styles": 3, "drawings": 3, "handlers": 0,
+            "wide": False,
+        }, name  # fmt: skip
+        if name not in WRITTEN_OUT:
+            assert page.locator("#moment b").first.inner_text() == evil
+            assert evil in policy
+        page.keyboard.press("ArrowRight")
     shown = page.evaluate("() => document.body.innerText")
     assert not set("\u202e\u2066\u0000\u0007\u2028") & set(shown)
-    if name not in ("turned", "hidden", "long"):
-        assert evil in page.locator("#moment").inner_text()
-        assert evil in page.locator("#learning").inner_text()
-    width = page.evaluate("() => document.documentElement.scrollWidth")
-    assert width <= page.viewport_size["width"]
-    page.click("#forward")
-    assert page.locator("#moment b").count() == 6
+    assert HOSTILE["long"] not in shown
+    page.click("#first")
 
 
 def test_what_got_in_could_neither_run_nor_load(house, opened):
