@@ -47,6 +47,10 @@ def commands() -> str:
         "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad",
         "input or options, 3 time limit reached, 130 interrupted.",
         "",
+        "`resolvent --install-completion` makes your shell complete commands, options and the",
+        "names of worlds. What takes more than a second shows its progress on a terminal, and only",
+        "there.",
+        "",
         "<!-- Written by docs/generate.py: edit the commands instead. -->",
     ]
     for registered in app.registered_commands:
