@@ -6,6 +6,7 @@ artifacts/screenshots.
 """
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -69,9 +70,11 @@ def opened(browser, request):
 
     yield open_file
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    name = f"{request.path.stem}-{request.node.name}".replace("/", "-")
-    for number, page in enumerate(pages):
-        page.screenshot(path=SCREENSHOTS / f"{name}{f'-{number}' if number else ''}.png")
+    name = f"{request.path.stem} {request.node.name}".replace("test_", "").replace("_", " ")
+    for number, page in enumerate(pages, 1):
+        picture = re.sub(r"[^a-z0-9]+", " ", f"{name} {number if len(pages) > 1 else ''}")
+        page.evaluate("() => scrollY || document.querySelector('#replay').scrollIntoView()")
+        page.screenshot(path=SCREENSHOTS / f"{picture.strip().replace(' ', '-')}.png")
         page.context.close()
     assert [page.complaints for page in pages] == [[] for _ in pages]
 
