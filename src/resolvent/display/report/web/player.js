@@ -33,15 +33,19 @@ function showStep() {
   byId("where").textContent = `step ${first + player.step} of ${length - 1}${end}`;
   byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
-  // Not `disabled`: the button would lose the focus, and the keys their place.
-  for (const id of ["first", "back"]) byId(id).ariaDisabled = player.step === 0;
-  for (const id of ["last", "forward"]) byId(id).ariaDisabled = player.step === lastStep();
+  markEnds();
   ["transition", "reward"].forEach((kind, machine) =>
     light(kind, before ? before[STATES[machine]] : -1, step[STATES[machine]]));
   showRow();
   for (const cell of document.querySelectorAll(".cell")) {
     cell.classList.toggle("lit", cell.dataset.text === text(seen));
   }
+}
+
+// Not `disabled`: the button would lose the focus, and the keys their place.
+function markEnds() {
+  for (const id of ["first", "back"]) byId(id).ariaDisabled = player.step === 0;
+  for (const id of ["last", "forward"]) byId(id).ariaDisabled = player.step === lastStep();
 }
 
 function showRow() {
