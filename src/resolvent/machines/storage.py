@@ -6,16 +6,19 @@ so, never a crash later on.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
 from resolvent.machines.machine import Machine, RewardMachine, Support, TransitionMachine
+from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.pair import MachinePair, Provenance
 from resolvent.machines.termination import Termination
 from resolvent.samples import LabelTiming
@@ -32,6 +35,14 @@ class _Support(msgspec.Struct, forbid_unknown_fields=True):
     transitions: list[int]
     by_state: list[int]
     constant: list[int]
+
+
+class _Decisions(msgspec.Struct, forbid_unknown_fields=True):
+    """In order, the rows of `transitions` that were settled, and what each rests on."""
+
+    transitions: list[int]
+    agreeing: list[int]
+    folded: list[int]
 
 
 class _Machine(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,7 +74,7 @@ class _Header(msgspec.Struct):
     version: int = 0
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     format: str
     version: int
     timing: LabelTiming
@@ -71,6 +82,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     reward: _Reward
     termination: _Termination
     support: dict[str, _Support]
+    decisions: dict[Literal["transition", "reward"], _Decisions] | UnsetType = UNSET
     provenance: Provenance | None
 
 
@@ -83,7 +95,12 @@ def save(pair: MachinePair, path: str | Path) -> None:
 def encode(pair: MachinePair) -> bytes:
     """Return the file that `save` writes; the same pair gives the same bytes."""
     reward = pair.reward
-    machines = {"transition": pair.transition, "reward": reward}
+    machines: tuple[Machine, ...] = (pair.transition, reward)
+    decisions = {
+        one.kind: _Decisions(*log_columns(one, one.decisions))
+        for one in machines
+        if one.decisions is not None
+    }
     content = _File(
         format=FORMAT,
         version=VERSION,
@@ -99,10 +116,11 @@ def encode(pair: MachinePair) -> bytes:
             ambiguous=_situations(pair, pair.termination.ambiguous),
         ),
         support={
-            name: _support(machine, machine.support)
-            for name, machine in machines.items()
+            machine.kind: _support(machine, machine.support)
+            for machine in machines
             if machine.support is not None
         },
+        decisions=decisions or UNSET,
         provenance=pair.provenance,
     )
     return _one_entry_a_line(msgspec.to_builtins(content))
@@ -201,7 +219,7 @@ def _one_entry_a_line(content: dict[str, Any]) -> bytes:
     """Encode with each top-level entry, and each table of a machine, on a line of its own."""
     lines = []
     for key, value in content.items():
-        if key in ("transition", "reward", "support"):
+        if key in ("transition", "reward", "support", "decisions"):
             inner = ",\n".join(f"  {_json(name)}: {_json(table)}" for name, table in value.items())
             lines.append(f"{_json(key)}: {{\n{inner}\n}}" if inner else f"{_json(key)}: {{}}")
         else:
@@ -214,11 +232,18 @@ def _json(value: Any) -> str:
 
 
 def _pair(content: _File) -> MachinePair:
-    transition = _machine(TransitionMachine, content.transition, content.support.get("transition"))
+    logs = {} if content.decisions is UNSET else content.decisions
+    transition = _machine(
+        TransitionMachine,
+        content.transition,
+        content.support.get("transition"),
+        logs.get("transition"),
+    )
     reward = _machine(
         RewardMachine,
         content.reward,
         content.support.get("reward"),
+        logs.get("reward"),
         supplemented=content.reward.supplemented,
         reward_digits=content.reward.reward_digits,
     )
@@ -245,7 +270,9 @@ def _pair(content: _File) -> MachinePair:
     )
 
 
-def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: Any) -> M:
+def _machine(
+    kind: type[M], tables: _Machine, counts: _Support | None, log: _Decisions | None, **more: Any
+) -> M:
     if tables.states < 1:
         raise ValueError(f"the {kind.kind} machine has no state")
     if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
@@ -292,7 +319,10 @@ def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: A
         raise ValueError(f"{unreachable} states of the {kind.kind} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    return machine
+    if log is None:
+        return machine
+    decisions = decisions_of_columns(machine, log.transitions, log.agreeing, log.folded)
+    return replace(machine, decisions=decisions)
 
 
 def _counted(
