@@ -59,7 +59,10 @@ def decision_lines(machine: Machine) -> list[str]:
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> print("\\n".join(decision_lines(rs.infer(house).machines.transition)))
+    >>> for line in decision_lines(rs.infer(house).machines.transition)[:2]:
+    ...     print(line)
+    0 --key-----> new state 1
+    1 --key-----> 1             36 answers agree,   439 tree nodes folded
     """
     decisions = machine.decisions or ()
     names = [visible(label_text(one.label)) for one in decisions]
@@ -85,6 +88,4 @@ def basis_text(decision: Decision, agreeing: int = 0, folded: int = 0) -> str:
     """
     agree = "answer agrees" if decision.agreeing == 1 else "answers agree"
     nodes = "tree node" if decision.folded == 1 else "tree nodes"
-    return (
-        f"{decision.agreeing:>{agreeing},} {agree}, {decision.folded:>{folded},} {nodes} folded"
-    )
+    return f"{decision.agreeing:>{agreeing},} {agree}, {decision.folded:>{folded},} {nodes} folded"

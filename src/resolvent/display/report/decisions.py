@@ -15,28 +15,33 @@ Numbered = tuple[int, Decision]
 
 
 def found(pair: MachinePair) -> list[str]:
-    """Say what kind of log the machines have."""
-    if pair.transition.decisions is None and pair.reward.decisions is None:
-        return ["This file does not say how the machines were found: infer them again to see."]
+    """Say of machines without a log that they have none, and what the log of others is."""
+    machines = (pair.transition, pair.reward)
+    without = [f"the {one.kind.capitalize()} Machine" for one in machines if one.decisions is None]
+    said = []
+    if without:
+        said.append(f"How {' and '.join(without)} came about is not known: infer again to see it.")
     strategy = pair.provenance.options.get("strategy") if pair.provenance else None
-    if not isinstance(strategy, str) or strategy in ORDERS:
-        return []
-    return [f"{short(retold(strategy)).capitalize()}."]
+    if len(without) < len(machines) and isinstance(strategy, str) and strategy not in ORDERS:
+        said.append(f"S{retold(short(strategy))[1:]}.")
+    return said
 
 
-def timeline(machine: Machine) -> dict[str, Any]:
-    """Return what a page shows of the decisions that led to a machine.
+def timeline(machine: Machine) -> dict[str, Any] | None:
+    """Return what a page shows of the decisions that led to a machine; None without a log.
 
     `columns` are all of them from first to last, several to a column if there are
     many; `rows` are the first of them, [number, decision, agreeing, folded], the
     counts None for a new state; `weakest` are rows of merges, fewest agreeing answers
     first and of equals those that folded most.
     """
-    decisions = list(enumerate(machine.decisions or (), 1))
+    if machine.decisions is None:
+        return None
+    decisions = list(enumerate(machine.decisions, 1))
     merges = [(number, one) for number, one in decisions if not one.new]
     weakest = sorted(merges, key=lambda merge: (merge[1].agreeing, -merge[1].folded))
     return {
-        "summary": f"{summary(machine)}.".capitalize(),
+        "summary": f"{summary(machine)}.",
         "total": len(decisions),
         "merges": len(merges),
         "bare": sum(one.agreeing == 0 for _, one in merges),
@@ -74,8 +79,8 @@ def _column_text(part: list[Numbered], agreeing: list[int]) -> str:
         return f"Decision {number:,}: {_arrow(one)}{basis}"
     said = []
     if new := [one.target for _, one in part if one.new]:
-        more = ", …" if len(new) > _MOST_NAMED else ""
-        said.append(f"{many(len(new), 'new state')} ({', '.join(map(str, new[:_MOST_NAMED]))}{more})")
+        named = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
+        said.append(f"{many(len(new), 'new state')} ({', '.join(named)})")
     if agreeing:
         least, most = min(agreeing), max(agreeing)
         answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"

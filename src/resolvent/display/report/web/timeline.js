@@ -2,10 +2,10 @@
 const TIME = { left: 56, right: 14, dots: 22, lane: 16, top: 50, ground: 170, height: 196, widest: 46 };
 
 function timelineScale(columns) {
-  const most = Math.max(1, ...columns.map((one) => one.most ?? 0));
+  const most = Math.max(...columns.map((one) => one.most ?? 0));
   const each = Math.min(TIME.widest, 1100 / columns.length);
   const up = (answers) =>
-    TIME.ground - (TIME.ground - TIME.top) * Math.log1p(answers) / Math.log1p(most);
+    TIME.ground - (TIME.ground - TIME.top) * Math.log1p(answers) / Math.log1p(Math.max(1, most));
   return { most, each, up, across: (place) => TIME.left + each * (place + 0.5),
     width: Math.max(240, TIME.left + each * columns.length + TIME.right) };
 }
@@ -130,20 +130,22 @@ function showTimeline({ name, timeline }) {
     lines.forEach((line, place) => line.classList.toggle("current", place + 1 >= first && place < last));
     if (lines[first - 1]) all.scrollTop = lines[first - 1].offsetTop - 60;
   };
-  section.append(timelineKey(timeline), timelineChart(name, timeline, choose), readout);
+  const drawn = make("div", "", timelineChart(name, timeline, choose), readout);
+  const beside = make("div", "beside", drawn);
+  section.append(timelineKey(timeline), beside);
   if (merges) {
-    section.append(make("h4", "", "Merges with the least evidence"),
+    beside.append(make("div", "", make("h4", "", "Merges with the least evidence"),
       make("p", "note", "If two states were taken for one by mistake, it is most likely here." +
         (weakest.length < merges ? ` The weakest ${weakest.length} of ${plural(merges, "merge")}.` : "") +
         (constants ? " Answers that are the same in every state do not count." : "")),
-      decisionTable(`Weakest merges: ${name}`, weakest));
+      decisionTable(`Weakest merges: ${name}`, weakest)));
   }
   const words = rows.length < total ? `The first ${count(rows.length)} of ${plural(total, "decision")}`
-    : `All ${plural(total, "decision")} in order`;
+    : `Every decision in order (${count(total)})`;
   section.append(make("details", "", make("summary", "", words), all));
 }
 
 function showTimelines() {
   for (const sentence of data.found) byId("found").append(make("p", "", sentence));
-  data.machines.forEach(showTimeline);
+  data.machines.filter(({ timeline }) => timeline).forEach(showTimeline);
 }
