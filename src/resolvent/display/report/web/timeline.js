@@ -62,15 +62,21 @@ function timelineDots(columns, { each, across }) {
   return svg("g", { "pointer-events": "none" }, ...marks);
 }
 
-function timelineChart(name, { columns, total }, choose) {
-  const scale = timelineScale(columns);
-  const drawn = columns.map((one, place) => timelineColumn(one, place, scale));
+function timelinePicture({ columns, total }, drawn, scale) {
   const label = (x, anchor, words) =>
     svg("text", { x, y: TIME.height - 9, "text-anchor": anchor }, words);
   const picture = svg("svg", { width: scale.width, viewBox: `0 0 ${scale.width} ${TIME.height}`,
     "aria-hidden": "true" }, ...timelineGrid(scale), ...drawn, timelineDots(columns, scale),
   label(TIME.left, "start", "decision 1"),
   ...(total > 1 ? [label(scale.across(columns.length - 0.5), "end", count(total))] : []));
+  picture.style.minWidth = `${Math.min(scale.width, 640)}px`;  // on narrow screens it scrolls
+  return picture;
+}
+
+function timelineChart(name, timeline, choose) {
+  const { columns } = timeline, scale = timelineScale(columns);
+  const drawn = columns.map((one, place) => timelineColumn(one, place, scale));
+  const picture = timelinePicture(timeline, drawn, scale);
   const box = make("div", "timeline", picture);
   box.tabIndex = 0;
   const facts = { role: "slider", "aria-label": `Timeline of decisions: ${name}`,
@@ -92,6 +98,7 @@ function timelineChart(name, { columns, total }, choose) {
     event.preventDefault();
     event.stopPropagation();
     go(way());
+    box.scrollLeft = picture.clientWidth * (at + 0.5) / columns.length - box.clientWidth / 2;
   });
   drawn.forEach((column, place) => column.addEventListener("pointerenter", () => go(place)));
   go(0);
