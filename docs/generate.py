@@ -13,7 +13,7 @@ import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
 from resolvent.cli.app import app
-from resolvent.control import policy_files
+from resolvent.control import plan_files, policy_files
 from resolvent.environments import grid_files
 from resolvent.machines import file_layout, storage
 from resolvent.traces import json_lines
@@ -31,6 +31,7 @@ _SYMBOL = {
 
 _TITLES = {
     "machines": "A pair of machines, as MachinePair.save writes it",
+    "plan": "A plan, as Plan.save writes it",
     "policy": "What Q-learning came to, as Learned.save writes it",
     "world": "A grid world, as RandomWorld.save writes it",
     "episode": "An episode, as a line of JSON lines",
@@ -45,6 +46,10 @@ def commands() -> str:
         "Every command takes `--help`. Bad input ends with exit code 2 and one line that says",
         "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction, 2 bad",
         "input or options, 3 time limit reached, 130 interrupted.",
+        "",
+        "`resolvent --install-completion` makes your shell complete commands, options and the",
+        "names of worlds. What takes more than a second shows its progress on a terminal, and only",
+        "there.",
         "",
         "<!-- Written by docs/generate.py: edit the commands instead. -->",
     ]
@@ -94,9 +99,6 @@ def _option(name: str, kind: Any, info: OptionInfo, default: Any) -> tuple[str, 
     if default is inspect.Parameter.empty:
         shown = "required"
     text = _sentence(info.help)
-    if "|" in value:
-        text = f"{text} One of {', '.join(f'`{choice}`' for choice in value.split('|'))}."
-        value = ""
     return f"{', '.join(flags)} {value}".strip(), text, shown
 
 
@@ -108,6 +110,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each format that a struct of the package describes, by name."""
     found = {
         "machines": _schema("machines", file_layout.File, storage.FORMAT, storage.VERSION),
+        "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
         "episode": _schema("episode", json_lines._Episode),
@@ -119,6 +122,10 @@ def schemas() -> dict[str, dict[str, Any]]:
             _hold_symbols(found["machines"], table[column])
     for column in found["machines"]["$defs"]["Decisions"]["properties"].values():
         column["items"]["minimum"] = 0
+    plan = found["plan"]
+    plan["$defs"]["Symbol"] = _SYMBOL
+    for column in ("observation", "action"):
+        plan["$defs"]["Row"]["properties"][column] = {"$ref": "#/$defs/Symbol"}
     policy = found["policy"]
     _hold_symbols(policy, policy["properties"]["situations"])
     episode = found["episode"]

@@ -41,7 +41,8 @@ def test_rewards_that_differ():
     assert text == (
         "trace 0, step 0 and trace 1, step 0 read the same labels (start) but have different "
         "rewards for (0, go): 1.0 and 2.0; the world is not deterministic under these labels: "
-        "label what makes the difference, or round noisy rewards with --reward-digits"
+        "label what makes the difference, or round noisy rewards: reward_digits=N "
+        "(--reward-digits N)"
     )
     assert "for (0, go): 1.0 and 2.0" in message(
         [walk([0, 0], [None, None], [1]), walk([0, 0], [None, None], [2])], supplement=False
@@ -82,7 +83,7 @@ def test_within_one_trace():
     ],
 )
 def test_another_timing_that_fits_is_named(traces, timing, fits):
-    assert message(traces, timing=timing).endswith(f"use --timing {fits}")
+    assert message(traces, timing=timing).endswith(f"timing='{fits}' (--timing {fits})")
     assert rs.infer(rs.TraceSet(traces), timing=fits).machines.score(rs.TraceSet(traces)).perfect
 
 
@@ -92,7 +93,7 @@ def test_a_label_taken_as_trivial_that_matters():
         walk([0, 0, 0], [None, "m", None], [0, 0]),
     ]
     text = message(traces, trivial=["k", "m"])
-    assert text.endswith("use --keep-trivial, or name fewer --trivial")
+    assert text.endswith("remove_trivial=False (--keep-trivial)")
     assert rs.infer(rs.TraceSet(traces)).machines.reward.states == 2
 
 
@@ -100,7 +101,7 @@ def test_waiting_that_matters():
     """Only the number of steps without an event makes the difference."""
     traces = [walk([0, 0, 0, 0], [None] * 4, [0, 0, 1])]
     text = message(traces, trivial=())
-    assert text.endswith("use --keep-trivial, or name fewer --trivial")
+    assert text.endswith("remove_trivial=False (--keep-trivial)")
     kept = rs.infer(rs.TraceSet(traces), remove_trivial=False)
     assert kept.machines.score(rs.TraceSet(traces)).perfect
 
@@ -130,8 +131,8 @@ def complaint(traces, options):
 
 def follow(traces, text, options):
     """Do what the message says; then only the other machine may still find a contradiction."""
-    if "use --timing" in text:
-        options = {**options, "timing": text.split()[-1]}
+    if "--timing" in text:
+        options = {**options, "timing": text.split()[-1].rstrip(")")}
     elif "--keep-trivial" in text:
         options = {**options, "remove_trivial": False}
     else:

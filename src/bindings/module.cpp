@@ -27,6 +27,7 @@
 #include "samples.hpp"
 
 void bind_baum_welch(nb::module_& module);
+void bind_build(nb::module_& module);
 void bind_control(nb::module_& module);
 void bind_evidence(nb::module_& module);
 void bind_exact(nb::module_& module);
@@ -233,6 +234,7 @@ NB_MODULE(_core, module) {
   module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
   bind_baum_welch(module);
+  bind_build(module);
   bind_control(module);
   bind_evidence(module);
   bind_exact(module);

@@ -11,6 +11,8 @@ Rows = NDArray[np.int64]
 Reals = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
 
+BUILD: dict[str, str]
+
 class HistoryTree:
     def __len__(self) -> int: ...
     def history(self, node: int) -> list[int]: ...

@@ -91,10 +91,13 @@ def _advice(
     traces: TraceSet, ask: Asking, machine: str, timing: LabelTiming, trivial: tuple[int, ...]
 ) -> str:
     if other := fitting_timing(traces, ask, timing, trivial):
-        return f"with another label timing they fit: use --timing {other}"
+        return f"with another label timing they fit: timing='{other}' (--timing {other})"
     if trivial and find_contradiction(ask(traces, Histories.of(traces, timing))) is None:
-        return "a label taken as trivial matters here: use --keep-trivial, or name fewer --trivial"
+        return (
+            "a label taken as trivial matters here: name fewer as trivial, "
+            "or remove_trivial=False (--keep-trivial)"
+        )
     advice = "the world is not deterministic under these labels: label what makes the difference"
     if machine == "reward":
-        advice += ", or round noisy rewards with --reward-digits"
+        advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
     return advice

@@ -4,7 +4,8 @@ import pytest
 from cli_outcome import Run
 
 from resolvent import load
-from resolvent.cli.infer import _stage
+from resolvent.cli.infer import _show
+from resolvent.display.progress import ProgressBar
 from resolvent.merging import Progress
 
 
@@ -152,5 +153,17 @@ def test_bad_target_is_refused_before_the_work(
 
 
 def test_progress_is_told_before_the_tree_is_known() -> None:
-    assert _stage("reward", Progress(0, 0, 0, 0))[1] == 0.0
-    assert _stage("reward", Progress(1, 3, 5, 20)) == ("reward machine, 1 state", 0.25)
+    told = []
+
+    class Bar(ProgressBar):
+        def show(self, text: str, fraction: float, **more: object) -> None:
+            told.append((text, fraction, more["of"], more["steady"]))
+
+    _show(Bar(), "edsm", "reward", Progress(0, 0, 0, 0))
+    _show(Bar(), "edsm", "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), "exact", "reward", Progress(1, 3, 5, 20))
+    assert told == [
+        ("reward machine, building its prefix tree", 0.0, None, True),
+        ("reward machine, 1 state", 0.25, (20, "nodes"), True),
+        ("reward machine, 1 state", 0.25, None, False),
+    ]

@@ -1,10 +1,11 @@
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
 from resolvent.display import progress
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 
 
 class Screen(io.StringIO):
@@ -59,3 +60,51 @@ def test_silent_when_nobody_watches(
     with ProgressBar() as bar:
         bar.show("reading", 0.5)
     assert capsys.readouterr() == ("", "")
+
+
+def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        reading = bar.stage("reading", Amount(40e9, "B"))
+        now += 10
+        reading(0.25)
+        assert "1 GB/s, 30 s left" in shown.getvalue()
+        now += 10
+        bar.show("machine, 1 state", 0.0, stage="machine")
+        assert "0 s so far" in shown.getvalue()
+        now += 60
+        bar.show("machine, 2 states", 0.5, of=Amount(1000, "nodes"), stage="machine")
+        assert "8.33 nodes/s, 1:00 left" in shown.getvalue()
+        now += 60
+        bar.show("machine, 2 states", 0.5, stage="machine", steady=False)
+        assert "2:00 so far" in shown.getvalue()
+
+
+def test_a_long_text_leaves_room_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        bar.show("reading " + "x" * 200, 0.5)
+    assert "50%" in shown.getvalue()
+    assert "so far" in shown.getvalue()
+
+
+def test_reading_knows_how_much_there_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    now = 1000.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    shown = screen(monkeypatch)
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"x" * 4000)
+    for path, pace in ((tmp_path / "a", "200 B/s"), (tmp_path, "400 B/s")):
+        with ProgressBar() as bar:
+            reading = bar.reading(path)
+            now += 10
+            reading(0.5)
+        assert f"{pace}, 10 s left" in shown.getvalue()
+    with ProgressBar() as bar:
+        reading = bar.reading(Path("minari:house/random-v0"))
+        now += 10
+        reading(0.1)
+    assert "1:30 left" in shown.getvalue()

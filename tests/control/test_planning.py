@@ -11,6 +11,7 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
+from resolvent.control import plan_files
 from resolvent.environments import House
 from resolvent.traces import Trace, TraceSet
 
@@ -194,7 +195,9 @@ def test_a_saved_policy_has_a_row_for_each_situation(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     plan.save(path)
     saved = json.loads(path.read_text())
+    assert (saved["format"], saved["version"]) == ("resolvent-plan", 1)
     assert (saved["gamma"], saved["timing"]) == (1, "current")
+    assert [row.action for row in plan_files.load(path).policy] == ["left", "right"]
     assert saved["policy"] == [
         {
             "observation": "fork",

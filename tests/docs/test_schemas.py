@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 import resolvent as rs
 from pages import DOCS
+from resolvent.control import plan_files
 from resolvent.environments import RandomWorld
 
 SCHEMAS = {
@@ -59,6 +60,7 @@ def contents(house, pair, tmp_path_factory):
 
 READERS = {
     "machines": rs.load,
+    "plan": plan_files.load,
     "policy": rs.Learned.load,
     "world": lambda path: RandomWorld(path=path),
     "episode": rs.read_traces,
@@ -133,6 +135,11 @@ def broken(name, content):
         yield "a log of no machine", {**content, "decisions": {"fault": {}}}
         yield "no states", {**content, "transition": {**content["transition"], "states": 0}}
         yield "another version", {**content, "version": 2}
+    if name == "plan":
+        row = content["policy"][0]
+        for key, value in (("transition_state", -1), ("observation", None), ("optimistic", "x")):
+            yield f"{key} {value}", {**content, "policy": [{**row, key: value}]}
+        yield "no discount", {**content, "gamma": 0}
     if name == "world":
         yield "another format", {**content, "format": "resolvent-machines"}
 

@@ -1,13 +1,15 @@
 """The table of commands."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from resolvent.cli.check import check
 from resolvent.cli.collect import collect
 from resolvent.cli.convert import convert
 from resolvent.cli.demo import demo
+from resolvent.cli.doctor import doctor
 from resolvent.cli.infer import infer
 from resolvent.cli.plan import plan
 from resolvent.cli.report import report
@@ -15,7 +17,30 @@ from resolvent.cli.reproduce import reproduce
 from resolvent.cli.show import show
 from resolvent.cli.train import train
 
+
+class _Command(TyperCommand):
+    """A command whose help does not say that its flags take values."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _without_values(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    """The same for the options of `resolvent` itself."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _without_values(super().get_params(ctx))
+
+
+def _without_values(parameters: list[Any]) -> list[Any]:
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return parameters
+
+
 app = typer.Typer(
+    cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -50,5 +75,7 @@ def root(
         print(context.get_help())
 
 
-for command in (demo, collect, infer, show, check, report, plan, train, convert, reproduce):
-    app.command()(command)
+for command in (
+    *(demo, collect, infer, show, check, report, plan, train, convert, reproduce, doctor),
+):
+    app.command(cls=_Command)(command)

@@ -9,7 +9,7 @@ import typer
 
 from resolvent.cli.options import Json, Machines, Traces, is_large_folder
 from resolvent.cli.printing import amount, print_json
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evidence import Evidence, MachineEvidence, Separation, gather
 from resolvent.machines import MachinePair, MachineScore, Score, load
@@ -86,7 +86,7 @@ class _Checked:
 
 def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
     started = time.perf_counter()
-    traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
+    traces = read_traces(source, progress=bar.reading(source))
     read = time.perf_counter()
     score = pair.score(traces)
     done = time.perf_counter()
@@ -104,7 +104,7 @@ def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _
     started = time.perf_counter()
     score = Score(MachineScore(0, 0, 0), MachineScore(0, 0, 0))
     count, replaying = 0, 0.0
-    progress = bar.stage(f"replaying {folder.path.name}")
+    progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
     for number, traces in enumerate(folder, 1):
         read = time.perf_counter()
         score = score.then(pair.score(traces), count)

@@ -10,7 +10,7 @@ import typer
 from resolvent.cli.environments import Environment, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.traces.collecting import collect as collect_traces
 from resolvent.traces.files import FORMATS
 from resolvent.traces.symbols import label_text
@@ -53,7 +53,7 @@ def collect(
                 episodes=episodes,
                 seed=seed,
                 max_steps=max_steps,
-                progress=bar.stage(f"collecting in {environment}"),
+                progress=bar.stage(f"collecting in {environment}", Amount(episodes, "episodes")),
             )
         finally:
             world.close()

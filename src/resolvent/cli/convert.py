@@ -31,7 +31,7 @@ def convert(
     """Write traces in another format; how TRACES is written is told by its content."""
     check_trace_target(target, format)
     with ProgressBar() as bar:
-        traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
+        traces = read_traces(source, progress=bar.reading(source))
     traces.save(target, format=format)
     if json:
         print_json(

@@ -10,12 +10,20 @@ import typer
 
 from resolvent.errors import OptionError
 
+
+def built_in_worlds(incomplete: str) -> list[str]:
+    """Return the worlds that come along, for shells that complete names."""
+    ids = (name for name in gym.registry if name.startswith("resolvent/"))
+    return sorted(name for name in ids if name.startswith(incomplete))
+
+
 Environment = Annotated[
     str,
     typer.Argument(
         metavar="ENV",
         help="A Gymnasium id such as resolvent/House-v0, or module:Name-v0 to import the "
         "module that registers it first.",
+        autocompletion=built_in_worlds,
         show_default=False,
     ),
 ]

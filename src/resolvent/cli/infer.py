@@ -10,9 +10,9 @@ import typer
 from resolvent.cli.options import Json, Traces, check_target, choice, is_large_folder
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.display.merge_lines import log_lines
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.learning import STRATEGIES
+from resolvent.learning import EXACT, STRATEGIES
 from resolvent.merging import Progress
 from resolvent.merging.engines import ENGINES
 from resolvent.merging.orders import ORDERS
@@ -73,9 +73,10 @@ def infer(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the search.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The seed of the search.")] = 0,
     effort: Annotated[
-        float, typer.Option(min=0, help="How much the search may try, 1 being some seconds.")
+        float,
+        typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = 1.0,
     time_limit: Annotated[
         float | None,
@@ -137,8 +138,7 @@ def infer(
         if refine is not False and is_large_folder(source):
             traces = scan_traces(source)
         else:
-            reading = bar.stage(f"reading {source.name}")
-            traces = read_traces(source, format=format, progress=reading)
+            traces = read_traces(source, format=format, progress=bar.reading(source))
         seconds_reading = time.perf_counter() - started
         result = infer_machines(
             traces,
@@ -154,7 +154,7 @@ def infer(
             seed=seed,
             effort=effort,
             time_limit=time_limit,
-            progress=lambda machine, now: bar.show(*_stage(machine, now)),
+            progress=lambda machine, now: _show(bar, strategy, machine, now),
         )
     if output is not None:
         result.machines.save(output)
@@ -173,13 +173,18 @@ def _may_be_scarce(result: InferenceResult) -> bool:
     return result.options.strategy in ORDERS and most > 4 and result.steps < 100_000
 
 
-def _stage(machine: str, now: Progress) -> tuple[str, float]:
-    """Say how far the search for a machine is, as a progress bar shows it."""
+def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
+    """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
-        return f"{machine}, file {now.settled} of {now.nodes}", now.settled / now.nodes
-    if now.nodes == 0:
-        return f"{machine} machine, building its prefix tree", 0.0
-    return f"{machine} machine, {amount(now.red, 'state')}", now.settled / now.nodes
+        text, of = f"{machine}, file {now.settled} of {now.nodes}", Amount(now.nodes, "files")
+    elif now.nodes == 0:
+        text, of = f"{machine} machine, building its prefix tree", None
+    else:
+        text = f"{machine} machine, {amount(now.red, 'state')}"
+        of = Amount(now.nodes, "nodes") if strategy in ORDERS else None
+    fraction = now.settled / max(now.nodes, 1)
+    # How long a proof will take nobody can tell.
+    bar.show(text, fraction, of=of, stage=machine, steady=strategy != EXACT)
 
 
 def _figures(result: InferenceResult, reading: float, output: Path | None) -> dict[str, object]:

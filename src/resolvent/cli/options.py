@@ -55,8 +55,8 @@ def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
 
     return typer.Option(
         flag,
-        metavar="|".join(known),
-        help=text,
+        metavar="NAME",
+        help=f"{text} One of {', '.join(known)}.",
         callback=check,
         autocompletion=lambda: list(known),
         **more,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent.cli.environments import Settings, make_environment
+from resolvent.cli.environments import Settings, built_in_worlds, make_environment
 from resolvent.cli.options import (
     Json,
     Machines,
@@ -21,7 +21,7 @@ from resolvent.cli.options import (
 from resolvent.cli.printing import amount, command, print_json
 from resolvent.control import Plan, Runs
 from resolvent.control.planning import plan as plan_for
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.traces import read_traces
@@ -53,6 +53,7 @@ def plan(
         typer.Option(
             metavar="ENV",
             help="Act by the plan in this environment: a Gymnasium id, or module:Name-v0.",
+            autocompletion=built_in_worlds,
             show_default=False,
         ),
     ] = None,
@@ -95,7 +96,7 @@ def plan(
     pair = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar:
-        read = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+        read = read_traces(traces, progress=bar.reading(traces))
         planning = time.perf_counter()
         found = plan_for(
             pair, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants
@@ -134,7 +135,9 @@ def _run(
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
         world = make_environment(environment, settings)
         try:
-            return found.run(world, **options, progress=bar.stage(f"acting in {environment}"))
+            episodes = Amount(options["episodes"], "episodes")
+            acting = bar.stage(f"acting in {environment}", episodes)
+            return found.run(world, **options, progress=acting)
         finally:
             world.close()
 

@@ -59,7 +59,7 @@ def report(
     returns = None if curve is None else read_returns(curve)
     learned = None if policy is None else Learned.load(policy)
     with ProgressBar() as bar:
-        read = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+        read = read_traces(traces, progress=bar.reading(traces))
     known = pair.provenance is not None and pair.provenance.traces_sha256 == read.digest
     evidence = gather(pair, read, infer=inferring_like(pair) if known else None)
     write_report(output, pair, read, evidence, returns=returns, learned=learned)

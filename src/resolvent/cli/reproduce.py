@@ -8,7 +8,7 @@ import typer
 
 from resolvent.cli.options import Json
 from resolvent.cli.printing import amount, command, print_json
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
 from resolvent.experiments.report import troubles, write_report
 from resolvent.experiments.reproducing import reproduce as run_all
@@ -78,7 +78,7 @@ def reproduce(
     with ProgressBar() as bar:
 
         def going_on(done: int, of: int, run: Run) -> None:
-            bar.show(str(run), done / of)
+            bar.show(str(run), done / of, of=Amount(of, "runs"), stage="runs")
 
         def finished(done: int, of: int, run: Run, record: dict[str, Any]) -> None:
             bar.clear()

@@ -143,7 +143,7 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
 
 def _reward_machine(pair: MachinePair, source: Path) -> str:
     with ProgressBar() as bar:
-        traces = read_traces(source, progress=bar.stage(f"reading {source.name}"))
+        traces = read_traces(source, progress=bar.reading(source))
     return encode_reward_machine(EdgeRewardMachine.from_pair(pair, traces)).decode()
 
 

@@ -19,7 +19,7 @@ from resolvent.control.q_learning import ENGINES
 from resolvent.control.q_learning import q_learning as learn
 from resolvent.control.world_view import WorldView, world_behind
 from resolvent.display.curves import check_picture_name, draw_curves, import_matplotlib
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.traces import read_traces
@@ -49,22 +49,27 @@ def train(
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same policy.")
     ] = 0,
     alpha: Annotated[
-        float, typer.Option(min=0, max=1, help="How far a value moves at each step.")
+        float, typer.Option(metavar="X", min=0, max=1, help="How far a value moves at each step.")
     ] = 0.1,
     gamma: Annotated[
-        float, typer.Option(min=0, max=1, help="The discount of what comes a step later.")
+        float,
+        typer.Option(metavar="X", min=0, max=1, help="The discount of what comes a step later."),
     ] = 0.95,
     epsilon: Annotated[
-        float, typer.Option(min=0, max=1, help="How often an action is random, at first.")
+        float,
+        typer.Option(metavar="X", min=0, max=1, help="How often an action is random, at first."),
     ] = 0.3,
     epsilon_decay: Annotated[
-        float, typer.Option(min=0, max=1, help="What that is multiplied by after each episode.")
+        float,
+        typer.Option(
+            metavar="X", min=0, max=1, help="What that is multiplied by after each episode."
+        ),
     ] = 0.995,
     epsilon_min: Annotated[
-        float, typer.Option(min=0, max=1, help="What it never falls below.")
+        float, typer.Option(metavar="X", min=0, max=1, help="What it never falls below.")
     ] = 0.01,
     initial_value: Annotated[
-        float, typer.Option(help="What every action is taken to be worth at first.")
+        float, typer.Option(metavar="X", help="What every action is taken to be worth at first.")
     ] = 0.0,
     max_steps: MaxSteps = None,
     traces: Annotated[
@@ -159,7 +164,7 @@ def train(
                 shaping=shaping,
                 engine=engine,  # type: ignore[arg-type]
                 evaluate_every=evaluate_every,
-                progress=bar.stage(f"learning in {environment}"),
+                progress=bar.stage(f"learning in {environment}", Amount(episodes, "episodes")),
             )
             seconds = time.perf_counter() - started
             found = learned.evaluate(env, seed=seed, max_steps=max_steps or 10_000)
@@ -232,7 +237,7 @@ def _in_view(env: gym.Env[Any, Any], machines: Path | None, stack: int | None) -
 def _model(env: gym.Env[Any, Any], traces: Path | None, bar: ProgressBar) -> Model | None:
     if traces is None or not isinstance(env, AugmentObservation):
         return None
-    read = read_traces(traces, progress=bar.stage(f"reading {traces.name}"))
+    read = read_traces(traces, progress=bar.reading(traces))
     return Model.of(env.machines, read)
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.atomic_file import atomic_write
+from resolvent.control import plan_files
 from resolvent.control.experiment import NextExperiment, situation_text
 from resolvent.control.model import Model
 from resolvent.control.running import Runs, policy_in, run
@@ -270,22 +269,7 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a JSON file, whole or not at all: a row for each situation."""
-        rows = []
-        for number in range(len(self.model)):
-            observation, transition_state, reward_state = self.model.named(number)
-            rows.append(
-                {
-                    "observation": observation,
-                    "transition_state": transition_state,
-                    "reward_state": reward_state,
-                    "action": self.model.actions[int(self.policy[number])],
-                    "pessimistic": _json_number(self.pessimistic[number]),
-                    "optimistic": _json_number(self.optimistic[number]),
-                }
-            )
-        content = {"gamma": self.gamma, "timing": str(self.machines.timing), "policy": rows}
-        with atomic_write(path) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(content), indent=1))
+        plan_files.save(self, path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent plan --json` prints them."""
@@ -293,9 +277,9 @@ class Plan:
         return {
             "gamma": self.gamma,
             "reward_range": list(self.reward_range),
-            "value": _json_number(self.value),
-            "bound": _json_number(self.bound),
-            "largest_gap": _json_number(self.largest_gap),
+            "value": plan_files.json_number(self.value),
+            "bound": plan_files.json_number(self.bound),
+            "largest_gap": plan_files.json_number(self.largest_gap),
             "optimal": self.is_optimal,
             "situations": len(self.model),
             "actions": len(self.model.actions),
@@ -332,7 +316,3 @@ class Plan:
 
     def _at_starts(self, values: NDArray[np.float64]) -> float:
         return float(np.average(values[self.model.starts], weights=self.model.start_counts))
-
-
-def _json_number(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None

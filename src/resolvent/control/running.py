@@ -181,7 +181,8 @@ def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -
         states, why = "states unknown", "a label was read that the machines were never shown there"
     return (
         f"episode {episode}, step {step}: the plan does not know {symbol_text(observation)} in "
-        f"{states}: {why}; plan from more traces, or use --on-unseen random"
+        f"{states}: {why}; plan from more traces, or act at random there: "
+        "on_unseen='random' (--on-unseen random)"
     )
 
 

@@ -1,16 +1,26 @@
-"""Progress of long work → a bar on standard error, for people who wait."""
+"""Progress of long work → a bar on standard error, with its pace, for people who wait."""
 
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from resolvent.display.pace import Pace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SECONDS_OF_PATIENCE = 1.0
 _SECONDS_BETWEEN_REFRESHES = 0.1
+
+
+class Amount(NamedTuple):
+    """How much there is to do in a stage: 1,000 "episodes", say, or a file's size in "B"."""
+
+    total: float
+    unit: str
 
 
 class ProgressBar:
@@ -23,6 +33,8 @@ class ProgressBar:
         self._next = time.monotonic() + _SECONDS_OF_PATIENCE
         self._wanted = sys.stderr.isatty()
         self._bar: Progress | None = None
+        self._stage = ""
+        self._pace = Pace(time.monotonic())
 
     def __enter__(self) -> "ProgressBar":
         return self
@@ -41,34 +53,75 @@ class ProgressBar:
             self._bar.stop()
             self._bar = None
 
-    def stage(self, text: str) -> Callable[[float], None]:
-        """Return a listener that shows this text with each fraction it is told."""
-        return lambda fraction: self.show(text, fraction)
+    def reading(self, path: Path) -> Callable[[float], None]:
+        """Return a listener for reading a file or a folder of files."""
+        files = [path] if path.is_file() else path.glob("*")
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        return self.stage(f"reading {path.name}", Amount(size, "B") if size else None)
 
-    def show(self, text: str, fraction: float) -> None:
-        """Say what is going on and how much of it is done; costs a look at the clock."""
+    def stage(self, text: str, of: Amount | None = None) -> Callable[[float], None]:
+        """Return a listener that shows this text with each fraction it is told."""
+        self._begin(text)
+        return lambda fraction: self.show(text, fraction, of=of)
+
+    def show(
+        self,
+        text: str,
+        fraction: float,
+        *,
+        of: Amount | None = None,
+        stage: str | None = None,
+        steady: bool = True,
+    ) -> None:
+        """Say what is going on and how much of it is done; costs a look at the clock.
+
+        Pace is measured anew in each stage, which is the text unless it has a name.
+        Of work that is not `steady` nothing is said of the time left.
+        """
         now = time.monotonic()
         if not self._wanted or now < self._next:
             return
         self._next = now + _SECONDS_BETWEEN_REFRESHES
+        if (stage or text) != self._stage:
+            self._begin(stage or text)
         if self._bar is None:
-            self._bar = _new_bar(text)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], description=text, completed=fraction, refresh=True)
+            self._bar = _new_bar()
+        total, unit = of or (None, "")
+        seen = fraction if steady else 0.0
+        self._bar.update(
+            self._bar.task_ids[0],
+            description=text,
+            completed=fraction,
+            pace=self._pace.text(now, seen, total, unit),
+        )
+        self._bar.start()  # once is enough, more does no harm
+        self._bar.refresh()
+
+    def _begin(self, stage: str) -> None:
+        self._stage, self._pace = stage, Pace(time.monotonic())
 
 
-def _new_bar(text: str) -> "Progress":
+def _new_bar() -> "Progress":
     # Most work is over before this: a bar that never shows need not be loaded.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.table import Column
 
     bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
+        TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
+        BarColumn(bar_width=16),
         TaskProgressColumn(),
+        TextColumn(
+            "{task.fields[pace]}", markup=False, table_column=Column(no_wrap=True, min_width=26)
+        ),
         console=Console(stderr=True),
         transient=True,
         auto_refresh=False,  # refreshed by who does the work: no thread beside it
+        expand=True,
     )
-    bar.add_task(text, total=1.0)
+    bar.add_task("", total=1.0, pace="")
     return bar

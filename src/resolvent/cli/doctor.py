@@ -1,0 +1,127 @@
+"""`resolvent doctor`: this installation → versions, the core's build, extras, a trial run."""
+
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from resolvent.cli.options import Json
+from resolvent.cli.printing import print_json
+from resolvent.display.progress import ProgressBar
+from resolvent.installation import EXTRAS, Package, core, dependencies, extra, system
+from resolvent.merging.engines import ENGINES
+
+
+def doctor(json: Json = False) -> None:
+    """Look at this installation: versions, how the core was built, extras, a trial run.
+
+    Exit code 0 when all that is installed works, 1 when something does not. An
+    extra that is not installed is no fault.
+    """
+    found = _examine()
+    if json:
+        print_json(found.as_dict())
+    else:
+        _print(found)
+    if found.faults:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Findings:
+    needed: list[Package]
+    extras: dict[str, list[Package]]
+    trial: str
+    faults: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return {
+            "system": system(),
+            "core": core(),
+            "dependencies": [one.as_dict() for one in self.needed],
+            "extras": {
+                name: [one.as_dict() for one in packages] for name, packages in self.extras.items()
+            },
+            "programs": {"dot": shutil.which("dot")},
+            "trial": self.trial,
+            "faults": self.faults,
+        }
+
+
+def _examine() -> _Findings:
+    with ProgressBar() as bar:
+        needed = list(dependencies())
+        extras = {}
+        for number, name in enumerate(EXTRAS):
+            bar.show(f"looking at extra {name}", number / len(EXTRAS))
+            extras[name] = list(extra(name))
+    faults = [_fault(one) for one in needed if one.trouble]
+    for name, packages in extras.items():
+        broken = (one for one in packages if one.trouble and one.version is not None)
+        faults += [f"{_fault(one)} (extra {name})" for one in broken]
+    try:
+        trial = _trial()
+    except Exception as error:  # whatever it is, it is what the reader came for
+        trial = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
+        faults.append(f"trial run {trial}")
+    return _Findings(needed, extras, trial, faults)
+
+
+def _fault(one: Package) -> str:
+    version = "" if one.version is None else f" {one.version}"
+    return f"{one.name}{version}: {one.trouble}"
+
+
+def _trial() -> str:
+    """Infer the machines of a small world with each engine; they must agree."""
+    import gymnasium as gym
+
+    from resolvent.errors import ResolventError
+    from resolvent.pipeline import infer
+    from resolvent.traces.collecting import collect
+
+    traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    first, *others = (infer(traces, engine=engine).machines for engine in ENGINES)
+    for other in others:
+        if (first.transition, first.reward) != (other.transition, other.reward):
+            raise ResolventError("the engines found different machines in the house")
+    if not first.score(traces).perfect:
+        raise ResolventError("the machines found do not explain the traces of the house")
+    return (
+        f"the engines {' and '.join(ENGINES)} found the same machines in the house, "
+        f"{first.transition.states} and {first.reward.states} states"
+    )
+
+
+def _print(found: _Findings) -> None:
+    from resolvent.display.tables import show, table
+
+    for title, facts in (("Resolvent", system()), ("Compiled core", core())):
+        show(table([title, ""], facts.items()))
+        print()
+    rows = [[one.name, one.version or "", one.wanted, one.trouble] for one in found.needed]
+    show(table(["Dependencies", "version", "wanted", ""], rows))
+    print()
+    rows = [_extra_row(name, packages) for name, packages in found.extras.items()]
+    show(table(["Extras", "", "for"], rows))
+    print()
+    for row in rows:
+        if row[1] == "not installed":
+            print(f'to add one: pip install "resolvent[{row[0]}]"')
+            break
+    print(f"program dot: {shutil.which('dot') or 'not found'}")
+    print("shell completion: resolvent --install-completion")
+    print(f"trial run: {found.trial}\n")
+    for fault in found.faults:
+        print(f"fault: {fault}")
+    if not found.faults:
+        print("all that is installed works")
+
+
+def _extra_row(name: str, packages: list[Package]) -> list[str]:
+    if any(one.version is None for one in packages):
+        return [name, "not installed", EXTRAS[name]]
+    there = ", ".join(f"{one.name} {one.version}" for one in packages)
+    return [name, there, EXTRAS[name]]
