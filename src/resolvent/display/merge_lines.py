@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.cells import cell_len
-
 from resolvent.machines import Decision, Machine
 from resolvent.machines.drawing import count
 from resolvent.machines.picture.text import visible
@@ -64,6 +62,8 @@ def decision_lines(machine: Machine) -> list[str]:
     0 --key-----> new state 1
     1 --key-----> 1             36 answers agree,   439 tree nodes folded
     """
+    from rich.cells import cell_len
+
     decisions = machine.decisions or ()
     names = [visible(label_text(one.label)) for one in decisions]
     widths = [min(cell_len(name), _WIDEST) for name in names]

@@ -62,6 +62,7 @@ function timelineDots(columns, { each, across }) {
   return svg("g", { "pointer-events": "none" }, ...marks);
 }
 
+// On narrow screens it scrolls rather than shrink beyond reading.
 function timelinePicture({ columns, total }, drawn, scale) {
   const label = (x, anchor, words) =>
     svg("text", { x, y: TIME.height - 9, "text-anchor": anchor }, words);
@@ -69,7 +70,7 @@ function timelinePicture({ columns, total }, drawn, scale) {
     "aria-hidden": "true" }, ...timelineGrid(scale), ...drawn, timelineDots(columns, scale),
   label(TIME.left, "start", "decision 1"),
   ...(total > 1 ? [label(scale.across(columns.length - 0.5), "end", count(total))] : []));
-  picture.style.minWidth = `${Math.min(scale.width, 640)}px`;  // on narrow screens it scrolls
+  picture.style.minWidth = `${Math.min(scale.width, 640)}px`;
   return picture;
 }
 
