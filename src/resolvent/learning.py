@@ -18,6 +18,7 @@ from resolvent.machines import (
     RewardMachine,
     TransitionMachine,
     build_machine,
+    decisions_of,
     loop_where_read,
 )
 from resolvent.machines.score import states_at_steps
@@ -175,6 +176,8 @@ class Learner:
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
         machine = built(automaton)
+        log = decisions_of(machine, searched.histories, automaton)
+        machine = replace(machine, decisions=log)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
 

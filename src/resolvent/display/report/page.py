@@ -16,7 +16,10 @@ from resolvent.errors import MissingExtra
 from resolvent.machines import Machine, to_svg, to_text
 from resolvent.machines.picture.style import SCREEN_STYLE
 
-_SCRIPTS = ("elements", "summary", "player", "map", "states", "evidence", "learning", "start")
+_SCRIPTS = (
+    *("elements", "summary", "player", "map", "states", "evidence", "timeline", "learning"),
+    "start",
+)
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

@@ -11,5 +11,6 @@ showMap();
 setUpPlayer();
 showStates();
 showEvidence();
+showTimelines();
 showLearning();
 showSections();
