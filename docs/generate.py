@@ -15,7 +15,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from resolvent.cli.app import app
 from resolvent.control import plan_files, policy_files
 from resolvent.environments import grid_files
-from resolvent.machines import storage
+from resolvent.machines import file_layout, storage
 from resolvent.traces import json_lines
 
 DOCS = Path(__file__).parent
@@ -109,7 +109,7 @@ def _sentence(text: str | None) -> str:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each format that a struct of the package describes, by name."""
     found = {
-        "machines": _schema("machines", storage._File, storage.FORMAT, storage.VERSION),
+        "machines": _schema("machines", file_layout.File, storage.FORMAT, storage.VERSION),
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
@@ -120,6 +120,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         table["states"]["minimum"] = 1
         for column in ("observations", "actions", "outputs"):
             _hold_symbols(found["machines"], table[column])
+    for column in found["machines"]["$defs"]["Decisions"]["properties"].values():
+        column["items"]["minimum"] = 0
     plan = found["plan"]
     plan["$defs"]["Symbol"] = _SYMBOL
     for column in ("observation", "action"):

@@ -18,6 +18,7 @@ from resolvent.machines import (
     RewardMachine,
     TransitionMachine,
     build_machine,
+    decisions_of,
     loop_where_read,
 )
 from resolvent.machines.score import states_at_steps
@@ -132,6 +133,16 @@ class Learner:
             dict(self.automata),
         )
 
+    def recall(self, learned: Learned) -> None:
+        """Take over what is known of machines that were found before, at no cost now."""
+        self.statistics = {
+            name: replace(one, seconds=0.0) for name, one in learned.statistics.items()
+        }
+        self.verdicts = dict(learned.verdicts)
+        self.certificates = dict(learned.certificates)
+        self.histories = dict(learned.histories)
+        self.automata = dict(learned.automata)
+
     def _machine(
         self,
         kind: type[M],
@@ -175,6 +186,8 @@ class Learner:
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
         machine = built(automaton)
+        log = decisions_of(machine, searched.histories, automaton)
+        machine = replace(machine, decisions=log)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
 

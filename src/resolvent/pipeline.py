@@ -208,14 +208,15 @@ class _Run:
         """Learn and replay in turn until the machines explain every trace."""
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             digest = beside.submit(lambda: self.corpus.digest) if self.corpus.in_memory else None
-            if start is None:
-                chosen = self.corpus.sample(SAMPLE_STEPS) if self.refines else self.corpus.all
-            else:
-                chosen = start.chosen
             learner = Learner(
                 self.options, self.trivial, self.corpus.place, self._time_left, self.progress
             )
-            learned = start.learned if start else self._learn(learner, chosen)
+            if start is None:
+                chosen = self.corpus.sample(SAMPLE_STEPS) if self.refines else self.corpus.all
+                learned = self._learn(learner, chosen)
+            else:
+                chosen, learned = start.chosen, start.learned
+                learner.recall(learned)
             rounds = 1
             while True:
                 seen = self._replay(learned.machines)

@@ -181,7 +181,10 @@ class InferenceResult:
         type(self)._write_report(self, path, self._traces())
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
-        """Return the log of merges and promotions for "transition" or "reward"."""
+        """Return the log of merges and promotions for "transition" or "reward".
+
+        `machines.transition.decisions` tells the same in the machine's states.
+        """
         labels, tree = self._histories[machine].labels, self._histories[machine].tree
 
         def history(node: int) -> tuple[Label, ...]:

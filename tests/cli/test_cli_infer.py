@@ -42,6 +42,30 @@ def test_without_a_target_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_verbose_tells_the_merges_on_standard_error(run: Run, house: Path, tmp_path: Path) -> None:
+    path = tmp_path / "machines.json"
+    quiet = run("infer", house, "-o", path)
+    outcome = run("infer", house, "-o", path, "-v")
+    assert outcome.code == 0
+    assert quiet.err == ""
+    first, *lines = outcome.err.splitlines()
+    assert first.startswith("how states were merged, learned from all traces in 1 round")
+    assert "TM  0 --key-----> new state 1" in lines
+    assert "RM  0 --toilet--> new state 1" in lines
+    pair = load(path)
+    told = [line[:2] for line in lines if line[2:4] == "  "]
+    assert told == ["TM"] * len(pair.transition.decisions or ()) + ["RM"] * len(
+        pair.reward.decisions or ()
+    )
+
+
+def test_verbose_leaves_standard_output_to_json(run: Run, house: Path) -> None:
+    outcome = run("infer", house, "--verbose", "--json", "--strategy", "search")
+    assert outcome.json["tm_states"] == 2
+    assert "strategy search does not merge states" in outcome.err
+    assert "TM  0 --key-----> new state 1" in outcome.err
+
+
 def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "other.jsonl"
     run("collect", "resolvent/HouseInterference-v0", "-n", "200", "-o", path)

@@ -128,6 +128,11 @@ def broken(name, content):
             spoiled = copy.deepcopy(content)
             spoiled["transition"][table][0][0] = -1
             yield f"a negative number in {table}", spoiled
+        for column in ("transitions", "agreeing", "folded"):
+            spoiled = copy.deepcopy(content)
+            spoiled["decisions"]["transition"][column][0] = -1
+            yield f"a negative number in the decisions' {column}", spoiled
+        yield "a log of no machine", {**content, "decisions": {"fault": {}}}
         yield "no states", {**content, "transition": {**content["transition"], "states": 0}}
         yield "another version", {**content, "version": 2}
     if name == "plan":

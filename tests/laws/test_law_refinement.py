@@ -1,5 +1,7 @@
 """Refined machines explain every trace, and are those of all traces once these show enough."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -121,6 +123,18 @@ def test_without_a_conflict_nothing_is_learned_anew():
     assert second.events("transition") == first.events("transition")
     assert second.traces == 400
     assert first.traces == 300
+
+
+def test_an_update_that_only_compacts_knows_both_machines(monkeypatch):
+    first = rs.infer(TRACES[:300])
+    smaller = iter([replace(first.machines.transition, decisions=None)])
+    monkeypatch.setattr(pipeline, "compacted", lambda machine, seen: next(smaller, None))
+    second = first.update(TRACES[300:])
+    assert bare(second.machines, True) == bare(rs.infer(TRACES).machines, True)
+    assert second.transition.merges == first.transition.merges
+    assert second.transition.seconds == 0.0
+    assert second.trivial == first.trivial
+    assert second.events("transition") == first.events("transition")
 
 
 def test_a_result_from_a_folder_can_be_updated(tiny_sample, tmp_path):

@@ -31,6 +31,8 @@ def test_copies_of_states_are_merged_again(copies):
     assert not len(seen.transition.conflicts)
     found = compacted(swollen, seen.transition)
     assert np.array_equal(found.transitions, PAIR.transition.transitions)
+    assert swollen.decisions is not None
+    assert found.decisions is None
 
 
 def test_what_is_minimal_stays():

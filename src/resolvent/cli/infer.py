@@ -1,5 +1,6 @@
 """`resolvent infer`: a file of traces → a file of machines, and how they were found."""
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ import typer
 
 from resolvent.cli.options import Json, Traces, check_target, choice, is_large_folder
 from resolvent.cli.printing import amount, command, print_json
+from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.learning import EXACT, STRATEGIES
@@ -115,6 +117,14 @@ def infer(
             rich_help_panel=_REDUCTIONS,
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Tell on standard error how states were merged, a line a decision.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Infer the Transition Machine and the Reward Machine that explain traces."""
@@ -148,6 +158,9 @@ def infer(
         )
     if output is not None:
         result.machines.save(output)
+    if verbose:
+        for line in log_lines(result):
+            print(line, file=sys.stderr)
     if json:
         print_json(_figures(result, seconds_reading, output))
     else:

@@ -2,6 +2,7 @@
 
 from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
+from resolvent.machines.decision import Decision
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
@@ -14,6 +15,7 @@ from resolvent.machines.machine import (
     Unseen,
 )
 from resolvent.machines.mealy_dot import to_mealy_dot
+from resolvent.machines.merge_log import decisions_of
 from resolvent.machines.pair import MachinePair, Provenance
 from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
@@ -23,6 +25,7 @@ from resolvent.machines.termination import Termination
 
 __all__ = [
     "UNSEEN",
+    "Decision",
     "Edge",
     "EdgeRewardMachine",
     "Guard",
@@ -38,6 +41,7 @@ __all__ = [
     "TransitionMachine",
     "Unseen",
     "build_machine",
+    "decisions_of",
     "indistinguishable_pairs",
     "is_isomorphic",
     "is_minimal",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
+from resolvent.machines.decision import Decision
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary
 
@@ -71,6 +72,7 @@ class Machine:
     labels in `trivial` loop on every state. Outputs that depend on the state are
     three parallel columns sorted by state and question; those that do not are
     `constant_*`. A question is `observation code * number of actions + action code`.
+    `decisions` tell in order how the machine was found, where that is known.
     """
 
     kind: ClassVar[str] = "machine"
@@ -87,6 +89,7 @@ class Machine:
     constant_question: NDArray[np.int64]
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
+    decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
 
     @property
     def states(self) -> int:
@@ -194,7 +197,7 @@ class Machine:
         return np.where(constant >= 0, constant, found)
 
     def __eq__(self, other: object) -> bool:
-        """Whether two machines are the same in every table; support does not count."""
+        """Whether two machines are the same in every table; support and decisions do not count."""
         if not isinstance(other, Machine):
             return NotImplemented
         return self._identity == other._identity and all(

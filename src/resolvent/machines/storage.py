@@ -6,19 +6,22 @@ so, never a crash later on.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
+from resolvent.machines import file_layout as layout
 from resolvent.machines.machine import Machine, RewardMachine, Support, TransitionMachine
-from resolvent.machines.pair import MachinePair, Provenance
+from resolvent.machines.merge_log import decisions_of_columns, log_columns
+from resolvent.machines.pair import MachinePair
 from resolvent.machines.termination import Termination
-from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -26,52 +29,6 @@ FORMAT = "resolvent-machines"
 VERSION = 1
 
 M = TypeVar("M", bound=Machine)
-
-
-class _Support(msgspec.Struct, forbid_unknown_fields=True):
-    transitions: list[int]
-    by_state: list[int]
-    constant: list[int]
-
-
-class _Machine(msgspec.Struct, forbid_unknown_fields=True):
-    """Tables over positions in the lists `labels`, `observations`, `actions`, `outputs`."""
-
-    states: int
-    labels: list[list[str]]
-    observations: list[Any]
-    actions: list[Any]
-    outputs: list[Any]
-    trivial: list[int]
-    transitions: list[tuple[int, int, int]]  # state, label, next state
-    by_state: list[tuple[int, int, int, int]]  # state, observation, action, output
-    constant: list[tuple[int, int, int]]  # observation, action, output
-
-
-class _Reward(_Machine, forbid_unknown_fields=True):
-    supplemented: bool
-    reward_digits: int | None
-
-
-class _Termination(msgspec.Struct, forbid_unknown_fields=True):
-    ends: list[tuple[int, int, int, int]]  # observation, TM state, RM state, action
-    ambiguous: list[tuple[int, int, int, int]]
-
-
-class _Header(msgspec.Struct):
-    format: str = ""
-    version: int = 0
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    format: str
-    version: int
-    timing: LabelTiming
-    transition: _Machine
-    reward: _Reward
-    termination: _Termination
-    support: dict[str, _Support]
-    provenance: Provenance | None
 
 
 def save(pair: MachinePair, path: str | Path) -> None:
@@ -83,26 +40,32 @@ def save(pair: MachinePair, path: str | Path) -> None:
 def encode(pair: MachinePair) -> bytes:
     """Return the file that `save` writes; the same pair gives the same bytes."""
     reward = pair.reward
-    machines = {"transition": pair.transition, "reward": reward}
-    content = _File(
+    machines: tuple[Machine, ...] = (pair.transition, reward)
+    decisions = {
+        one.kind: layout.Decisions(*log_columns(one, one.decisions))
+        for one in machines
+        if one.decisions is not None
+    }
+    content = layout.File(
         format=FORMAT,
         version=VERSION,
         timing=pair.timing,
-        transition=_Machine(**_tables(pair.transition)),
-        reward=_Reward(
+        transition=layout.Machine(**_tables(pair.transition)),
+        reward=layout.Reward(
             **_tables(reward),
             supplemented=reward.supplemented,
             reward_digits=reward.reward_digits,
         ),
-        termination=_Termination(
+        termination=layout.Termination(
             ends=_situations(pair, pair.termination.ends),
             ambiguous=_situations(pair, pair.termination.ambiguous),
         ),
         support={
-            name: _support(machine, machine.support)
-            for name, machine in machines.items()
+            machine.kind: _support(machine, machine.support)
+            for machine in machines
             if machine.support is not None
         },
+        decisions=layout.Log(**decisions) if decisions else UNSET,
         provenance=pair.provenance,
     )
     return _one_entry_a_line(msgspec.to_builtins(content))
@@ -129,11 +92,11 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
     if not data.strip():
         raise ModelError(f"{source} is empty")
     try:
-        header = _Header()
+        header = layout.Header()
         if data.lstrip().startswith(b"{"):  # anything else is some other file
-            header = msgspec.json.decode(data, type=_Header)
+            header = msgspec.json.decode(data, type=layout.Header)
     except msgspec.ValidationError:
-        header = _Header()
+        header = layout.Header()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(
             f"{source} is not valid JSON, perhaps it was cut short: {error}; infer it again"
@@ -149,7 +112,7 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
             f"{VERSION}; infer it again or use the Resolvent that wrote it"
         )
     try:
-        content = msgspec.json.decode(data, type=_File)
+        content = msgspec.json.decode(data, type=layout.File)
         return _pair(content)
     except (
         msgspec.ValidationError,
@@ -179,9 +142,9 @@ def _tables(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _support(machine: Machine, support: Support) -> _Support:
+def _support(machine: Machine, support: Support) -> layout.Support:
     known = np.nonzero(machine.transitions >= 0)
-    return _Support(
+    return layout.Support(
         transitions=support.transitions[known].tolist(),
         by_state=support.outputs.tolist(),
         constant=support.constants.tolist(),
@@ -201,7 +164,7 @@ def _one_entry_a_line(content: dict[str, Any]) -> bytes:
     """Encode with each top-level entry, and each table of a machine, on a line of its own."""
     lines = []
     for key, value in content.items():
-        if key in ("transition", "reward", "support"):
+        if key in ("transition", "reward", "support", "decisions"):
             inner = ",\n".join(f"  {_json(name)}: {_json(table)}" for name, table in value.items())
             lines.append(f"{_json(key)}: {{\n{inner}\n}}" if inner else f"{_json(key)}: {{}}")
         else:
@@ -213,12 +176,19 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _pair(content: _File) -> MachinePair:
-    transition = _machine(TransitionMachine, content.transition, content.support.get("transition"))
+def _pair(content: layout.File) -> MachinePair:
+    log = layout.Log() if isinstance(content.decisions, UnsetType) else content.decisions
+    transition = _machine(
+        TransitionMachine,
+        content.transition,
+        content.support.get("transition"),
+        log.transition,
+    )
     reward = _machine(
         RewardMachine,
         content.reward,
         content.support.get("reward"),
+        log.reward,
         supplemented=content.reward.supplemented,
         reward_digits=content.reward.reward_digits,
     )
@@ -245,7 +215,13 @@ def _pair(content: _File) -> MachinePair:
     )
 
 
-def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: Any) -> M:
+def _machine(
+    kind: type[M],
+    tables: layout.Machine,
+    counts: layout.Support | None,
+    log: layout.Decisions | UnsetType,
+    **more: Any,
+) -> M:
     if tables.states < 1:
         raise ValueError(f"the {kind.kind} machine has no state")
     if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
@@ -292,11 +268,14 @@ def _machine(kind: type[M], tables: _Machine, counts: _Support | None, **more: A
         raise ValueError(f"{unreachable} states of the {kind.kind} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    return machine
+    if isinstance(log, UnsetType):
+        return machine
+    decisions = decisions_of_columns(machine, log.transitions, log.agreeing, log.folded)
+    return replace(machine, decisions=decisions)
 
 
 def _counted(
-    transitions: NDArray[np.int32], counts: _Support, by_state: int, constant: int
+    transitions: NDArray[np.int32], counts: layout.Support, by_state: int, constant: int
 ) -> Support:
     known = np.nonzero(transitions >= 0)
     if (len(counts.transitions), len(counts.by_state), len(counts.constant)) != (

@@ -26,7 +26,8 @@ _MOST_STATES = 128  # beyond, comparing all pairs takes longer than learning ane
 def compacted(machine: M, seen: Sightings) -> M | None:
     """Return the machine with states merged that nothing tells apart; None if there are none.
 
-    Its transitions are right, its answers are still to be gathered anew.
+    Its transitions are right, its answers are still to be gathered anew. How the
+    larger machine was found is not how this one was.
     """
     if machine.states > _MOST_STATES:
         return None
@@ -35,7 +36,7 @@ def compacted(machine: M, seen: Sightings) -> M | None:
         classes.merge(*pair)
     if classes.states == machine.states:
         return None
-    return replace(machine, transitions=classes.numbered())
+    return replace(machine, transitions=classes.numbered(), decisions=None)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
 from resolvent.display.report.replays import replays
@@ -35,6 +36,7 @@ def contents(pair: MachinePair, traces: TraceSet, evidence: Evidence) -> dict[st
         ],
         "player": replays(pair, traces, score),
         "map": grid_map(pair, traces),
+        "found": found(pair),
     }
 
 
@@ -120,4 +122,5 @@ def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:
         "score": {"right": score.right, "wrong": score.wrong, "unseen": score.unseen},
         "states": state_rows(evidence),
         "proof": proof(evidence),
+        "timeline": timeline(machine),
     }

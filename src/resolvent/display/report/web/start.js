@@ -13,6 +13,7 @@ setUpPlayer();
 setUpPlaying();
 showStates();
 showEvidence();
+showTimelines();
 showLearning();
 showSections();
 setUpLinks();
