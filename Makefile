@@ -10,9 +10,9 @@ STAMPS := .stamps
 TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
 
-.PHONY: demo test lint types unit nightly sanitize docs clean
+.PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
-.PHONY: benchmark-policy benchmark-wrappers reproduction
+.PHONY: benchmark-policy benchmark-report benchmark-wrappers reproduction
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -32,6 +32,10 @@ unit: $(STAMPS)/developing
 # Everything, the slow tests too.
 nightly: lint types
 	$(BIN)/pytest -n 2
+
+# Chromium, in which tests open the report; without one they are skipped.
+browser:
+	@tests/install_browser.sh
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(STAMPS)/developing
@@ -61,6 +65,10 @@ benchmark-peers: $(STAMPS)/developing
 # Q-learning with and without the machines, in three worlds: ten minutes.
 benchmark-policy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/policy.py
+
+# A report of 300 states and 100,000 traces: written, and opened in a browser.
+benchmark-report: $(STAMPS)/developing
+	$(BIN)/python benchmarks/report.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

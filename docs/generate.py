@@ -128,6 +128,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         plan["$defs"]["Row"]["properties"][column] = {"$ref": "#/$defs/Symbol"}
     policy = found["policy"]
     _hold_symbols(policy, policy["properties"]["situations"])
+    for names in ("observation_names", "action_names"):
+        _hold_symbols(policy, policy["properties"][names]["anyOf"][0])
     episode = found["episode"]
     for column in ("observations", "actions"):
         _hold_symbols(episode, episode["properties"][column])

@@ -15,8 +15,11 @@ def test_a_report_is_written(run: Run, machines: Path, house: Path, tmp_path: Pa
     assert '"curve":null,"policy":null' in page
 
 
-def test_curve_and_policy(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
-    path, curve, policy = (tmp_path / name for name in ("report.html", "curve.csv", "policy.json"))
+@pytest.mark.parametrize("curve_name", ["curve.csv", "curve.json"])
+def test_curve_and_policy(
+    run: Run, machines: Path, house: Path, tmp_path: Path, curve_name: str
+) -> None:
+    path, curve, policy = (tmp_path / name for name in ("report.html", curve_name, "policy.json"))
     trained = ("train", "resolvent/House-v0", "--machines", machines, "-n", "20")
     assert run(*trained, "--curve", curve, "-o", policy).code == 0
     assert (
@@ -25,11 +28,15 @@ def test_curve_and_policy(run: Run, machines: Path, house: Path, tmp_path: Path)
     page = path.read_text(encoding="utf-8")
     assert '"curve":{"episodes":20,"each":1,' in page
     assert '"policy":{"situations":' in page
-    assert "reward state 0" in page
+    assert "observation orangeroom, reward state 0, transition state 1" in page
 
 
 @pytest.mark.parametrize(
-    "text", ["", "episode,return\n", "episode\n1\n", "return\nnan\n", "return\nx\n"]
+    "text",
+    [
+        *("", "episode,return\n", "episode\n1\n", "return\nnan\n", "return\nx\n"),
+        *("{", '{"steps":[1]}', '{"return":[]}', '{"return":1}', '{"return":["x"]}'),
+    ],
 )
 def test_not_a_curve(run: Run, machines: Path, house: Path, tmp_path: Path, text: str) -> None:
     curve = tmp_path / "curve.csv"

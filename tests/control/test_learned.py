@@ -48,6 +48,24 @@ def test_symbols_with_parts_survive(tmp_path):
     assert back.action(wrapped.reset()[0]) == learned.action(wrapped.reset()[0])
 
 
+def test_names_of_the_environment_survive(learned, tmp_path):
+    house = rs.environments.House()
+    rs.q_learning(house, episodes=1).save(tmp_path / "policy.json")
+    back = rs.Learned.load(tmp_path / "policy.json")
+    assert back.observation_names == tuple(house.observation_names)
+    assert back.action_names == tuple(house.action_names)
+
+
+def test_a_file_from_before_there_were_names(learned, tmp_path):
+    path = tmp_path / "policy.json"
+    learned.save(path)
+    file = json.loads(path.read_text())
+    del file["observation_names"], file["action_names"]
+    path.write_text(json.dumps(file))
+    back = rs.Learned.load(path)
+    assert (back.observation_names, back.action_names) == (None, None)
+
+
 def test_a_worth_without_end_survives(tmp_path):
     forever = world([[0]], [[1]], [[0]])
     learned = rs.q_learning(forever, episodes=1, gamma=1.0, max_steps=2, evaluate_every=1)
@@ -67,6 +85,8 @@ def test_a_worth_without_end_survives(tmp_path):
         (lambda file: json.dumps({**file, "q": [[] for _ in file["q"]]}), "fit together"),
         (lambda file: json.dumps({**file, "situations": [0, 0, 1]}), "fit together"),
         (lambda file: json.dumps({**file, "steps": [1]}), "fit together"),
+        (lambda file: json.dumps({**file, "action_names": ["left"]}), "fit together"),
+        (lambda file: json.dumps({**file, "action_names": [None, "up"]}), "policy"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(learned, tmp_path, edit, word):

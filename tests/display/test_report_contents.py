@@ -7,7 +7,6 @@ from synthetic_pair import synthetic
 import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
-from resolvent.display.report.learning import curve
 from resolvent.display.report.proofs import MOST_IN_MATRIX
 from resolvent.display.report.replays import MOST_STEPS, chosen, replays
 from resolvent.evidence import gather
@@ -45,7 +44,7 @@ def test_summary_of_the_house(house, said):
     ]
     assert said["summary"]["verdict"]["kind"] == "right"
     text = " ".join(said["summary"]["sentences"])
-    assert "Transition Machine: taken to change nothing: no event." in text
+    assert "Labels that change nothing in the Transition Machine: no event." in text
     assert "from these traces, strategy edsm" in text
 
 
@@ -202,8 +201,3 @@ def test_what_is_left_out_of_large_machines_is_said():
         assert machine["proof"]["shown"] == MOST_IN_MATRIX
         assert len(machine["proof"]["matrix"]) == MOST_IN_MATRIX * (MOST_IN_MATRIX - 1) // 2
         assert machine["proof"]["pairs"] == 70 * 69 // 2
-
-
-def test_a_long_curve_is_drawn_by_means():
-    drawn = curve([float(episode % 2) for episode in range(800)])
-    assert drawn == {"episodes": 800, "each": 2, "means": [0.5] * 400}

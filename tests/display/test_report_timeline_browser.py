@@ -1,10 +1,7 @@
-"""The timeline of merges in a real browser; skipped where there is none, or no Playwright."""
+"""The timeline of merges in a real browser."""
 
-import shutil
 from dataclasses import replace
 
-import gymnasium as gym
-import pytest
 from synthetic_pair import synthetic
 
 import resolvent as rs
@@ -12,48 +9,14 @@ from resolvent.display.report import write_report
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS
 from resolvent.evidence import gather
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser):
-    page = browser.new_page()
-    page.complaints = []
-    page.on("console", lambda message: page.complaints.append(message.text))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
-    yield page
-    page.close()
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    path = tmp_path_factory.mktemp("report") / "house.html"
-    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    result = rs.infer(traces)
-    result.report(path)
-    return path, traces, result.machines
-
 
 def texts(page, selector):
     return page.eval_on_selector_all(selector, "all => all.map(one => one.textContent)")
 
 
-def test_each_decision_of_the_house_is_drawn(house, page):
+def test_each_decision_of_the_house_is_drawn(house, opened):
     path, _, pair = house
-    page.goto(path.as_uri())
-    assert page.complaints == []
+    page = opened(path)
     for place, machine in enumerate((pair.transition, pair.reward)):
         chart = page.locator("#found .timeline").nth(place)
         new = [one.target for one in machine.decisions if one.new]
@@ -67,9 +30,9 @@ def test_each_decision_of_the_house_is_drawn(house, page):
         assert [agreeing[at] for at in by_height] == sorted(agreeing)
 
 
-def test_keys_move_along_the_timeline_and_not_the_player(house, page):
+def test_keys_move_along_the_timeline_and_not_the_player(house, opened):
     path, _, pair = house
-    page.goto(path.as_uri())
+    page = opened(path)
     before = page.locator("#where").inner_text()
     chart = page.locator("#found .timeline").first
     chart.focus()
@@ -89,24 +52,23 @@ def test_keys_move_along_the_timeline_and_not_the_player(house, page):
     assert current.inner_text() == str(last - 1)
 
 
-def test_the_pointer_tells_a_decision(house, page):
+def test_the_pointer_tells_a_decision(house, opened):
     path, _, _ = house
-    page.goto(path.as_uri())
+    page = opened(path)
     page.locator("#found .timeline .column").nth(3).hover()
     title = page.locator("#found .timeline .column title").nth(3).text_content()
     assert title.startswith("Decision 4: ")
     assert page.locator("#found .readout").first.inner_text() == title
 
 
-def test_many_decisions_are_few_columns_and_it_says_so(page, tmp_path):
+def test_many_decisions_are_few_columns_and_it_says_so(opened, tmp_path):
     _, traces = synthetic(80, 1500, 40)
     result = rs.infer(traces)
     total = len(result.machines.transition.decisions)
     assert total > MOST_COLUMNS
     pair = result.machines
     write_report(tmp_path / "many.html", pair, traces, gather(pair, traces))
-    page.goto((tmp_path / "many.html").as_uri())
-    assert page.complaints == []
+    page = opened(tmp_path / "many.html")
     chart = page.locator("#found .timeline").first
     assert chart.locator(".column").count() == MOST_COLUMNS
     said = page.locator("#found").inner_text()
@@ -115,7 +77,7 @@ def test_many_decisions_are_few_columns_and_it_says_so(page, tmp_path):
     assert chart.bounding_box()["width"] <= page.locator("#found").bounding_box()["width"]
 
 
-def test_without_a_log_there_is_a_sentence_and_no_chart(house, page, tmp_path):
+def test_without_a_log_there_is_a_sentence_and_no_chart(house, opened, tmp_path):
     _, traces, pair = house
     bare = replace(
         pair,
@@ -123,27 +85,24 @@ def test_without_a_log_there_is_a_sentence_and_no_chart(house, page, tmp_path):
         reward=replace(pair.reward, decisions=None),
     )
     write_report(tmp_path / "old.html", bare, traces, gather(bare, traces))
-    page.goto((tmp_path / "old.html").as_uri())
-    assert page.complaints == []
+    page = opened(tmp_path / "old.html")
     assert "came about is not known" in page.locator("#found").inner_text()
     assert page.locator("#found svg, #found table, #found h3").count() == 0
 
 
-def test_without_decisions_there_is_no_chart(page, tmp_path):
+def test_without_decisions_there_is_no_chart(opened, tmp_path):
     traces = rs.TraceSet([rs.Trace(["a", "b"], [None, None], ["go"], [0])])
     rs.infer(traces).report(tmp_path / "still.html")
-    page.goto((tmp_path / "still.html").as_uri())
-    assert page.complaints == []
+    page = opened(tmp_path / "still.html")
     assert page.locator("#found svg").count() == 0
     assert "there was nothing to decide" in page.locator("#found").inner_text()
 
 
-def test_hostile_labels_do_nothing(page, tmp_path):
+def test_hostile_labels_do_nothing(opened, tmp_path):
     evil = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)>"
     trace = rs.Trace(["a", "b", "a"], [None, evil, evil], ["go", "go"], [0, 1])
     rs.infer(rs.TraceSet([trace])).report(tmp_path / "evil.html")
-    page.goto((tmp_path / "evil.html").as_uri())
-    assert page.complaints == []
+    page = opened(tmp_path / "evil.html")
     assert page.locator("img").count() == 0
     assert evil in page.locator("#found .readout").first.inner_text()
     assert all(evil in title for title in texts(page, "#found title"))

@@ -27,7 +27,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Show a learning curve: the .csv file of `resolvent train --curve`.",
+            help="Show a learning curve: the file of `resolvent train --curve`.",
             show_default=False,
         ),
     ] = None,

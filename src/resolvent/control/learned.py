@@ -27,7 +27,8 @@ class Learned:
 
     `q[n, a]` is what action `a` is worth in `situations[n]`, the symbol of what
     the environment showed. That is the discounted return, less what the machines'
-    states promise where rewards were shaped.
+    states promise where rewards were shaped. `observation_names` and `action_names` say
+    what the environment calls its numbers, the first of them 0, where it says so.
     """
 
     q: NDArray[np.float64]
@@ -37,6 +38,8 @@ class Learned:
     evaluations: tuple[Evaluation, ...] = ()
     engine: str = "native"
     first_action: int = field(default=0, repr=False)
+    observation_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
+    action_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
 
     def action(self, observation: Any) -> int:
         """Return the best action for an observation of the environment it learned in.

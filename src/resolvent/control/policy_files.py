@@ -10,7 +10,7 @@ from resolvent.atomic_file import atomic_write
 from resolvent.control.curve import Curve
 from resolvent.control.evaluating import Evaluation
 from resolvent.errors import ModelError, TraceError
-from resolvent.traces.symbols import as_symbol
+from resolvent.traces.symbols import Symbol, as_symbol
 
 if TYPE_CHECKING:
     from resolvent.control.learned import Learned
@@ -40,6 +40,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     steps: list[int]
     epsilons: list[float]
     evaluations: list[_Evaluation]
+    observation_names: list[Any] | None = None
+    action_names: list[Any] | None = None
 
 
 def save(learned: "Learned", path: str | Path) -> None:
@@ -61,6 +63,8 @@ def save(learned: "Learned", path: str | Path) -> None:
             _Evaluation(repr(one.value), one.ended, one.exact, one.episode, one.steps)
             for one in learned.evaluations
         ],
+        observation_names=_listed(learned.observation_names),
+        action_names=_listed(learned.action_names),
     )
     with atomic_write(path) as file:
         file.write(msgspec.json.encode(content) + b"\n")
@@ -76,6 +80,7 @@ def load(path: str | Path) -> dict[str, Any]:
             Evaluation(float(one.value), one.ended, one.exact, one.episode, one.steps)
             for one in content.evaluations
         )
+        names = _symbols(content.observation_names), _symbols(content.action_names)
     except FileNotFoundError:
         raise ModelError(f"{path}: there is no such file") from None
     except (msgspec.DecodeError, ValueError, TraceError) as error:
@@ -91,6 +96,7 @@ def load(path: str | Path) -> dict[str, Any]:
         or 0 in lengths
         or len(content.q) != len(set(situations))
         or len({len(column) for column in columns}) != 1
+        or (names[1] is not None and len(names[1]) < content.first_action + max(lengths))
     ):
         raise ModelError(f"{path}: its rows do not fit together")
     return {
@@ -106,4 +112,14 @@ def load(path: str | Path) -> dict[str, Any]:
         "evaluations": evaluations,
         "engine": content.engine,
         "first_action": content.first_action,
+        "observation_names": names[0],
+        "action_names": names[1],
     }
+
+
+def _listed(names: tuple[Symbol, ...] | None) -> list[Symbol] | None:
+    return None if names is None else list(names)
+
+
+def _symbols(names: list[Any] | None) -> tuple[Symbol, ...] | None:
+    return None if names is None else tuple(map(as_symbol, names))

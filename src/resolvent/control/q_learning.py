@@ -20,6 +20,7 @@ from resolvent.control.lessons import Lessons, LiveLessons, Played, TableLessons
 from resolvent.control.model import Model
 from resolvent.control.world_view import WorldView, world_behind
 from resolvent.errors import OptionError, locating
+from resolvent.traces.live import Names
 
 Engine: TypeAlias = Literal["auto", "native", "python"]
 
@@ -145,6 +146,8 @@ def q_learning(
         tuple(evaluations),
         "native" if native else "python",
         int(actions.start),
+        Names(env, "observation").listed,
+        Names(env, "action").listed,
     )
 
 

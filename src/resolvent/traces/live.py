@@ -48,6 +48,11 @@ class Names:
         values = range(int(space.start), int(space.start + space.n))
         return values if self._names is None else self._names[values.start : values.stop]
 
+    @property
+    def listed(self) -> tuple[Symbol, ...] | None:
+        """The names of the numbers from 0 on, or None where the environment has none."""
+        return tuple(map(as_symbol, self._names)) if isinstance(self._names, Sequence) else None
+
     def value(self, symbol: Symbol) -> Any:
         """Return the environment's value that a symbol stands for."""
         if self._names is not None and symbol in self._names:

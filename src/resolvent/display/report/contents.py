@@ -61,14 +61,18 @@ def summary(
     }
 
 
-def verdict(score: Score) -> dict[str, str]:
-    """Say whether the machines explain the traces: `kind` is right, unseen or wrong."""
+def verdict(score: Score) -> dict[str, Any]:
+    """Say whether the machines explain the traces: `kind` is right, unseen or wrong.
+
+    `place` is the trace and step of the first wrong prediction.
+    """
     first = score.first_mismatch
     if first is not None:
         wrong = score.transition.wrong + score.reward.wrong
         return {
             "kind": "wrong",
             "text": short(f"{many(wrong, 'wrong prediction')}. First: {first}", 400),
+            "place": [first.trace, first.step],
         }
     unseen = max(score.transition.unseen, score.reward.unseen)
     if unseen:
@@ -87,16 +91,14 @@ def reductions(machine: Machine) -> list[str]:
         named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]
         more = len(machine.trivial) - len(named)
         names = ", ".join(named) + (f" and {more} more" if more else "")
-        said.append(f"{name}: taken to change nothing: {names}.")
+        said.append(f"Labels that change nothing in the {name}: {names}.")
     constants, by_state = len(machine.constant_value), len(machine.output_value)
     said.append(
-        f"{name}: of its {many(constants + by_state, 'answer')}, {constants:,} the same in every "
-        f"state, {by_state:,} by the state."
+        f"Of the {name}'s {many(constants + by_state, 'answer')}, {constants:,} need no memory "
+        f"and {by_state:,} depend on its state."
     )
     if isinstance(machine, RewardMachine) and machine.supplemented:
-        said.append(
-            f"{name}: it is told the state of the Transition Machine with each observation."
-        )
+        said.append(f"The {name} is told the Transition Machine's state with each observation.")
     return said
 
 

@@ -17,8 +17,8 @@ from resolvent.machines import Machine, to_svg, to_text
 from resolvent.machines.picture.style import SCREEN_STYLE
 
 _SCRIPTS = (
-    *("elements", "summary", "player", "map", "states", "evidence", "timeline", "learning"),
-    "start",
+    *("elements", "links", "summary", "drawings", "player", "playing", "map"),
+    *("states", "evidence", "timeline", "learning", "start"),
 )
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 

@@ -33,6 +33,11 @@ function heatCell(one, other, entry, most) {
   return cell;
 }
 
+function places(all) {
+  return make("td", "", ...all.map(([trace, step]) =>
+    make("div", "", stepLink(trace, step, `trace ${trace}, step ${step}`))));
+}
+
 function showEvidence() {
   for (const { name, count: all, proof } of data.machines) {
     const section = byId("evidence");
@@ -49,12 +54,13 @@ function showEvidence() {
           ["states", "told apart by, such as", "questions", "asked", "answers", "first seen"],
           proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
             count(one.support), one.answers.join(" / "),
-            one.places.map(([trace, step]) => `trace ${trace}, step ${step}`).join("; ")]), [2, 3])));
+            places(one.places)]), [2, 3])));
     } else {
       section.append(make("p", "note", "One state: there is nothing to tell apart."));
     }
     section.append(
       make("h4", "", proof.complete ? "Structure complete" : "Not structure complete"),
+      make("p", "note", "The paper's conditions under which the machine found is bound to be the true one:"),
       list(proof.completeness));
     if (proof.least.length) section.append(make("h4", "", "Where the data is thinnest"), list(proof.least));
     if (proof.next.length) {

@@ -18,9 +18,12 @@ function showCurve({ means, episodes, each }) {
 function showLearning() {
   if (data.curve) showCurve(data.curve);
   if (data.policy) {
-    const { rows, situations } = data.policy;
+    const { rows, situations, named } = data.policy;
     byId("learning").append(make("h3", "", "Policy"),
-      scrolling("Policy", table(["situation", "best action", "worth"], rows, [1, 2])));
+      scrolling("Policy", table(["situation", "best action", "worth"], rows, [2])));
+    if (!named) {
+      byId("learning").append(make("p", "note", "Numbers as the environment counts them: the policy does not name its actions."));
+    }
     if (rows.length < situations) {
       byId("learning").append(make("p", "note",
         `The ${count(rows.length)} most valuable of ${count(situations)} situations.`));

@@ -2,6 +2,7 @@ const STATES = [7, 8];
 const player = { trace: 0, step: 0, rows: [] };
 const text = (number) => data.player.texts[number];
 const current = () => data.player.traces[player.trace];
+const lastStep = () => current().steps.length - 1;
 
 function fact(name, value, kind = "", more = "") {
   const box = make("div", `fact ${kind}`, make("small", "", name), make("b", "", value));
@@ -17,67 +18,44 @@ function outcome(name, happened, predicted, verdict) {
   return fact(name, text(happened), KINDS[verdict], said);
 }
 
-function stateText(state) {
-  return state < 0 ? "not known" : `state ${state}`;
-}
-
-function light(kind, before, now) {
-  const figure = byId(kind);
-  for (const element of figure.querySelectorAll(".lit")) element.classList.remove("lit");
-  if (now >= 0) {
-    figure.querySelector(`.rs-state[data-state="${now}"]`)?.classList.add("lit");
-  }
-  if (before >= 0 && before !== now) {
-    figure.querySelector(`.rs-arrow[data-from="${before}"][data-to="${now}"]`)?.classList.add("lit");
-  }
-  const state = figure.querySelector(".rs-state.lit");
-  if (state) bringIntoView(figure.querySelector(".drawing"), state);
-  const drawn = now < 0 || state || !figure.querySelector("svg");
-  figure.querySelector(".now").textContent =
-    `· ${stateText(now)}${drawn ? "" : ", not drawn"}`;
-}
-
-function bringIntoView(box, element) {
-  const frame = box.getBoundingClientRect(), place = element.getBoundingClientRect();
-  if (place.top < frame.top || place.bottom > frame.bottom) {
-    box.scrollTop += (place.top + place.bottom - frame.top - frame.bottom) / 2;
-  }
-  if (place.left < frame.left || place.right > frame.right) {
-    box.scrollLeft += (place.left + place.right - frame.left - frame.right) / 2;
-  }
-}
-
 function showStep() {
-  const { steps, first, length, terminated } = current();
+  const { steps, first, length, terminated, number } = current();
   const step = steps[player.step], before = steps[player.step - 1];
   const [seen, read, done, next, reward, predicted, promised, , , right, paid] = step;
   byId("moment").replaceChildren(
     fact("sees", text(seen)),
-    fact("event read", text(read) || "none"),
+    fact("event read", text(read) || "nothing yet"),
     fact("remembers", `TM ${stateText(step[7])}`, "", `RM ${stateText(step[8])}`),
     fact("does", text(done)),
     outcome("then sees", next, predicted, right),
     outcome("is paid", reward, promised, paid));
   const end = first + player.step + 1 === length ? (terminated ? ", the end" : ", last") : "";
   byId("where").textContent = `step ${first + player.step} of ${length - 1}${end}`;
+  byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
-  byId("first").disabled = byId("back").disabled = player.step === 0;
-  byId("last").disabled = byId("forward").disabled = player.step === steps.length - 1;
+  markEnds();
   ["transition", "reward"].forEach((kind, machine) =>
     light(kind, before ? before[STATES[machine]] : -1, step[STATES[machine]]));
-  player.rows.forEach((row, number) => {
-    row.classList.toggle("current", number === player.step);
-    if (number === player.step) row.setAttribute("aria-current", "step");
-    else row.removeAttribute("aria-current");
-  });
   showRow();
   for (const cell of document.querySelectorAll(".cell")) {
     cell.classList.toggle("lit", cell.dataset.text === text(seen));
   }
 }
 
+// Not `disabled`: the button would lose the focus, and the keys their place.
+function markEnds() {
+  for (const id of ["first", "back"]) byId(id).ariaDisabled = player.step === 0;
+  for (const id of ["last", "forward"]) byId(id).ariaDisabled = player.step === lastStep();
+}
+
 function showRow() {
   const row = player.rows[player.step], box = byId("steps").querySelector(".scroll");
+  for (const other of box.querySelectorAll(".current")) {
+    other.classList.remove("current");
+    other.removeAttribute("aria-current");
+  }
+  row.classList.add("current");
+  row.setAttribute("aria-current", "step");
   const head = box.querySelector("thead").offsetHeight;
   if (row.offsetTop < box.scrollTop + head) box.scrollTop = row.offsetTop - head;
   const bottom = row.offsetTop + row.offsetHeight;
@@ -85,7 +63,7 @@ function showRow() {
 }
 
 function goTo(step) {
-  player.step = Math.max(0, Math.min(current().steps.length - 1, step));
+  player.step = Math.max(0, Math.min(lastStep(), step));
   showStep();
 }
 
@@ -111,22 +89,22 @@ function stepRow(step, number, first) {
   return row;
 }
 
-function showTrace(number) {
-  player.trace = number;
+function showTrace(place, step) {
+  player.trace = place;
   const { steps, first, length } = current();
   const header = ["step", "sees", "event read", "TM", "RM", "does", "then sees", "predicted",
     "is paid", "predicted"];
-  const steplist = table(header, [], [0, 3, 4]);
-  player.rows = steps.map((step, place) => stepRow(step, place, first));
-  steplist.tBodies[0].append(...player.rows);
-  byId("steps").replaceChildren(scrolling("All steps of the trace", steplist));
+  const all = table(header, [], [0, 3, 4]);
+  player.rows = steps.map((one, number) => stepRow(one, number, first));
+  all.tBodies[0].append(...player.rows);
+  byId("steps").replaceChildren(scrolling("All steps of the trace", all));
   if (steps.length < length) {
     byId("steps").append(make("p", "note",
       `Of ${count(length)} steps, ${count(steps.length)} are in this file.`));
   }
-  byId("position").max = steps.length - 1;
+  byId("position").max = lastStep();
   byId("wrong").hidden = !steps.some(isWrong);
-  goTo(Math.max(0, steps.findIndex(isWrong)));
+  goTo(step ?? Math.max(0, steps.findIndex(isWrong)));
 }
 
 function setUpPlayer() {

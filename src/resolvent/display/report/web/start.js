@@ -1,6 +1,6 @@
 function showSections() {
-  for (const section of document.querySelectorAll("main > section:not([hidden])")) {
-    const link = make("a", "", section.querySelector("h2").textContent);
+  for (const section of document.querySelectorAll("main section:not([hidden])")) {
+    const link = make("a", "", section.querySelector("h2, h3").textContent);
     link.href = `#${section.id}`;
     byId("sections").append(link);
   }
@@ -8,9 +8,12 @@ function showSections() {
 
 showSummary();
 showMap();
+setUpDrawings();
 setUpPlayer();
+setUpPlaying();
 showStates();
 showEvidence();
 showTimelines();
 showLearning();
 showSections();
+setUpLinks();

@@ -1,12 +1,14 @@
 function showStates() {
-  for (const { name, count: all, states } of data.machines) {
+  for (const { kind, name, count: all, states } of data.machines) {
     const rows = states.map((one) => [
-      String(one.state), one.history, lines(one.answers.map(answerText)),
+      String(one.state), one.history, told(one, all),
       lines([...one.moves.map(({ label, to, count: seen }) =>
-        `${label} → ${to === one.state ? "stays" : to} (${count(seen)}×)`), ...unread(one)]),
+        `${label} → ${to === one.state ? "stays" : `state ${to}`} (${count(seen)}×)`), ...unread(one)]),
       count(one.steps)]);
     const header = ["state", "shortest history", "told from others by", "events read", "steps seen"];
-    byId("states").append(make("h3", "", name), scrolling(`States: ${name}`, table(header, rows, [0, 4])));
+    const found = table(header, rows, [0, 4]);
+    states.forEach((one, number) => (found.tBodies[0].rows[number].id = `${kind}-state-${one.state}`));
+    byId("states").append(make("h3", "", name), scrolling(`States: ${name}`, found));
     if (states.length < all) {
       byId("states").append(make("p", "note",
         `Of ${count(all)} states, the first ${count(states.length)} are in this file.`));
@@ -18,8 +20,10 @@ function lines(texts) {
   return make("td", "", ...texts.map((line) => make("div", "", line)));
 }
 
-function answerText({ question, output, others }) {
-  return `${question} → ${output}, unlike ${plural(others, "other")}`;
+function told({ answers }, all) {
+  if (!answers.length) return make("td", "soft", all > 1 ? "no answer of its own" : "the only state");
+  return lines(answers.map(({ question, output, others }) =>
+    `${question} → ${output}, unlike in ${plural(others, "other state")}`));
 }
 
 function unread(one) {

@@ -1,0 +1,64 @@
+"""What a report shows of a learning curve and of a policy."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.control.curve import Curve
+from resolvent.display.report.learning import curve, policy, read_returns
+
+EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
+
+
+@pytest.fixture(scope="module")
+def house():
+    return rs.environments.House()
+
+
+def test_a_long_curve_is_drawn_by_means():
+    drawn = curve([float(episode % 2) for episode in range(800)])
+    assert drawn == {"episodes": 800, "each": 2, "means": [0.5] * 400}
+
+
+@pytest.mark.parametrize("name", ["curve.csv", "curve.json"])
+def test_both_files_of_a_curve_are_read(house, tmp_path, name):
+    learned = rs.q_learning(house, episodes=30, evaluate_every=10)
+    learned.save_curve(tmp_path / name)
+    assert read_returns(tmp_path / name) == learned.curve.returns.tolist()
+
+
+def test_a_policy_speaks_the_environments_names(house):
+    learned = rs.q_learning(rs.AugmentObservation(house, house.machines()), episodes=1500)
+    rows = policy(learned)["rows"]
+    # With the key and after the toilet the sofa pays 1, and no step is left after it.
+    assert rows[0][0] == "observation limegreenroom, reward state 1, transition state 1"
+    assert rows[0][1] == "sit"
+    assert float(rows[0][2]) == pytest.approx(1, abs=0.01)
+    assert policy(learned)["named"]
+
+
+def test_what_a_plain_learner_saw_has_names_too(house):
+    rows = policy(rs.q_learning(house, episodes=5))["rows"]
+    assert {row[0] for row in rows} <= set(house.observation_names)
+    assert {row[1] for row in rows} <= set(house.action_names)
+
+
+def test_numbers_that_mean_something_else_keep_their_looks(house):
+    stacked = rs.q_learning(gym.wrappers.FrameStackObservation(house, 2), episodes=2)
+    assert all(row[0].startswith("(") for row in policy(stacked)["rows"])
+    mixed = rs.AugmentObservation(house, house.machines(), mode="discrete")
+    assert all(row[0].isdigit() for row in policy(rs.q_learning(mixed, episodes=2))["rows"])
+
+
+def test_actions_count_from_the_spaces_start():
+    names = ("never", "left", "right")
+    learned = rs.Learned(
+        np.array([[0.0, 1.0]]), (0,), EMPTY, 0.95, first_action=1, action_names=names
+    )
+    assert policy(learned)["rows"] == [["0", "right", "1"]]
+
+
+def test_without_names_numbers_are_shown():
+    said = policy(rs.Learned(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
+    assert said == {"situations": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
