@@ -161,17 +161,16 @@ def _print_machine(one: MachineEvidence) -> None:
     from resolvent.display.tables import show, table
 
     print(f"\n{one.machine.kind.capitalize()} Machine, {amount(one.machine.states, 'state')}")
-    weakest = sorted(one.separations, key=lambda pair: (pair.support, pair.first, pair.second))
-    rows = [_separation_row(pair) for pair in weakest[:_ROWS]]
+    rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]
         show(table(header, rows, right=[2]))
-    if len(weakest) > _ROWS:
-        print(f"and {amount(len(weakest) - _ROWS, 'pair')} with more support")
+    if len(one.separations) > _ROWS:
+        print(f"and {amount(len(one.separations) - _ROWS, 'pair')} with more support")
     print()
     for line in str(one.completeness).splitlines():
         print(f"  {line}")
-    for least in (*one.transitions()[:1], *one.outputs(1)):
+    for least in (*one.transitions(1), *one.outputs(1)):
         print(f"  least support: {least}")
     for experiment in one.experiments[:3]:
         print(f"  next trace: {experiment}")

@@ -1,6 +1,6 @@
 """Machines + traces → all that speaks for the machines, and what is missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,9 @@ from resolvent.evidence.separation import (
     Place,
     Question,
     Separation,
+    Separations,
     Table,
     question_of,
-    separate,
 )
 from resolvent.machines import Machine, MachinePair, TransitionMachine
 from resolvent.machines.score import StepsAsked, steps_asked
@@ -89,20 +89,20 @@ class MachineEvidence:
     machine: Machine = field(repr=False)
     answers: Answers = field(repr=False)
     moves: Moves = field(repr=False)
-    separations: tuple[Separation, ...]
+    separations: Separations
     completeness: Completeness
-    experiments: tuple[Experiment, ...]
+    experiments: Sequence[Experiment]
 
     @property
     def inseparable(self) -> tuple[Separation, ...]:
         """The pairs of states that nothing in the traces tells apart."""
-        return tuple(one for one in self.separations if one.suffix is None)
+        return self.separations.inseparable
 
-    def transitions(self) -> list[SeenTransition]:
-        """Return the transitions seen, trivial labels left out, the least supported first."""
+    def transitions(self, most: int | None = None) -> list[SeenTransition]:
+        """Return transitions seen, trivial labels left out, the least supported first."""
         moves = self.moves
         rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
-        rows = rows[np.argsort(moves.count[rows], kind="stable")]
+        rows = rows[np.argsort(moves.count[rows], kind="stable")][:most]
         return [
             SeenTransition(
                 int(moves.state[row]),
@@ -145,7 +145,7 @@ class MachineEvidence:
         lines = [f"{self.machine.kind} machine: {_many(self.machine.states, 'state')}"]
         lines += [f"  {one}" for one in _weakest(self.separations)]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
-        for least in (self.transitions()[:1], self.outputs(1)):
+        for least in (self.transitions(1), self.outputs(1)):
             lines += [f"  least support: {one}" for one in least]
         lines += [f"  next: {one}" for one in self.experiments[:1]]
         return "\n".join(lines)
@@ -219,23 +219,23 @@ against cyanroom (trace 99, step 2)
 def _about(asked: StepsAsked, places: Places, transition: TransitionMachine) -> MachineEvidence:
     answers, moves = count_answers(asked, places), count_moves(asked, places)
     table = Table(asked.machine, answers)
+    separations = Separations(table)
     completeness = check_completeness(asked, places.offsets, moves, table)
     return MachineEvidence(
         asked.machine,
         answers,
         moves,
-        separate(table),
+        separations,
         completeness,
-        next_experiments(completeness, table, transition),
+        next_experiments(completeness, table, separations, transition),
     )
 
 
-def _weakest(separations: tuple[Separation, ...], most: int = 3) -> list[str]:
+def _weakest(separations: Separations, most: int = 3) -> list[str]:
     """Say what tells states apart, for the pairs where it is least."""
-    ordered = sorted(separations, key=lambda one: (one.support, one.first, one.second))
-    lines = [str(one) for one in ordered[:most]]
-    if len(ordered) > most:
-        lines.append(f"and {_many(len(ordered) - most, 'pair')} of states with more support")
+    lines = [str(one) for one in separations.weakest(most)]
+    if len(separations) > most:
+        lines.append(f"and {_many(len(separations) - most, 'pair')} of states with more support")
     return lines
 
 
