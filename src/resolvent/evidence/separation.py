@@ -194,7 +194,7 @@ class Separations(OnDemand[Separation]):
 
     def number(self, one: int, other: int) -> int:
         """Return where two states stand, whichever comes first."""
-        lower, higher = sorted((one, other))
+        lower, higher = (one, other) if one < other else (other, one)
         return lower * (2 * self._states - lower - 1) // 2 + higher - lower - 1
 
     def suffix(self, one: int, other: int) -> tuple[tuple[Label, ...], int, int] | None:
