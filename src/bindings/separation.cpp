@@ -32,12 +32,11 @@ resolvent::Leads checked_leads(const Ids& transitions, Id states, Id labels) {
 }
 
 nb::dict separate(const Ids& question, const Ids& state, const Ids& output, const Rows& count, const Rows& step,
-                  const Ids& transitions, Id states, Id labels) {
+                  const Ids& transitions, Id states, Id labels, const nb::object& progress) {
   const resolvent::Leads leads = checked_leads(transitions, states, labels);
   const resolvent::Shown shown = checked_shown(question, state, output, states, std::numeric_limits<Id>::max());
   require(count.size() == question.size() && step.size() == question.size(), "the columns must be equally long");
-  const nb::object nobody = nb::none();
-  resolvent::Pulse pulse(listener(nobody), 0);
+  resolvent::Pulse pulse(listener(progress), 0);
   resolvent::Separations found;
   {
     nb::gil_scoped_release no_gil;
@@ -56,14 +55,13 @@ nb::dict separate(const Ids& question, const Ids& state, const Ids& output, cons
 // Histories, how many of them converge, and of the first that does not its node,
 // its state and another.
 nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& asked, const Ids& answered, const Ids& question,
-                   const Ids& state, const Ids& output, Id questions, const Ids& transitions, Id states, Id labels) {
+                   const Ids& state, const Ids& output, Id questions, const Ids& transitions, Id states, Id labels, const nb::object& progress) {
   const resolvent::Leads leads = checked_leads(transitions, states, labels);
   const resolvent::Shown shown = checked_shown(question, state, output, states, questions);
   require(asked.size() == histories.node_of_row.size() && answered.size() == asked.size(),
           "asked, answered and beta must be equally long");
   check_codes(span_of(asked), questions, resolvent::none);
-  const nb::object nobody = nb::none();
-  resolvent::Pulse pulse(listener(nobody), 0);
+  resolvent::Pulse pulse(listener(progress), 0);
   resolvent::Convergence found;
   {
     nb::gil_scoped_release no_gil;
@@ -76,7 +74,7 @@ nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& asked, co
 
 void bind_separation(nb::module_& module) {
   module.def("separate", &separate, "question"_a, "state"_a, "output"_a, nb::kw_only(), "count"_a, "step"_a,
-             "transitions"_a, "states"_a, "labels"_a);
+             "transitions"_a, "states"_a, "labels"_a, "progress"_a.none() = nb::none());
   module.def("converge", &converge, "histories"_a, "asked"_a, "answered"_a, nb::kw_only(), "question"_a, "state"_a,
-             "output"_a, "questions"_a, "transitions"_a, "states"_a, "labels"_a);
+             "output"_a, "questions"_a, "transitions"_a, "states"_a, "labels"_a, "progress"_a.none() = nb::none());
 }

@@ -106,6 +106,7 @@ class Converging {
   Convergence run(Pulse& pulse) {
     std::vector<Id> level{0, 1};  // where nodes of each depth begin
     while (level.back() < tree_.size()) level.push_back(tree_.first_child[index(level.back())]);
+    pulse.progress.nodes = tree_.size();
     std::vector<Word> below;
     std::vector<Word> here;
     for (std::size_t depth = level.size() - 1; depth-- > 0;) {
@@ -114,6 +115,7 @@ class Converging {
         Word* open = &here[index(node - level[depth]) * words_];
         narrow(node, open, below.data(), level[depth + 1]);
         judge(node, open);
+        ++pulse.progress.settled;
         pulse.beat();
       }
       std::swap(here, below);

@@ -28,6 +28,7 @@ class Separating {
 
   void ask(const Shown& shown, std::span<const Row> count, std::span<const Row> step) {
     std::vector<Row> steps(out_.depth.size(), std::numeric_limits<Row>::max());
+    pulse_.progress.nodes = static_cast<Row>(shown.question.size());
     for (std::size_t first = 0, last = 0; first < shown.question.size(); first = last) {
       while (last < shown.question.size() && shown.question[last] == shown.question[first]) ++last;
       for (std::size_t a = first; a < last; ++a) {
@@ -41,6 +42,7 @@ class Separating {
           out_.lower[pair] = static_cast<Id>(a);
           out_.higher[pair] = static_cast<Id>(b);
         }
+        ++pulse_.progress.settled;
         pulse_.beat();
       }
     }

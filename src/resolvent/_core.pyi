@@ -54,6 +54,7 @@ def separate(
     transitions: Ids,
     states: int,
     labels: int,
+    progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, NDArray[Any]]: ...
 def converge(
     histories: HistoryTree,
@@ -67,6 +68,7 @@ def converge(
     transitions: Ids,
     states: int,
     labels: int,
+    progress: Callable[[int, int, int, int], object] | None = None,
 ) -> tuple[int, int, int, int, int]: ...
 def tally_outputs(alpha: Ids, output: Ids, alphas: int) -> tuple[Ids, Rows, NDArray[np.uint8]]: ...
 def used_codes(codes: Ids, size: int) -> NDArray[np.uint8]: ...

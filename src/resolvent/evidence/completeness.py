@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.evidence.counting import Moves
 from resolvent.evidence.separation import Table, moving
+from resolvent.evidence.telling import CoreListener
 from resolvent.machines.drawing import history_text
 from resolvent.machines.score import StepsAsked
 from resolvent.traces import Label, label_text
@@ -111,7 +112,11 @@ def _unseen_text(unseen: tuple[tuple[int, Label], ...], most: int = 3) -> str:
 
 
 def check_completeness(
-    asked: StepsAsked, offsets: NDArray[np.int64], moves: Moves, table: Table
+    asked: StepsAsked,
+    offsets: NDArray[np.int64],
+    moves: Moves,
+    table: Table,
+    progress: CoreListener | None = None,
 ) -> Completeness:
     """Check the paper's three conditions on some traces, with the machine as the target.
 
@@ -134,7 +139,7 @@ def check_completeness(
     kept = np.arange(len(machine.labels) + 1, dtype=np.int32)
     kept[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(asked.labels, kept), offsets)
-    histories, converging, node, state, other = _converging(asked, table, tree)
+    histories, converging, node, state, other = _converging(asked, table, tree, progress)
     first = None
     if node >= 0:
         labels = tuple(machine.labels[code] for code in tree.history(node))
@@ -145,7 +150,7 @@ def check_completeness(
 
 
 def _converging(
-    asked: StepsAsked, table: Table, tree: _core.HistoryTree
+    asked: StepsAsked, table: Table, tree: _core.HistoryTree, progress: CoreListener | None
 ) -> tuple[int, int, int, int, int]:
     """Return histories, those that converge, and of the first that does not node and states.
 
@@ -170,4 +175,5 @@ def _converging(
         transitions=moving(machine),
         states=machine.states,
         labels=len(machine.labels),
+        progress=progress,
     )

@@ -175,9 +175,7 @@ class _Reached:
 
     def history(self, state: int, transition_state: int | None) -> History | None:
         """Return the shortest history to a state, and to one of the TM if that is given."""
-        both = (
-            self.of_state.get(state) if transition_state is None else (state, transition_state)
-        )
+        both = self.of_state.get(state) if transition_state is None else (state, transition_state)
         if both is None or both not in self._from:
             return None
         codes = []

@@ -19,6 +19,7 @@ from resolvent.evidence.separation import (
     Table,
     question_of,
 )
+from resolvent.evidence.telling import Listener, Teller
 from resolvent.machines import Machine, MachinePair, TransitionMachine
 from resolvent.machines.score import StepsAsked, steps_asked
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
@@ -184,12 +185,14 @@ def gather(
     *,
     infer: Callable[[TraceSet], MachinePair] | None = None,
     delta: float = 0.05,
+    progress: Listener | None = None,
 ) -> Evidence:
     """Gather what traces say about machines, and what they leave open.
 
     Traces that the machines were not inferred from are themselves the hold-out.
     Otherwise `infer`, which must infer machines as these were, is called with a
-    share of them, and the rest is held out; without it nothing is.
+    share of them, and the rest is held out; without it nothing is. `progress` is
+    told now and then what is being done and how much of that is done.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -200,15 +203,21 @@ against cyanroom (trace 99, step 2)
     """
     if len(traces) == 0:
         raise ModelError("there are no traces to gather evidence from")
+    teller = Teller(progress)
+    teller.begin("replaying the traces")
     both = steps_asked(pair.transition, pair.reward, pair.timing, traces)
     if not any(np.any((asked.states >= 0) & (asked.questions >= 0)) for asked in both):
         raise ModelError(
             "the machines know no step of these traces: they were inferred from another world"
         )
     places = Places.of(traces.offsets)
-    transition, reward = (_about(asked, places, pair.transition) for asked in both)
+    transition, reward = (
+        _about(asked, places, pair.transition, teller.of(f"{asked.machine.kind} machine"))
+        for asked in both
+    )
     known = pair.provenance is not None and pair.provenance.traces_sha256 == traces.digest
     holdout = None
+    teller.begin("testing on held-out traces")
     if not known:
         holdout = hold_out(pair, traces, delta)
     elif infer is not None:
@@ -216,11 +225,15 @@ against cyanroom (trace 99, step 2)
     return Evidence(len(traces), traces.steps, transition, reward, holdout)
 
 
-def _about(asked: StepsAsked, places: Places, transition: TransitionMachine) -> MachineEvidence:
+def _about(
+    asked: StepsAsked, places: Places, transition: TransitionMachine, teller: Teller
+) -> MachineEvidence:
+    teller.begin("counting answers")
     answers, moves = count_answers(asked, places), count_moves(asked, places)
     table = Table(asked.machine, answers)
-    separations = Separations(table)
-    completeness = check_completeness(asked, places.offsets, moves, table)
+    separations = Separations(table, teller.begin("telling states apart"))
+    going = teller.begin("checking label histories")
+    completeness = check_completeness(asked, places.offsets, moves, table, going)
     return MachineEvidence(
         asked.machine,
         answers,

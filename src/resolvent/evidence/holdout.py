@@ -216,10 +216,9 @@ def _questions_in(
     """Return the numbers in `whole` of some questions of `part`; −1 where it never met them."""
     seen: Iterable[Any] = part.observations
     if paired is not None:
-        seen = ((one, int(paired[state])) for one, state in part.observations)
+        pairs: Iterable[Any] = part.observations
+        seen = ((one, int(paired[state])) for one, state in pairs)
     place, done = np.divmod(questions, max(len(part.actions), 1))
     observation = codes_of(seen, whole.observations, -1).astype(np.int64)[place]
     action = codes_of(part.actions, whole.actions, -1)[done]
-    return np.where(
-        (observation < 0) | (action < 0), -1, observation * len(whole.actions) + action
-    )
+    return np.where((observation < 0) | (action < 0), -1, observation * len(whole.actions) + action)

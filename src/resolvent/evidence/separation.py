@@ -12,6 +12,7 @@ from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.evidence.counting import Answers
 from resolvent.evidence.on_demand import OnDemand
+from resolvent.evidence.telling import CoreListener
 from resolvent.machines import Machine, RewardMachine
 from resolvent.traces import Codes, Label, Symbol, label_text, symbol_text
 
@@ -116,8 +117,8 @@ class Table:
 
     def __init__(self, machine: Machine, answers: Answers) -> None:
         self.machine, self.answers = machine, answers
-        shown, place = np.unique(answers.question, return_inverse=True)
-        place = place.astype(np.int32)
+        shown, inverse = np.unique(answers.question, return_inverse=True)
+        place: Codes = inverse.astype(np.int32)
         varies = _core.tally_outputs(place, answers.output, len(shown))[2].astype(bool)
         self.questions: NDArray[np.int64] = shown[varies]
         rows = np.flatnonzero(varies[place])
@@ -133,13 +134,14 @@ class Table:
         first, last = np.searchsorted(self.state, [state, state + 1])
         return slice(first, last)
 
-    def telling(self, first: int, second: int) -> NDArray[np.int32]:
+    def telling(self, first: int, second: int) -> Codes:
         """Return the columns of the questions that two states answer differently."""
         one, other = self.entries(first), self.entries(second)
         common, mine, theirs = np.intersect1d(
             self.column[one], self.column[other], assume_unique=True, return_indices=True
         )
-        return common[self.output[one][mine] != self.output[other][theirs]]
+        told: Codes = common[self.output[one][mine] != self.output[other][theirs]]
+        return told
 
     @cached_property
     def by_question(self) -> NDArray[np.int64]:
@@ -148,14 +150,14 @@ class Table:
 
 
 class Separations(OnDemand[Separation]):
-    """What tells each pair of states apart: (0, 1), (0, 2), … (1, 2), …
+    """What tells each pair of states apart; pairs stand as (0, 1), (0, 2), … (1, 2) and so on.
 
     Each `Separation` is made when it is asked for; of all pairs there are columns:
     `depth`, how many labels have to be read first (−1 where nothing tells the two
     apart), `questions` and `support`.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, progress: CoreListener | None = None) -> None:
         machine, answers = table.machine, table.answers
         self.machine, self.answers = machine, answers
         self._rows = table.row[table.by_question]
@@ -169,6 +171,7 @@ class Separations(OnDemand[Separation]):
             transitions=moving(machine),
             states=machine.states,
             labels=len(machine.labels),
+            progress=progress,
         )
         self.depth, self.questions, self.support = (
             found[name] for name in ("depth", "questions", "support")
@@ -183,14 +186,8 @@ class Separations(OnDemand[Separation]):
 
     def weakest(self, most: int) -> list[Separation]:
         """Return the pairs with the least support, at most so many, the weakest first."""
-        support = self.support
-        if most < len(support):
-            limit = np.partition(support, most)[most]
-            candidates = np.flatnonzero(support <= limit)
-        else:
-            candidates = np.arange(len(support))
-        order = np.argsort(support[candidates], kind="stable")
-        return [self._of(number) for number in candidates[order[:most]].tolist()]
+        order = np.argsort(self.support, kind="stable")
+        return [self._of(number) for number in order[:most].tolist()]
 
     def number(self, one: int, other: int) -> int:
         """Return where two states stand, whichever comes first."""

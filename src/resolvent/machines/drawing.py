@@ -107,9 +107,9 @@ def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
     texts = [*map(label_text, machine.labels)]
     moves = machine.transitions >= 0
     moves[:, list(machine.trivial)] = False
-    places = np.nonzero(moves)
-    columns = (*places, machine.transitions[places])
-    for source, code, target in zip(*(column.tolist() for column in columns), strict=True):
+    sources, codes = np.nonzero(moves)
+    columns = (sources, codes, machine.transitions[sources, codes])
+    for source, code, target in np.stack(columns, axis=1).tolist():
         joined.setdefault((source, target), []).append(texts[code])
     return [(source, target, labels) for (source, target), labels in sorted(joined.items())]
 
