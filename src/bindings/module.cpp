@@ -33,6 +33,7 @@ void bind_evidence(nb::module_& module);
 void bind_exact(nb::module_& module);
 void bind_q_learning(nb::module_& module);
 void bind_search(nb::module_& module);
+void bind_separation(nb::module_& module);
 void bind_trivial(nb::module_& module);
 
 namespace {
@@ -240,6 +241,7 @@ NB_MODULE(_core, module) {
   bind_exact(module);
   bind_q_learning(module);
   bind_search(module);
+  bind_separation(module);
   bind_trivial(module);
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")

@@ -44,6 +44,32 @@ def history_columns(histories: HistoryTree) -> tuple[Ids, Ids, Ids]: ...
 def delete_labels(
     histories: HistoryTree, alpha: Ids, output: Ids, named: list[int], labels: int
 ) -> list[tuple[tuple[int, int] | None, int, NDArray[np.float64], Rows]]: ...
+def separate(
+    question: Ids,
+    state: Ids,
+    output: Ids,
+    *,
+    count: Rows,
+    step: Rows,
+    transitions: Ids,
+    states: int,
+    labels: int,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, NDArray[Any]]: ...
+def converge(
+    histories: HistoryTree,
+    asked: Ids,
+    answered: Ids,
+    *,
+    question: Ids,
+    state: Ids,
+    output: Ids,
+    questions: int,
+    transitions: Ids,
+    states: int,
+    labels: int,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> tuple[int, int, int, int, int]: ...
 def tally_outputs(alpha: Ids, output: Ids, alphas: int) -> tuple[Ids, Rows, NDArray[np.uint8]]: ...
 def used_codes(codes: Ids, size: int) -> NDArray[np.uint8]: ...
 def distinct_pairs(first: Ids, second: Ids, firsts: int, seconds: int) -> tuple[Ids, Ids]: ...

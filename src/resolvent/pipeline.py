@@ -156,7 +156,9 @@ class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effort: float = 1.0
 
 
-def inferring_like(pair: MachinePair) -> Callable[[TraceSet], MachinePair]:
+def inferring_like(
+    pair: MachinePair, progress: ProgressListener | None = None
+) -> Callable[[TraceSet], MachinePair]:
     """Return a function that infers machines from traces as this pair was inferred from its own.
 
     Raises:
@@ -173,7 +175,7 @@ def inferring_like(pair: MachinePair) -> Callable[[TraceSet], MachinePair]:
         ) from error
 
     def infer_again(traces: TraceSet) -> MachinePair:
-        return infer(traces, **msgspec.structs.asdict(options)).machines
+        return infer(traces, progress=progress, **msgspec.structs.asdict(options)).machines
 
     return infer_again
 

@@ -120,3 +120,37 @@ def rules_out(machine, shown, told, history, other):
         if any(theirs.get(question, output) != output for question, output in own.items()):
             return True
     return False
+
+
+def is_part(part, whole):
+    """Whether `whole` answers all that `part` does, alike, wherever labels lead both."""
+    alike = part.timing is whole.timing
+    alike = alike and part.reward.supplemented == whole.reward.supplemented
+    states = {}
+    for kind in ("transition", "reward"):
+        one, other = getattr(part, kind), getattr(whole, kind)
+        states[kind] = partners(one, other)
+        if not alike or states[kind] is None:
+            return False
+        for state, observation, action, output in one.answers():
+            if kind == "reward" and part.reward.supplemented:
+                observation = (observation[0], states["transition"][observation[1]])
+            asked = states[kind].values() if state is None else [states[kind][state]]
+            if any(other.output(twin, observation, action) != output for twin in asked):
+                return False
+    return True
+
+
+def partners(part, whole):
+    """The state of `whole` that goes with each state of `part`, or None."""
+    partner, queue = {0: 0}, [0]
+    for state in queue:
+        for label in part.labels:
+            target, twin = part.step(state, label), whole.step(partner[state], label)
+            if target is UNSEEN:
+                continue
+            if target not in partner:
+                queue.append(target)
+            if twin is UNSEEN or partner.setdefault(target, twin) != twin:
+                return None
+    return partner

@@ -56,6 +56,14 @@ def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
     counted = naive.answers(pair, kind, traces)
     separations = getattr(gather(pair, traces), kind).separations
     assert len(separations) == machine.states * (machine.states - 1) // 2
+    assert separations.depth.tolist() == [
+        -1 if one.suffix is None else len(one.suffix) for one in separations
+    ]
+    assert separations.questions.tolist() == [one.questions for one in separations]
+    assert separations.support.tolist() == [one.support for one in separations]
+    weakest = sorted(separations, key=lambda one: (one.support, one.first, one.second))
+    assert separations.weakest(4) == weakest[:4]
+    assert separations.inseparable == tuple(one for one in separations if one.suffix is None)
     for one in separations:
         suffix = naive.shortest_suffix(machine, shown, one.first, one.second)
         assert one.suffix == suffix

@@ -2,6 +2,7 @@ from dataclasses import replace
 from math import comb, isclose, log
 
 import gymnasium as gym
+import naive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,6 +86,15 @@ def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, 
         other = replace(pair, transition=replace(pair.transition, constant_value=changed))
         assert not is_part(pair, other)
         assert not is_part(other, pair)
+
+
+@settings(deadline=None, max_examples=100)
+@given(world_traces(traces=12), infer_options, st.integers(1, 12))
+def test_being_part_by_its_definition(traces, options, first):
+    """Machines of some traces against those of all, and the other way round."""
+    whole, part = (rs.infer(some, **options).machines for some in (traces, traces[:first]))
+    assert is_part(part, whole) == naive.is_part(part, whole)
+    assert is_part(whole, part) == naive.is_part(whole, part)
 
 
 def test_what_is_part_of_a_pair_fails_at_least_as_often():

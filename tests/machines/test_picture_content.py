@@ -1,6 +1,9 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from picture_machines import machine_of
 
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
+from resolvent.machines.picture.text import set_in_lines, shortened, visible
 
 
 def names(machine):
@@ -40,6 +43,51 @@ def test_labels_of_one_arrow_are_listed_and_the_rest_counted():
     (arrow,) = content_of(machine_of([[0] * 9], labels)).arrows
     assert arrow.lines == ("label number 00,", "label number 01,", "7 more")
     assert arrow.hover == f"from 0 to 0: {', '.join(labels)}"
+
+
+def lines_by_trying(labels):
+    """What stands on an arrow: as many labels as fit in three lines, tried from all of them on."""
+    short = [shortened(visible(label), 12, 116) for label in labels]
+    for kept in range(len(short), 0, -1):
+        more = [f"{len(short) - kept} more"] if kept < len(short) else []
+        lines = set_in_lines([*short[:kept], *more], 12, 116)
+        if len(lines) <= 3:
+            break
+    return tuple(lines)
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 120).flatmap(
+        lambda count: st.lists(
+            st.text(st.sampled_from("i.mW漢ש\u0301\n"), min_size=1, max_size=3),
+            min_size=min(count, 60),
+            max_size=count,
+            unique=True,
+        )
+    )
+)
+def test_no_more_labels_fit_than_are_tried(labels):
+    (arrow,) = content_of(machine_of([[0] * len(labels)], labels)).arrows
+    assert arrow.lines == lines_by_trying(labels)
+
+
+def test_thousands_of_labels_are_counted_on_hovering_too():
+    labels = [f"label{number:04}" for number in range(3000)]
+    (arrow,) = content_of(machine_of([[0] * 3000], labels)).arrows
+    assert arrow.lines == ("label0000,", "label0001,", "2998 more")
+    shown, more = arrow.hover.split(", … and ")
+    listed = shown.removeprefix("from 0 to 0: ").split(", ")
+    assert listed == labels[: len(listed)]
+    assert more == f"{3000 - len(listed):,} more"
+    assert 900 < sum(map(len, listed)) <= 1000
+
+
+def test_an_endless_label_is_cut_on_hovering():
+    (arrow,) = content_of(machine_of([[0]], ["key" + "x" * 5000 + "end"])).arrows
+    assert arrow.hover.startswith("from 0 to 0: keyxxx")
+    assert arrow.hover.endswith("xxxend")
+    assert len(arrow.hover) < 1100
 
 
 def test_a_long_label_is_shortened_but_shown_on_hovering():

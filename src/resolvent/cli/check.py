@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Json, Machines, Traces, is_large_folder
 from resolvent.cli.printing import amount, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.evidence import Evidence, MachineEvidence, Separation, gather
+from resolvent.evidence import Evidence, MachineEvidence, Separation
 from resolvent.machines import MachinePair, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
-from resolvent.pipeline import inferring_like
-from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces, symbol_text
+from resolvent.traces import TraceFolder, read_traces, scan_traces, symbol_text
 
 _ROWS = 10
 
@@ -91,12 +91,12 @@ def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: Progress
     score = pair.score(traces)
     done = time.perf_counter()
     seconds = {"read": read - started, "replay": done - read}
-    gathered = None
+    found = None
     if evidence:
-        gathered = _gather(pair, traces)
+        found = gathered(pair, traces, bar)
         seconds["evidence"] = time.perf_counter() - done
     seconds["total"] = time.perf_counter() - started
-    return _Checked(len(traces), traces.steps, score, seconds, gathered)
+    return _Checked(len(traces), traces.steps, score, seconds, found)
 
 
 def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _Checked:
@@ -114,12 +114,6 @@ def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _
     total = time.perf_counter() - started
     seconds = {"read": total - replaying, "replay": replaying, "total": total}
     return _Checked(count, score.transition.steps, score, seconds)
-
-
-def _gather(pair: MachinePair, traces: TraceSet) -> Evidence:
-    """Gather evidence; only machines that were inferred from these traces are inferred again."""
-    known = pair.provenance is not None and pair.provenance.traces_sha256 == traces.digest
-    return gather(pair, traces, infer=inferring_like(pair) if known else None)
 
 
 def _figures(score: MachineScore) -> dict[str, Any]:
@@ -161,17 +155,16 @@ def _print_machine(one: MachineEvidence) -> None:
     from resolvent.display.tables import show, table
 
     print(f"\n{one.machine.kind.capitalize()} Machine, {amount(one.machine.states, 'state')}")
-    weakest = sorted(one.separations, key=lambda pair: (pair.support, pair.first, pair.second))
-    rows = [_separation_row(pair) for pair in weakest[:_ROWS]]
+    rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]
         show(table(header, rows, right=[2]))
-    if len(weakest) > _ROWS:
-        print(f"and {amount(len(weakest) - _ROWS, 'pair')} with more support")
+    if len(one.separations) > _ROWS:
+        print(f"and {amount(len(one.separations) - _ROWS, 'pair')} with more support")
     print()
     for line in str(one.completeness).splitlines():
         print(f"  {line}")
-    for least in (*one.transitions()[:1], *one.outputs(1)):
+    for least in (*one.transitions(1), *one.outputs(1)):
         print(f"  least support: {least}")
     for experiment in one.experiments[:3]:
         print(f"  next trace: {experiment}")

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
+from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Machines, Traces, check_target, is_large_folder
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.evidence import gather
 from resolvent.machines import load
-from resolvent.pipeline import inferring_like
 from resolvent.traces import read_traces
 
 
@@ -60,7 +59,7 @@ def report(
     learned = None if policy is None else Learned.load(policy)
     with ProgressBar() as bar:
         read = read_traces(traces, progress=bar.reading(traces))
-    known = pair.provenance is not None and pair.provenance.traces_sha256 == read.digest
-    evidence = gather(pair, read, infer=inferring_like(pair) if known else None)
-    write_report(output, pair, read, evidence, returns=returns, learned=learned)
+        evidence = gathered(pair, read, bar)
+        bar.show("writing the page", 0.0)
+        write_report(output, pair, read, evidence, returns=returns, learned=learned)
     print(f"wrote {output}: open it in a browser")

@@ -4,7 +4,7 @@ from resolvent.evidence.completeness import Completeness, OpenHistory
 from resolvent.evidence.experiments import Experiment
 from resolvent.evidence.gathering import Evidence, MachineEvidence, gather
 from resolvent.evidence.holdout import Holdout, error_bound
-from resolvent.evidence.separation import Question, Separation
+from resolvent.evidence.separation import Question, Separation, Separations
 
 __all__ = [
     "Completeness",
@@ -15,6 +15,7 @@ __all__ = [
     "OpenHistory",
     "Question",
     "Separation",
+    "Separations",
     "error_bound",
     "gather",
 ]

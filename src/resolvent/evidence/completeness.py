@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.evidence.counting import Moves
-from resolvent.evidence.separation import Table
+from resolvent.evidence.separation import Table, moving
+from resolvent.evidence.telling import CoreListener
 from resolvent.machines.drawing import history_text
 from resolvent.machines.score import StepsAsked
-from resolvent.traces import Codes, Label, label_text
+from resolvent.traces import Label, label_text
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,11 @@ def _unseen_text(unseen: tuple[tuple[int, Label], ...], most: int = 3) -> str:
 
 
 def check_completeness(
-    asked: StepsAsked, offsets: NDArray[np.int64], moves: Moves, table: Table
+    asked: StepsAsked,
+    offsets: NDArray[np.int64],
+    moves: Moves,
+    table: Table,
+    progress: CoreListener | None = None,
 ) -> Completeness:
     """Check the paper's three conditions on some traces, with the machine as the target.
 
@@ -131,86 +136,44 @@ def check_completeness(
     read[moves.state, moves.label] = True
     read[:, list(machine.trivial)] = True
     unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~read).tolist()]
-
     kept = np.arange(len(machine.labels) + 1, dtype=np.int32)
     kept[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(asked.labels, kept), offsets)
-    states, refuted = _refuted(asked, table, tree)
-    known = np.flatnonzero(states >= 0)
-    refuted[known, states[known]] = True
-    open_nodes = known[~refuted[known].all(axis=1)]
+    histories, converging, node, state, other = _converging(asked, table, tree, progress)
     first = None
-    if len(open_nodes):
-        node = int(open_nodes[0])
-        first = OpenHistory(
-            tuple(machine.labels[code] for code in tree.history(node)),
-            int(states[node]),
-            int(np.argmin(refuted[node])),
-        )
+    if node >= 0:
+        labels = tuple(machine.labels[code] for code in tree.history(node))
+        first = OpenHistory(labels, state, other)
     return Completeness(
-        tuple(np.flatnonzero(~visited).tolist()),
-        tuple(unseen),
-        len(known),
-        len(known) - len(open_nodes),
-        first,
+        tuple(np.flatnonzero(~visited).tolist()), tuple(unseen), histories, converging, first
     )
 
 
-def _refuted(
-    asked: StepsAsked, table: Table, tree: _core.HistoryTree
-) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return for every node of the tree its state, and the states that its evidence rules out.
+def _converging(
+    asked: StepsAsked, table: Table, tree: _core.HistoryTree, progress: CoreListener | None
+) -> tuple[int, int, int, int, int]:
+    """Return histories, those that converge, and of the first that does not node and states.
 
-    A node rules out a state by its own answers, or when a child rules out the
-    state that the child's label leads to from there.
+    A node of the tree rules out a state by its own answers, or when a child rules
+    out the state that the child's label leads to from there.
     """
     machine = asked.machine
-    node_of_row, parent, label = _core.history_columns(tree)
-    refuted = _refuted_at_once(asked, table, node_of_row, len(tree))
-    states = np.full(len(tree), -1, np.int32)
-    states[0] = 0
-    # The last row and column are of unknown labels and states, and lead nowhere.
-    leads = np.full((len(machine.labels) + 1, machine.states + 1), -1, np.int32)
-    leads[:-1, :-1] = machine.transitions.T
-    levels = _levels(parent)
-    for start, stop in levels[1:]:
-        nodes = slice(start, stop)
-        states[nodes] = leads[label[nodes], states[parent[nodes]]]
-    for start, stop in reversed(levels[1:]):
-        below = np.zeros((stop - start, machine.states + 1), bool)
-        below[:, :-1] = refuted[start:stop]
-        # Where a label leads nowhere, −1 takes the last column: nothing is ruled out.
-        each = np.arange(stop - start)[:, None]
-        moved = below[each, leads[label[start:stop], :-1]]
-        above = parent[start:stop]
-        firsts = np.flatnonzero(np.diff(above, prepend=-1))
-        refuted[above[firsts]] |= np.logical_or.reduceat(moved, firsts, axis=0)
-    return states, refuted
-
-
-def _refuted_at_once(
-    asked: StepsAsked, table: Table, node_of_row: Codes, nodes: int
-) -> NDArray[np.bool_]:
-    machine = asked.machine
-    refuted = np.zeros((nodes, machine.states), bool)
-    if not len(table.questions):
-        return refuted
-    size = len(machine.observations) * len(machine.actions)
-    column = np.full(size + 1, -1)  # the last entry answers for unknown questions
+    # The last entry answers for questions that the machine does not know.
+    column = np.full(len(machine.observations) * len(machine.actions) + 1, -1, np.int32)
     column[table.questions] = np.arange(len(table.questions))
-    rows = np.flatnonzero((column[asked.questions] >= 0) & (asked.outputs < len(machine.outputs)))
-    columns, outputs = column[asked.questions[rows]], asked.outputs[rows]
-    for state in range(machine.states):
-        value = table.value[state][columns]
-        refuted[node_of_row[rows[(value >= 0) & (value != outputs)]], state] = True
-    return refuted
-
-
-def _levels(parent: Codes) -> list[tuple[int, int]]:
-    """Return where nodes of each depth begin and end; they stand in order of depth."""
-    levels = [(0, 1)]
-    while levels[-1][1] < len(parent):
-        stop = levels[-1][1]
-        last = int(np.searchsorted(parent[stop:], stop, side="left")) + stop
-        levels.append((stop, last))
-    return levels
+    columns = column[asked.questions]
+    columns[asked.outputs >= len(machine.outputs)] = -1
+    entries = table.by_question
+    return _core.converge(
+        tree,
+        columns,
+        asked.outputs,
+        question=table.column[entries],
+        state=table.state[entries],
+        output=table.output[entries],
+        questions=len(table.questions),
+        transitions=moving(machine),
+        states=machine.states,
+        labels=len(machine.labels),
+        progress=progress,
+    )

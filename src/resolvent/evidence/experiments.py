@@ -1,6 +1,6 @@
 """What is missing → the next traces to collect: labels to read, and a question to ask then."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from resolvent.evidence.completeness import Completeness
-from resolvent.evidence.separation import Question, Table, direct, question_of, suffixes
-from resolvent.machines import UNSEEN, TransitionMachine
+from resolvent.evidence.on_demand import OnDemand
+from resolvent.evidence.separation import Question, Separations, Table, question_of
+from resolvent.machines import Machine, TransitionMachine
 from resolvent.machines.drawing import history_text
 from resolvent.traces import Label, Symbol, label_text
+from resolvent.traces.vocabulary import codes_of
 
 History = tuple[Label, ...]
 
@@ -46,79 +48,88 @@ class Experiment:
 
 
 def next_experiments(
-    completeness: Completeness, table: Table, transition: TransitionMachine
-) -> tuple[Experiment, ...]:
+    completeness: Completeness,
+    table: Table,
+    separations: Separations,
+    transition: TransitionMachine,
+) -> Sequence[Experiment]:
     """Say which traces to collect next for what is missing, the gravest first.
 
     Questions to a supplemented machine are about a state of the Transition
     Machine as well; then labels are chosen that lead both machines where they
-    have to be.
+    have to be. Each experiment is made when it is asked for.
     """
-    planner = _Planner(table, transition)
-    return (
-        *planner.for_pairs(),
-        *planner.for_transitions(completeness),
-        *planner.for_histories(completeness),
-    )
+    planner = _Planner(table, separations, transition)
+    inseparable = np.flatnonzero(separations.depth < 0)
+    unread = [
+        (state, label)
+        for state, label in completeness.unseen_transitions
+        if state in planner.reached.of_state
+    ]
+    last = planner.for_history(completeness)
+
+    def make(number: int) -> Experiment:
+        if number < len(inseparable):
+            return planner.for_pair(*separations.states(int(inseparable[number])))
+        number -= len(inseparable)
+        return planner.for_transition(*unread[number]) if number < len(unread) else last[0]
+
+    return OnDemand(len(inseparable) + len(unread) + len(last), make)
 
 
 class _Planner:
-    def __init__(self, table: Table, transition: TransitionMachine) -> None:
+    def __init__(
+        self, table: Table, separations: Separations, transition: TransitionMachine
+    ) -> None:
         self.machine, self.table, self.transition = table.machine, table, transition
-        self.apart = direct(table)
-        self.label_for = suffixes(self.machine, self.apart)
+        self.separations = separations
 
-    def for_pairs(self) -> list[Experiment]:
+    def for_pair(self, one: int, other: int) -> Experiment:
         """States that nothing tells apart: ask one what the other was asked."""
-        found = []
-        for one, other in np.argwhere(np.triu(~self.apart, k=1)).tolist():
-            if (one, other) in self.label_for:
-                continue
-            why = f"nothing tells states {one} and {other} apart"
-            found.append(
-                self._ask(one, other, why)
-                or self._ask(other, one, why)
-                or Experiment(self.machine.history(other), None, why)
-            )
-        return found
+        why = f"nothing tells states {one} and {other} apart"
+        return (
+            self._ask(one, other, why)
+            or self._ask(other, one, why)
+            or Experiment(self.machine.history(other), None, why)
+        )
 
     def _ask(self, asked: int, known: int, why: str) -> Experiment | None:
-        value = self.table.value
-        for question in self._questions(np.flatnonzero((value[asked] < 0) & (value[known] >= 0))):
-            history = self._history(asked, question.transition_state)
+        column, entries = self.table.column, self.table.entries
+        columns = np.setdiff1d(column[entries(known)], column[entries(asked)], assume_unique=True)
+        for question in self._questions(columns):
+            history = self.reached.history(asked, question.transition_state)
             if history is not None:
                 return Experiment(history, question[:2], why)
         return None
 
-    def for_transitions(self, completeness: Completeness) -> list[Experiment]:
-        """Labels never read in a state: read them, and ask what tells most states apart."""
-        kinds = np.array([len(set(one[one >= 0].tolist())) for one in self.table.value.T], int)
-        telling = list(self._questions(np.argsort(-kinds, kind="stable")))
-        found = []
-        for state, label in completeness.unseen_transitions:
-            history = self._history(state, None)
-            if history is not None:
-                history = (*history, label)
-                why = f"{label_text(label)} was never read in state {state}"
-                found.append(Experiment(history, self._fitting(history, telling), why))
-        return found
+    def for_transition(self, state: int, label: Label) -> Experiment:
+        """A label never read in a state: read it, and ask what tells most states apart."""
+        history = (*(self.reached.history(state, None) or ()), label)
+        why = f"{label_text(label)} was never read in state {state}"
+        return Experiment(history, self._fitting(history, self._most_telling), why)
 
-    def for_histories(self, completeness: Completeness) -> list[Experiment]:
+    @cached_property
+    def _most_telling(self) -> list[Question]:
+        """The questions, those that most different answers are known to first."""
+        table, outputs = self.table, max(len(self.machine.outputs), 1)
+        known = np.unique(table.column.astype(np.int64) * outputs + table.output)
+        kinds = np.bincount(known // outputs, minlength=len(table.questions))
+        return list(self._questions(np.argsort(-kinds, kind="stable")))
+
+    def for_history(self, completeness: Completeness) -> list[Experiment]:
         """A history that might reach another state: ask what tells the two apart."""
         one = completeness.first_open
         if one is None:
             return []
-        history, state, other = list(one.history), one.state, one.other
-        while not self.apart[state, other]:
-            code = self.label_for.get((state, other))
-            if code is None:
-                return []  # nothing tells them apart at all, which was said before
-            history.append(self.machine.labels[code])
-            state, other = (int(self.machine.transitions[each, code]) for each in (state, other))
+        found = self.separations.suffix(one.state, one.other)
+        if found is None:
+            return []  # nothing tells them apart at all, which was said before
+        labels, state, other = found
+        history = (*one.history, *labels)
         telling = self._questions(self.table.telling(state, other))
         where = f"{one.state} or {one.other}"
         why = f"it is open whether {history_text(one.history)} leads to state {where}"
-        return [Experiment(tuple(history), self._fitting(tuple(history), telling), why)]
+        return [Experiment(history, self._fitting(history, telling), why)]
 
     def _questions(self, columns: Iterable[int]) -> Iterable[Question]:
         numbers = self.table.questions
@@ -135,22 +146,40 @@ class _Planner:
         return None
 
     @cached_property
-    def _reached(self) -> dict[tuple[int, int], History]:
-        """The states that both machines can be in together, by the shortest history there."""
-        reached: dict[tuple[int, int], History] = {(0, 0): ()}
-        queue = [(0, 0)]
-        for mine, theirs in queue:
-            for label in self.machine.labels:
-                after = self.machine.step(mine, label), self.transition.step(theirs, label)
-                if after[0] is UNSEEN or after[1] is UNSEEN or after in reached:
-                    continue
-                reached[after[0], after[1]] = (*reached[mine, theirs], label)
-                queue.append((after[0], after[1]))
-        return reached
+    def reached(self) -> "_Reached":
+        """The states that both machines can be in together."""
+        return _Reached(self.machine, self.transition)
 
-    def _history(self, state: int, transition_state: int | None) -> History | None:
+
+class _Reached:
+    """The states that two machines can be in together, and the shortest history to each."""
+
+    def __init__(self, machine: Machine, transition: TransitionMachine) -> None:
+        self._labels = machine.labels
+        codes = codes_of(machine.labels, transition.labels, -1).tolist()
+        mine, theirs = machine.transitions.tolist(), transition.transitions.tolist()
+        self._from: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {(0, 0): None}
+        self.of_state = {0: (0, 0)}
+        queue = [(0, 0)]
+        for before in queue:
+            row, other_row = mine[before[0]], theirs[before[1]]
+            for code, target in enumerate(row):
+                if target < 0 or codes[code] < 0:
+                    continue
+                after = target, other_row[codes[code]]
+                if after[1] < 0 or after in self._from:
+                    continue
+                self._from[after] = before, code
+                self.of_state.setdefault(target, after)
+                queue.append(after)
+
+    def history(self, state: int, transition_state: int | None) -> History | None:
         """Return the shortest history to a state, and to one of the TM if that is given."""
-        for (mine, theirs), history in self._reached.items():
-            if mine == state and transition_state in (None, theirs):
-                return history
-        return None
+        both = self.of_state.get(state) if transition_state is None else (state, transition_state)
+        if both is None or both not in self._from:
+            return None
+        codes = []
+        while (step := self._from[both]) is not None:
+            both, code = step
+            codes.append(code)
+        return tuple(self._labels[code] for code in reversed(codes))

@@ -1,6 +1,6 @@
 """Machines + traces → all that speaks for the machines, and what is missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,11 @@ from resolvent.evidence.separation import (
     Place,
     Question,
     Separation,
+    Separations,
     Table,
     question_of,
-    separate,
 )
+from resolvent.evidence.telling import Listener, Teller
 from resolvent.machines import Machine, MachinePair, TransitionMachine
 from resolvent.machines.score import StepsAsked, steps_asked
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
@@ -89,20 +90,20 @@ class MachineEvidence:
     machine: Machine = field(repr=False)
     answers: Answers = field(repr=False)
     moves: Moves = field(repr=False)
-    separations: tuple[Separation, ...]
+    separations: Separations
     completeness: Completeness
-    experiments: tuple[Experiment, ...]
+    experiments: Sequence[Experiment]
 
     @property
     def inseparable(self) -> tuple[Separation, ...]:
         """The pairs of states that nothing in the traces tells apart."""
-        return tuple(one for one in self.separations if one.suffix is None)
+        return self.separations.inseparable
 
-    def transitions(self) -> list[SeenTransition]:
-        """Return the transitions seen, trivial labels left out, the least supported first."""
+    def transitions(self, most: int | None = None) -> list[SeenTransition]:
+        """Return transitions seen, trivial labels left out, the least supported first."""
         moves = self.moves
         rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
-        rows = rows[np.argsort(moves.count[rows], kind="stable")]
+        rows = rows[np.argsort(moves.count[rows], kind="stable")][:most]
         return [
             SeenTransition(
                 int(moves.state[row]),
@@ -145,7 +146,7 @@ class MachineEvidence:
         lines = [f"{self.machine.kind} machine: {_many(self.machine.states, 'state')}"]
         lines += [f"  {one}" for one in _weakest(self.separations)]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
-        for least in (self.transitions()[:1], self.outputs(1)):
+        for least in (self.transitions(1), self.outputs(1)):
             lines += [f"  least support: {one}" for one in least]
         lines += [f"  next: {one}" for one in self.experiments[:1]]
         return "\n".join(lines)
@@ -184,12 +185,14 @@ def gather(
     *,
     infer: Callable[[TraceSet], MachinePair] | None = None,
     delta: float = 0.05,
+    progress: Listener | None = None,
 ) -> Evidence:
     """Gather what traces say about machines, and what they leave open.
 
     Traces that the machines were not inferred from are themselves the hold-out.
     Otherwise `infer`, which must infer machines as these were, is called with a
-    share of them, and the rest is held out; without it nothing is.
+    share of them, and the rest is held out; without it nothing is. `progress` is
+    told now and then what is being done and how much of that is done.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -200,15 +203,21 @@ against cyanroom (trace 99, step 2)
     """
     if len(traces) == 0:
         raise ModelError("there are no traces to gather evidence from")
+    teller = Teller(progress)
+    teller.begin("replaying the traces")
     both = steps_asked(pair.transition, pair.reward, pair.timing, traces)
     if not any(np.any((asked.states >= 0) & (asked.questions >= 0)) for asked in both):
         raise ModelError(
             "the machines know no step of these traces: they were inferred from another world"
         )
     places = Places.of(traces.offsets)
-    transition, reward = (_about(asked, places, pair.transition) for asked in both)
+    transition, reward = (
+        _about(asked, places, pair.transition, teller.of(f"{asked.machine.kind} machine"))
+        for asked in both
+    )
     known = pair.provenance is not None and pair.provenance.traces_sha256 == traces.digest
     holdout = None
+    teller.begin("testing on held-out traces")
     if not known:
         holdout = hold_out(pair, traces, delta)
     elif infer is not None:
@@ -216,26 +225,30 @@ against cyanroom (trace 99, step 2)
     return Evidence(len(traces), traces.steps, transition, reward, holdout)
 
 
-def _about(asked: StepsAsked, places: Places, transition: TransitionMachine) -> MachineEvidence:
+def _about(
+    asked: StepsAsked, places: Places, transition: TransitionMachine, teller: Teller
+) -> MachineEvidence:
+    teller.begin("counting answers")
     answers, moves = count_answers(asked, places), count_moves(asked, places)
     table = Table(asked.machine, answers)
-    completeness = check_completeness(asked, places.offsets, moves, table)
+    separations = Separations(table, teller.begin("telling states apart"))
+    going = teller.begin("checking label histories")
+    completeness = check_completeness(asked, places.offsets, moves, table, going)
     return MachineEvidence(
         asked.machine,
         answers,
         moves,
-        separate(table),
+        separations,
         completeness,
-        next_experiments(completeness, table, transition),
+        next_experiments(completeness, table, separations, transition),
     )
 
 
-def _weakest(separations: tuple[Separation, ...], most: int = 3) -> list[str]:
+def _weakest(separations: Separations, most: int = 3) -> list[str]:
     """Say what tells states apart, for the pairs where it is least."""
-    ordered = sorted(separations, key=lambda one: (one.support, one.first, one.second))
-    lines = [str(one) for one in ordered[:most]]
-    if len(ordered) > most:
-        lines.append(f"and {_many(len(ordered) - most, 'pair')} of states with more support")
+    lines = [str(one) for one in separations.weakest(most)]
+    if len(separations) > most:
+        lines.append(f"and {_many(len(separations) - most, 'pair')} of states with more support")
     return lines
 
 

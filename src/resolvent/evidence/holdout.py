@@ -1,6 +1,6 @@
 """Traces that machines were not inferred from → a bound on how often they fail."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp, lgamma, log, log1p
 from typing import Any
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, ResolventError
-from resolvent.machines import UNSEEN, Machine, MachinePair
+from resolvent.machines import Machine, MachinePair
 from resolvent.machines.score import steps_asked
 from resolvent.traces import TraceSet
 from resolvent.traces.choosing import choose_traces
+from resolvent.traces.vocabulary import Codes, codes_of
 
 SHARE = 0.8
 """The share of the traces that machines are inferred from, when the rest is held out."""
@@ -165,29 +166,59 @@ def is_part(part: MachinePair, whole: MachinePair) -> bool:
     )
 
 
-def _partners(part: Machine, whole: Machine) -> dict[int, int] | None:
-    """Walk both machines; return the state of `whole` for each of `part`, if there is one."""
-    partner, queue = {0: 0}, [0]
+def _partners(part: Machine, whole: Machine) -> Codes | None:
+    """Walk both machines; return the state of `whole` for each of `part`, if there is one.
+
+    It is −1 for a state of `part` that no labels lead to.
+    """
+    codes = codes_of(part.labels, whole.labels, -1)
+    # The last column is of the labels that `whole` does not know, and leads nowhere.
+    leads = np.pad(whole.transitions, ((0, 0), (0, 1)), constant_values=-1)[:, codes]
+    partner = np.full(part.states, -1, np.int32)
+    partner[0] = 0
+    queue = [0]
     for state in queue:
-        for label in part.labels:
-            target = part.step(state, label)
-            if target is UNSEEN:
-                continue
-            twin = whole.step(partner[state], label)
-            if twin is UNSEEN or partner.setdefault(target, twin) != twin:
-                return None
-            if target not in queue:
-                queue.append(target)
+        known = part.transitions[state] >= 0
+        targets, twins = part.transitions[state][known], leads[partner[state]][known]
+        new = partner[targets] < 0
+        partner[targets[new]] = twins[new]
+        if (twins < 0).any() or (partner[targets] != twins).any():
+            return None
+        queue += dict.fromkeys(targets[new].tolist())
     return partner
 
 
-def _answers_alike(
-    part: Machine, whole: Machine, partner: dict[int, int], paired: dict[int, int] | None
-) -> bool:
-    for state, observation, action, output in part.answers():
-        if paired is not None and isinstance(observation, tuple):
-            observation = (observation[0], paired[int(observation[1])])
-        states = partner if state is None else [state]
-        if any(whole.output(partner[one], observation, action) != output for one in states):
-            return False
-    return True
+def _answers_alike(part: Machine, whole: Machine, partner: Codes, paired: Codes | None) -> bool:
+    """Whether the states of `whole` answer all that their partners do, and alike.
+
+    `paired` are the partners of the Transition Machine's states, where
+    observations are paired with those.
+    """
+    outputs = codes_of(part.outputs, whole.outputs, -2)  # −1 stands for what was never seen
+    asked = _questions_in(part, whole, paired, part.output_question)
+    answers = whole.answer_many(partner[part.output_state], asked)
+    if not np.array_equal(answers, outputs[part.output_value]):
+        return False
+    asked = _questions_in(part, whole, paired, part.constant_question)
+    wanted = outputs[part.constant_value]
+    # In no state at all, what `whole` answers is what it answers in every state.
+    others = whole.answer_many(np.full(len(asked), -1, np.int32), asked) != wanted
+    asked, wanted = asked[others], wanted[others]
+    return len(asked) == 0 or all(
+        np.array_equal(whole.answer_many(np.full(len(asked), state, np.int32), asked), wanted)
+        for state in np.unique(partner[partner >= 0]).tolist()
+    )
+
+
+def _questions_in(
+    part: Machine, whole: Machine, paired: Codes | None, questions: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the numbers in `whole` of some questions of `part`; −1 where it never met them."""
+    seen: Iterable[Any] = part.observations
+    if paired is not None:
+        pairs: Iterable[Any] = part.observations
+        seen = ((one, int(paired[state])) for one, state in pairs)
+    place, done = np.divmod(questions, max(len(part.actions), 1))
+    observation = codes_of(seen, whole.observations, -1).astype(np.int64)[place]
+    action = codes_of(part.actions, whole.actions, -1)[done]
+    return np.where((observation < 0) | (action < 0), -1, observation * len(whole.actions) + action)

@@ -1,14 +1,18 @@
 """What tells two states of a machine apart in the traces, and where to look it up."""
 
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.evidence.counting import Answers
+from resolvent.evidence.on_demand import OnDemand
+from resolvent.evidence.telling import CoreListener
 from resolvent.machines import Machine, RewardMachine
 from resolvent.traces import Codes, Label, Symbol, label_text, symbol_text
 
@@ -104,112 +108,142 @@ class Separation:
 
 
 class Table:
-    """The answers of the traces as a table, states by questions that vary.
+    """The answers that the traces show to questions that vary: entries, by state and question.
 
-    `entry[state, column]` is a row of the answers, or −1 where the traces do not
-    show one; `value` the output there. Where they show several, which no machine
-    inferred from them allows, the first stands.
+    An entry is a row of the answers; `column` is its question, as a place among
+    those that vary. Where the traces show several answers of a state to one
+    question, which no machine inferred from them allows, the first stands.
     """
 
     def __init__(self, machine: Machine, answers: Answers) -> None:
         self.machine, self.answers = machine, answers
-        shown, place = np.unique(answers.question, return_inverse=True)
-        least = np.full(len(shown), len(machine.outputs), np.int32)
-        most = np.full(len(shown), -1, np.int32)
-        np.minimum.at(least, place, answers.output)
-        np.maximum.at(most, place, answers.output)
-        column = np.cumsum(least < most) - 1
-        self.questions: NDArray[np.int64] = shown[least < most]
-        rows = np.flatnonzero((least < most)[place])[::-1]  # so that the first one stays
-        shape = (machine.states, len(self.questions))
-        self.entry = np.full(shape, -1, np.int64)
-        self.entry[answers.state[rows], column[place[rows]]] = rows
-        self.value: Codes = np.full(shape, -1, np.int32)
-        self.value[self.entry >= 0] = answers.output[self.entry[self.entry >= 0]]
+        shown, inverse = np.unique(answers.question, return_inverse=True)
+        place: Codes = inverse.astype(np.int32)
+        varies = _core.tally_outputs(place, answers.output, len(shown))[2].astype(bool)
+        self.questions: NDArray[np.int64] = shown[varies]
+        rows = np.flatnonzero(varies[place])
+        first = np.ones(len(rows), bool)
+        first[1:] = np.diff(answers.state[rows]) | np.diff(place[rows])
+        self.row = rows[first]
+        self.state: Codes = answers.state[self.row]
+        self.column: Codes = (np.cumsum(varies, dtype=np.int32) - 1)[place[self.row]]
+        self.output: Codes = answers.output[self.row]
 
-    def telling(self, first: int, second: int) -> NDArray[np.int64]:
+    def entries(self, state: int) -> slice:
+        """Return where the entries of a state stand."""
+        first, last = np.searchsorted(self.state, [state, state + 1])
+        return slice(first, last)
+
+    def telling(self, first: int, second: int) -> Codes:
         """Return the columns of the questions that two states answer differently."""
-        one, other = self.value[first], self.value[second]
-        return np.flatnonzero((one >= 0) & (other >= 0) & (one != other))
+        one, other = self.entries(first), self.entries(second)
+        common, mine, theirs = np.intersect1d(
+            self.column[one], self.column[other], assume_unique=True, return_indices=True
+        )
+        told: Codes = common[self.output[one][mine] != self.output[other][theirs]]
+        return told
+
+    @cached_property
+    def by_question(self) -> NDArray[np.int64]:
+        """The entries by question, then by state."""
+        return np.argsort(self.column, kind="stable")
 
 
-def direct(table: Table) -> NDArray[np.bool_]:
-    """Return which states some question tells apart at once."""
-    value = table.value
-    apart = np.zeros((len(value), len(value)), bool)
-    for state, answers in enumerate(value):
-        apart[state] = ((answers >= 0) & (value >= 0) & (value != answers)).any(axis=1)
-    return apart
+class Separations(OnDemand[Separation]):
+    """What tells each pair of states apart; pairs stand as (0, 1), (0, 2), … (1, 2) and so on.
 
-
-def suffixes(machine: Machine, apart: NDArray[np.bool_]) -> dict[tuple[int, int], int]:
-    """Return the label to read first, for each pair that only reading labels tells apart.
-
-    It is the first label of the shortest suffix, and of those the first in label
-    order: read it, and the pair that it leads to is told apart one label sooner.
+    Each `Separation` is made when it is asked for; of all pairs there are columns:
+    `depth`, how many labels have to be read first (−1 where nothing tells the two
+    apart), `questions` and `support`.
     """
-    first: dict[tuple[int, int], int] = {}
-    apart = apart.copy()
-    moving = [code for code in range(len(machine.labels)) if code not in machine.trivial]
-    while True:
-        found = np.full(apart.shape, -1)
-        for code in reversed(moving):
-            known = np.flatnonzero(machine.transitions[:, code] >= 0)
-            led = machine.transitions[known, code]
-            block = np.ix_(known, known)
-            found[block] = np.where(apart[np.ix_(led, led)], code, found[block])
-        new = (found >= 0) & ~apart
-        if not new.any():
-            return first
-        for one, other in np.argwhere(new).tolist():
-            first[one, other] = int(found[one, other])
-        apart |= new
 
+    def __init__(self, table: Table, progress: CoreListener | None = None) -> None:
+        machine, answers = table.machine, table.answers
+        self.machine, self.answers = machine, answers
+        self._rows = table.row[table.by_question]
+        self._states = machine.states
+        found = _core.separate(
+            table.column[table.by_question],
+            table.state[table.by_question],
+            table.output[table.by_question],
+            count=answers.count[self._rows],
+            step=answers.step[self._rows],
+            transitions=moving(machine),
+            states=machine.states,
+            labels=len(machine.labels),
+            progress=progress,
+        )
+        self.depth, self.questions, self.support = (
+            found[name] for name in ("depth", "questions", "support")
+        )
+        self._label, self._witness = found["label"], (found["lower"], found["higher"])
+        super().__init__(len(self.depth), self._of)
 
-def separate(table: Table) -> tuple[Separation, ...]:
-    """Say of every pair of states what tells them apart, the shortest suffix first."""
-    machine = table.machine
-    apart = direct(table)
-    label_for = suffixes(machine, apart)
-    return tuple(
-        _separation(table, apart, label_for, one, other)
-        for one, other in combinations(range(machine.states), 2)
-    )
+    @property
+    def inseparable(self) -> tuple[Separation, ...]:
+        """The pairs of states that nothing in the traces tells apart."""
+        return tuple(map(self._of, np.flatnonzero(self.depth < 0).tolist()))
 
+    def weakest(self, most: int) -> list[Separation]:
+        """Return the pairs with the least support, at most so many, the weakest first."""
+        order = np.argsort(self.support, kind="stable")
+        return [self._of(number) for number in order[:most].tolist()]
 
-def _separation(
-    table: Table,
-    apart: NDArray[np.bool_],
-    label_for: dict[tuple[int, int], int],
-    first: int,
-    second: int,
-) -> Separation:
-    machine, answers = table.machine, table.answers
-    one, other, suffix = first, second, []
-    while not apart[one, other]:
-        code = label_for.get((one, other))
-        if code is None:
+    def number(self, one: int, other: int) -> int:
+        """Return where two states stand, whichever comes first."""
+        lower, higher = (one, other) if one < other else (other, one)
+        return lower * (2 * self._states - lower - 1) // 2 + higher - lower - 1
+
+    def suffix(self, one: int, other: int) -> tuple[tuple[Label, ...], int, int] | None:
+        """Return the labels to read, and the states they lead to; None if nothing helps.
+
+        They are the shortest that lead to states which a question tells apart, and
+        of those the first in label order.
+        """
+        labels = []
+        while (depth := int(self.depth[(at := self.number(one, other))])) > 0:
+            code = int(self._label[at])
+            labels.append(self.machine.labels[code])
+            one, other = (int(self.machine.transitions[state, code]) for state in (one, other))
+        return None if depth < 0 else (tuple(labels), one, other)
+
+    def states(self, number: int) -> tuple[int, int]:
+        """Return the two states of a pair by its place."""
+        from_last = len(self.depth) - 1 - number
+        above = (isqrt(8 * from_last + 1) - 1) // 2
+        first = self._states - 2 - above
+        return first, self._states - 1 - (from_last - above * (above + 1) // 2)
+
+    def _of(self, number: int) -> Separation:
+        first, second = self.states(number)
+        found = self.suffix(first, second)
+        if found is None:
             return Separation(first, second)
-        suffix.append(machine.labels[code])
-        one, other = (int(machine.transitions[state, code]) for state in (one, other))
-    columns = table.telling(one, other)
-    rows = np.stack([table.entry[one, columns], table.entry[other, columns]])
-    shortest = int(np.argmin(answers.step[rows].sum(axis=0)))
-    return Separation(
-        first,
-        second,
-        tuple(suffix),
-        len(columns),
-        int(answers.count[rows].sum()),
-        question_of(machine, int(table.questions[columns[shortest]])),
-        (_answer(table, int(rows[0, shortest])), _answer(table, int(rows[1, shortest]))),
-    )
+        labels, one, other = found
+        rows = [int(self._rows[column[number]]) for column in self._witness]
+        if one > other:
+            rows.reverse()
+        return Separation(
+            first,
+            second,
+            labels,
+            int(self.questions[number]),
+            int(self.support[number]),
+            question_of(self.machine, int(self.answers.question[rows[0]])),
+            (self._answer(rows[0]), self._answer(rows[1])),
+        )
+
+    def _answer(self, row: int) -> Answer:
+        answers = self.answers
+        return Answer(
+            self.machine.outputs[int(answers.output[row])],
+            int(answers.count[row]),
+            (int(answers.trace[row]), int(answers.step[row])),
+        )
 
 
-def _answer(table: Table, row: int) -> Answer:
-    answers = table.answers
-    return Answer(
-        table.machine.outputs[int(answers.output[row])],
-        int(answers.count[row]),
-        (int(answers.trace[row]), int(answers.step[row])),
-    )
+def moving(machine: Machine) -> Codes:
+    """Return the transitions as one column, with trivial labels leading nowhere."""
+    leads = machine.transitions.copy()
+    leads[:, list(machine.trivial)] = -1
+    return leads.ravel()

@@ -4,6 +4,8 @@ All three show states by number, transitions by label, and, in the table, the
 answers that depend on the state.
 """
 
+import numpy as np
+
 from resolvent.machines.machine import UNSEEN, Machine, RewardMachine
 from resolvent.traces.symbols import Label, label_text, symbol_text
 
@@ -33,15 +35,15 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
 
 def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: for each state how it is reached and where labels lead."""
-    moving = [label for code, label in enumerate(machine.labels) if code not in machine.trivial]
-    header = ["state", "reached after", *map(label_text, moving)]
+    moving = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
+    header = ["state", "reached after", *(label_text(machine.labels[code]) for code in moving)]
     rows = [
         [
             str(state),
             history_text(machine.history(state)),
-            *(_text(machine.step(state, label)) for label in moving),
+            *("·" if target < 0 else str(target) for target in targets),
         ]
-        for state in range(machine.states)
+        for state, targets in enumerate(machine.transitions[:, moving].tolist())
     ]
     return header, rows
 
@@ -102,10 +104,13 @@ def to_mermaid(machine: Machine) -> str:
 def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
     """Return (source, target, label texts) for each pair of states, trivial labels left out."""
     joined: dict[tuple[int, int], list[str]] = {}
-    for source, targets in enumerate(machine.transitions.tolist()):
-        for code, target in enumerate(targets):
-            if target >= 0 and code not in machine.trivial:
-                joined.setdefault((source, target), []).append(label_text(machine.labels[code]))
+    texts = [*map(label_text, machine.labels)]
+    moves = machine.transitions >= 0
+    moves[:, list(machine.trivial)] = False
+    sources, codes = np.nonzero(moves)
+    columns = (sources, codes, machine.transitions[sources, codes])
+    for source, code, target in np.stack(columns, axis=1).tolist():
+        joined.setdefault((source, target), []).append(texts[code])
     return [(source, target, labels) for (source, target), labels in sorted(joined.items())]
 
 

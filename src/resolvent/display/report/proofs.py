@@ -1,9 +1,10 @@
 """Evidence about a machine → what tells its states apart, what is missing, what to collect."""
 
+from itertools import combinations
 from typing import Any
 
 from resolvent.display.report.wording import short, value_text
-from resolvent.evidence import MachineEvidence, Separation
+from resolvent.evidence import MachineEvidence, Separation, Separations
 from resolvent.machines.drawing import history_text
 
 MOST_IN_MATRIX = 60
@@ -16,30 +17,27 @@ def proof(evidence: MachineEvidence) -> dict[str, Any]:
     An entry of `matrix` is [state, state, questions, times asked, labels to read first].
     """
     shown = min(evidence.machine.states, MOST_IN_MATRIX)
-    weakest = sorted(evidence.separations, key=lambda one: (one.support, one.first, one.second))
-    experiments = evidence.experiments
+    separations, experiments = evidence.separations, evidence.experiments
     return {
         "shown": shown,
         "matrix": [
-            [one.first, one.second, one.questions, one.support, _depth(one)]
-            for one in evidence.separations
-            if one.second < shown
+            [one, other, *_figures(separations, separations.number(one, other))]
+            for one, other in combinations(range(shown), 2)
         ],
-        "weakest": [_weak(one) for one in weakest[:_MOST_WEAK]],
-        "inseparable": len(evidence.inseparable),
-        "pairs": len(evidence.separations),
+        "weakest": [_weak(one) for one in separations.weakest(_MOST_WEAK)],
+        "inseparable": int((separations.depth < 0).sum()),
+        "pairs": len(separations),
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
         "complete": evidence.completeness.structure_complete,
-        "least": [
-            short(str(one), 300) for one in (*evidence.transitions()[:3], *evidence.outputs(3))
-        ],
+        "least": [short(str(one), 300) for one in (*evidence.transitions(3), *evidence.outputs(3))],
         "next": [short(str(one), 300) for one in experiments[:_MOST_EXPERIMENTS]],
         "more": max(len(experiments) - _MOST_EXPERIMENTS, 0),
     }
 
 
-def _depth(one: Separation) -> int:
-    return -1 if one.suffix is None else len(one.suffix)
+def _figures(separations: Separations, pair: int) -> list[int]:
+    columns = separations.questions, separations.support, separations.depth
+    return [int(column[pair]) for column in columns]
 
 
 def _weak(one: Separation) -> dict[str, Any]:

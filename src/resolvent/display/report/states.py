@@ -51,7 +51,8 @@ def _counted(group: NDArray[Any], count: NDArray[np.int64], groups: int) -> NDAr
 def _moves(evidence: MachineEvidence, state: int) -> list[dict[str, Any]]:
     """Return the transitions that the traces take from a state, trivial labels left out."""
     moves, machine = evidence.moves, evidence.machine
-    rows = np.flatnonzero((moves.state == state) & ~np.isin(moves.label, machine.trivial))
+    rows = np.arange(*np.searchsorted(moves.state, [state, state + 1]))
+    rows = rows[~np.isin(moves.label[rows], machine.trivial)]
     return [
         {
             "label": event_text(machine.labels[int(moves.label[row])]),

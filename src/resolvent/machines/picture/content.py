@@ -3,14 +3,14 @@
 Nothing here knows where things are drawn.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import count as counting
 from itertools import groupby
 
 from resolvent.errors import OptionError
-from resolvent.machines.drawing import count, edges, history_text
+from resolvent.machines.drawing import count, edges
 from resolvent.machines.machine import Machine
-from resolvent.machines.picture.text import ELLIPSIS, set_in_lines, shortened, visible
+from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened, visible
 from resolvent.traces.symbols import Label, label_text
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
@@ -20,6 +20,8 @@ MOST_ARROWS = 100
 
 _NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12
+_MOST_LABELS = 40
+"""More do not fit in three lines, however short: each takes a comma and a space."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
         raise OptionError(f"most_states={most_states}: use at least 1")
     known = edges(machine)
     drawn = min(machine.states, most_states)
-    while drawn > 1 and sum(max(edge[:2]) < drawn for edge in known) > MOST_ARROWS:
+    needed = sorted(max(source, target) for source, target, _ in known)
+    while drawn > 1 and bisect_left(needed, drawn) > MOST_ARROWS:
         drawn -= 1
     leading_out = {source for source, target, _ in known if source < drawn <= target}
     kind = f"{machine.kind.capitalize()} Machine" if machine.kind != "machine" else "Machine"
@@ -79,8 +82,8 @@ def _box(machine: Machine, state: int, leads_out: bool) -> StateBox:
     if state not in machine.reachable():
         return StateBox(state, ("not reached",), f"state {state}: no labels lead here", leads_out)
     history = machine.history(state)
-    after = f"after {history_text(history)}" if history else "start"
-    return StateBox(state, _state_name(history), f"state {state}: {visible(after)}", leads_out)
+    after = f"after {listed([*map(label_text, history)])}" if history else "start"
+    return StateBox(state, _state_name(history), f"state {state}: {after}", leads_out)
 
 
 def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
@@ -106,15 +109,21 @@ def _after(labels: list[str]) -> list[str]:
 
 
 def _arrow(source: int, target: int, labels: list[str]) -> Arrow:
-    short = [_short(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels]
-    for kept in counting(len(short), -1):
-        left_out = len(short) - kept
+    lines = tuple(_label_lines(labels))
+    return Arrow(source, target, lines, f"from {source} to {target}: {listed(labels)}")
+
+
+def _label_lines(labels: list[str]) -> list[str]:
+    """Set labels in few lines; where they do not fit, the first, and how many more there are."""
+    kept = min(len(labels), _MOST_LABELS)
+    short = [_short(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels[:kept]]
+    while True:
+        left_out = len(labels) - kept
         more = [f"{left_out} more"] if left_out else []
         lines = set_in_lines([*short[:kept], *more], LABEL_SIZE, _LABEL_WIDTH)
         if len(lines) <= _MOST_LINES or kept <= 1:
-            break
-    texts = ", ".join(map(visible, labels))
-    return Arrow(source, target, tuple(lines), f"from {source} to {target}: {texts}")
+            return lines
+        kept -= 1
 
 
 def _short(text: str, size: float, most: float) -> str:
@@ -129,11 +138,11 @@ def _notes(machine: Machine, drawn: int) -> list[str]:
             "a dashed border means that labels lead on to others."
         )
     if machine.trivial:
-        names = [_short(label_text(label), NOTE_SIZE, 200) for label in machine.trivial_labels]
-        left_out = len(names) - _MOST_TRIVIAL
-        more = [f"{left_out} more"] if left_out > 0 else []
-        listed = ", ".join([*names[:_MOST_TRIVIAL], *more])
-        notes.append(f"Labels that change nothing are not drawn: {listed}.")
+        named = machine.trivial_labels[:_MOST_TRIVIAL]
+        names = [_short(label_text(label), NOTE_SIZE, 200) for label in named]
+        left_out = len(machine.trivial) - len(named)
+        more = [f"{left_out} more"] if left_out else []
+        notes.append(f"Labels that change nothing are not drawn: {', '.join([*names, *more])}.")
     if (machine.transitions[:drawn] < 0).any():
         notes.append("A label without an arrow was never seen in that state.")
     return notes

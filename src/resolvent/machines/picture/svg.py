@@ -31,7 +31,7 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     """Draw a machine as an SVG image; the same machine gives the same text.
 
     States are named by the shortest history of labels that leads to them, and
-    what was shortened is shown in full on hovering. Of more than `most_states`,
+    what was shortened is shown on hovering. Of more than `most_states`,
     or of so many that there would be more than 100 arrows, those reached first
     are drawn, and the picture says so.
 

@@ -1,9 +1,12 @@
 """Text of any kind → text that is safe to draw, about how wide it is, and shorter text."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 ELLIPSIS = "…"
+MOST_LISTED = 1000
+"""So many characters of a list are shown on hovering: more than anybody reads there."""
 
 # In shares of the font size; on the wide side of the usual sans-serif fonts, so that a
 # box made for a text holds it whichever font the reader has.
@@ -21,7 +24,7 @@ def visible(text: str) -> str:
     >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
     ('key', 'two\\nlines', '\\u202eyek')
     """
-    return "".join(map(_visible_character, text))
+    return text if text.isprintable() else "".join(map(_visible_character, text))
 
 
 def _visible_character(character: str) -> str:
@@ -38,6 +41,7 @@ def width(text: str, size: float) -> float:
     return size * sum(map(_width_in_em, text))
 
 
+@lru_cache(maxsize=1024)
 def _width_in_em(character: str) -> float:
     if unicodedata.combining(character):
         return 0.0
@@ -56,10 +60,10 @@ def shortened(text: str, size: float, most: float) -> str:
     >>> shortened("key", 10, 60), shortened("corridor_door_17", 10, 60)
     ('key', 'corrido…17')
     """
-    if width(text, size) <= most:
-        return text
     # More letters than that do not fit, however narrow: a long name is not tried in full.
     kept = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
+    if width(text[: kept + 1], size) <= most and width(text, size) <= most:
+        return text
     while kept > 1:
         end = kept // 4
         short = text[: kept - end] + ELLIPSIS + text[len(text) - end :]
@@ -67,6 +71,28 @@ def shortened(text: str, size: float, most: float) -> str:
             return short
         kept -= 1
     return text[:1] + ELLIPSIS
+
+
+def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
+    """List texts up to about so many characters, and say how many more there are.
+
+    >>> listed(["key", "bell", "lamp"]), listed(["key", "bell", "lamp"], 9)
+    ('key, bell, lamp', 'key, bell, … and 1 more')
+    """
+    shown: list[str] = []
+    length = 0
+    for text in texts:
+        length += len(text)
+        if shown and length > most:
+            break
+        shown.append(visible(_cut(text, most)))
+    left_out = len(texts) - len(shown)
+    return ", ".join([*shown, f"{ELLIPSIS} and {left_out:,} more"] if left_out else shown)
+
+
+def _cut(text: str, most: int) -> str:
+    end = most // 4
+    return text if len(text) <= most else text[: most - end] + ELLIPSIS + text[len(text) - end :]
 
 
 def set_in_lines(parts: Iterable[str], size: float, most: float) -> list[str]:
