@@ -137,7 +137,7 @@ class InferenceResult:
     _traces: Callable[[], TraceSet] = field(repr=False)
 
     # Pages are made further down, out of sight from here: the package puts the writer in.
-    _write_report: "ClassVar[Callable[[InferenceResult, str | Path, TraceSet], None]]"
+    _write_report: "ClassVar[Callable[[InferenceResult, str | Path, TraceSet, Any], None]]"
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -163,10 +163,11 @@ class InferenceResult:
         """
         return self._updated(traces)
 
-    def report(self, path: str | Path) -> None:
+    def report(self, path: str | Path, *, policy: Any = None) -> None:
         """Write one HTML page: both machines drawn, traces replayed, and the evidence.
 
-        The page needs no network and nothing beside it.
+        The page needs no network and nothing beside it. Give as `policy` what
+        `q_learning` or `plan` came to, and it is shown as well.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -178,7 +179,7 @@ class InferenceResult:
         Raises:
             ModelError: when the traces were scanned, not read.
         """
-        type(self)._write_report(self, path, self._traces())
+        type(self)._write_report(self, path, self._traces(), policy)
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for "transition" or "reward".

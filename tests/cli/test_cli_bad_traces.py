@@ -146,3 +146,28 @@ def test_contradiction_that_another_timing_resolves(run: Run, tmp_path: Path) ->
     for word in ("trace 0, step 0", "trace 1, step 0", "--timing current-with-initial"):
         assert word in outcome.error
     assert run("infer", path, "--timing", "current-with-initial").code == 0
+
+
+def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
+    evil = "\x1b[31mred\x1b]0;title\x07\nnew\u202e"
+    episodes = [
+        {"observations": [evil, "b", last], "labels": [[], label, []], "actions": [evil, "go"]}
+        | {"rewards": [0, 1], "terminated": True}
+        for last, label in ((evil, [evil]), ("c", []))
+    ]
+    traces, machines = tmp_path / "evil.jsonl", tmp_path / "evil.json"
+    traces.write_text("".join(json.dumps(one) + "\n" for one in episodes))
+    outcomes = [
+        run("infer", traces, "-o", machines, "--verbose"),
+        *(run("show", machines, "--format", name) for name in ("text", "dot", "mermaid", "svg")),
+        run("check", machines, traces, "--evidence"),
+        run("plan", machines, traces),
+        run("infer", traces, "--trivial", evil + "!"),
+    ]
+    (tmp_path / "field.jsonl").write_text(json.dumps({evil: 1}) + "\n")
+    outcomes.append(run("infer", tmp_path / "field.jsonl"))
+    for outcome in outcomes:
+        shown = outcome.out + outcome.err
+        assert all(line.isprintable() for line in shown.split("\n")), shown
+    assert run("infer", traces, "--trivial", evil).code == 2  # it is known, and matters
+    assert "--keep-trivial" in run("infer", traces, "--trivial", evil).error

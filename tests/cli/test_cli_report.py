@@ -31,6 +31,26 @@ def test_curve_and_policy(
     assert "observation orangeroom, reward state 0, transition state 1" in page
 
 
+def test_a_plan_is_shown(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    path, plan = tmp_path / "report.html", tmp_path / "plan.json"
+    assert run("plan", machines, house, "-o", plan).code == 0
+    figures = run("report", machines, house, "-o", path, "--policy", plan, "--json").json
+    assert figures["output"] == str(path)
+    assert figures["bytes"] == path.stat().st_size
+    assert figures["states"] == {"transition": 2, "reward": 2}
+    assert "observation orangeroom, reward state 0, transition state 1" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format":"resolvent-plan"}', '{"format":1}'])
+def test_not_a_policy(run: Run, machines: Path, house: Path, tmp_path: Path, text: str) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(text)
+    outcome = run("report", machines, house, "-o", tmp_path / "report.html", "--policy", policy)
+    assert outcome.code == 2
+    assert "policy.json" in outcome.error
+    assert not (tmp_path / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     "text",
     [

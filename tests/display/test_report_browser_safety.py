@@ -55,7 +55,7 @@ def hostile(tmp_path_factory):
         action_names=tuple(names),
     )
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    write_report(path, pair, traces, gather(pair, traces), returns=[1.0], learned=learned)
+    write_report(path, pair, traces, gather(pair, traces), returns=[1.0], policy=learned)
     return path
 
 

@@ -6,7 +6,8 @@ import pytest
 
 import resolvent as rs
 from resolvent.control.curve import Curve
-from resolvent.display.report.learning import curve, policy, read_returns
+from resolvent.control.plan_files import PlanFile, Row
+from resolvent.display.report.learning import curve, policy, read_policy, read_returns
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 
@@ -62,3 +63,37 @@ def test_actions_count_from_the_spaces_start():
 def test_without_names_numbers_are_shown():
     said = policy(rs.Learned(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
     assert said == {"situations": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
+
+
+def test_a_plan_is_a_policy_too(tmp_path):
+    house = rs.collect(gym.make("resolvent/House-v0"), episodes=300, seed=0)
+    plan = rs.plan(rs.infer(house), house)
+    said = policy(plan)
+    assert said["situations"] == len(plan.model) == len(said["rows"])
+    assert said["rows"][0] == [
+        "observation limegreenroom, reward state 1, transition state 1",
+        *("sit", "1"),
+    ]
+    assert [float(row[2]) for row in said["rows"]] == sorted(
+        (round(value, 4) for value in plan.pessimistic), reverse=True
+    )
+    plan.save(tmp_path / "plan.json")
+    assert policy(read_policy(tmp_path / "plan.json")) == said
+
+
+def test_what_is_not_known_of_a_plan_is_said_and_comes_last():
+    unknown = Row("attic", 0, 0, "up", None, None)
+    rows = [unknown, Row("hall", 0, 0, "up", 0.5, 2.0), Row("cellar", 1, 0, "up", 1.0, None)]
+    said = policy(PlanFile("resolvent-plan", 1, 0.9, rs.LabelTiming.CURRENT, rows))
+    assert [row[2] for row in said["rows"]] == ["1 or more", "0.5 to 2", "not known"]
+
+
+def test_a_result_shows_the_policy_and_its_curve(house, tmp_path):
+    traces = rs.collect(house, episodes=100, seed=0)
+    result = rs.infer(traces)
+    learned = rs.q_learning(rs.AugmentObservation(house, result.machines), episodes=20)
+    result.report(tmp_path / "learned.html", policy=learned)
+    assert '"curve":{"episodes":20,' in (tmp_path / "learned.html").read_text(encoding="utf-8")
+    result.report(tmp_path / "planned.html", policy=rs.plan(result, traces))
+    page = (tmp_path / "planned.html").read_text(encoding="utf-8")
+    assert '"curve":null,"policy":{"situations":' in page

@@ -6,9 +6,12 @@ import pytest
 import resolvent as rs
 from resolvent.machines import TransitionMachine
 from resolvent.machines.drawing import edges, table
-from resolvent.traces import Vocabulary
+from resolvent.traces import Vocabulary, visible
 
-HOSTILE = ['say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"]
+HOSTILE = [
+    *('say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"),
+    "\x1b[31mred\u202e",
+]
 
 
 def machine_with(names, trivial=()):
@@ -97,7 +100,7 @@ def test_dot_quotes_hostile_labels(name):
     for line in text.splitlines():
         bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
         assert re.fullmatch(r'[\w \[\]=;,{}>"-]*', bare), bare
-    meant = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    meant = visible(name).replace("\\", "\\\\").replace('"', '\\"')
     assert meant in dot_strings(text)
 
 
@@ -111,12 +114,15 @@ def test_mermaid_keeps_its_syntax_out_of_hostile_labels(name):
         assert re.fullmatch(r"  s\d --> s\d", arrow)
         assert "-->" not in label
         assert re.fullmatch(r"(?:[\w ,.()-]|#\d+;)*", label), label
-        assert re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label) == name
+        assert re.sub(r"#(\d+);", lambda code: chr(int(code[1])), label) == visible(name)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_text_survives_hostile_labels(name):
-    assert "2 states" in rs.to_text(machine_with([name]))
+    text = rs.to_text(machine_with([name]))
+    assert "2 states" in text
+    assert visible(name) in text
+    assert all(line.isprintable() for line in text.split("\n"))
 
 
 def test_parallel_edges_are_joined_and_trivial_ones_left_out():

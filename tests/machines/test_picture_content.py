@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 from picture_machines import machine_of
 
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
-from resolvent.machines.picture.text import set_in_lines, shortened, visible
+from resolvent.machines.picture.text import set_in_lines, shortened
+from resolvent.traces import visible
 
 
 def names(machine):

@@ -13,6 +13,7 @@ import typer
 
 from resolvent.cli.app import app
 from resolvent.errors import ResolventError, TimeLimitReached
+from resolvent.traces import visible
 
 # Typer's versions take this class from different places; its child is always here.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(message: str, code: int) -> int:
-    print(f"resolvent: error: {' '.join(message.split())}", file=sys.stderr)
+    # It may quote what a file holds, and that does nothing to a terminal.
+    print(f"resolvent: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

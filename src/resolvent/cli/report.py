@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Machines, Traces, check_target, is_large_folder
+from resolvent.cli.options import Json, Machines, Traces, check_target, is_large_folder
+from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
@@ -34,19 +35,19 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Show a policy: the file of `resolvent train -o`.",
+            help="Show a policy: the file of `resolvent train -o` or `resolvent plan -o`.",
             show_default=False,
         ),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Write one HTML page: both machines drawn, traces replayed, and the evidence.
 
     The page needs no network and nothing beside it. Whatever the machines
     predict wrong, it shows; `resolvent check` tells by its exit code.
     """
-    from resolvent.control import Learned
     from resolvent.display.report import write_report
-    from resolvent.display.report.learning import read_returns
+    from resolvent.display.report.learning import read_policy, read_returns
 
     check_target(output)
     if is_large_folder(traces):
@@ -56,10 +57,21 @@ def report(
         )
     pair = load(machines)
     returns = None if curve is None else read_returns(curve)
-    learned = None if policy is None else Learned.load(policy)
+    chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar:
         read = read_traces(traces, progress=bar.reading(traces))
         evidence = gathered(pair, read, bar)
         bar.show("writing the page", 0.0)
-        write_report(output, pair, read, evidence, returns=returns, learned=learned)
-    print(f"wrote {output}: open it in a browser")
+        write_report(output, pair, read, evidence, returns=returns, policy=chosen)
+    if json:
+        print_json(
+            {
+                "output": str(output),
+                "bytes": output.stat().st_size,
+                "traces": len(read),
+                "steps": read.steps,
+                "states": {"transition": pair.transition.states, "reward": pair.reward.states},
+            }
+        )
+    else:
+        print(f"wrote {output}: open it in a browser")

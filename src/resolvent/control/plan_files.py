@@ -46,8 +46,8 @@ def json_number(number: float) -> float | None:
     return float(number) if isfinite(number) else None
 
 
-def save(plan: "Plan", path: str | Path) -> None:
-    """Write what to do in every situation, whole or not at all."""
+def content_of(plan: "Plan") -> PlanFile:
+    """Return what a plan's file holds."""
     model = plan.model
     rows = [
         Row(
@@ -58,7 +58,12 @@ def save(plan: "Plan", path: str | Path) -> None:
         )
         for number in range(len(model))
     ]
-    content = PlanFile(FORMAT, VERSION, plan.gamma, plan.machines.timing, rows)
+    return PlanFile(FORMAT, VERSION, plan.gamma, plan.machines.timing, rows)
+
+
+def save(plan: "Plan", path: str | Path) -> None:
+    """Write what to do in every situation, whole or not at all."""
+    content = content_of(plan)
     with atomic_write(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 

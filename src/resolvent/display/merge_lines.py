@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from resolvent.machines import Decision, Machine
 from resolvent.machines.drawing import count
-from resolvent.machines.picture.text import visible
 from resolvent.merging.orders import ORDERS
 from resolvent.result import InferenceResult
 from resolvent.traces import label_text
@@ -65,7 +64,7 @@ def decision_lines(machine: Machine) -> list[str]:
     from rich.cells import cell_len
 
     decisions = machine.decisions or ()
-    names = [visible(label_text(one.label)) for one in decisions]
+    names = [label_text(one.label) for one in decisions]
     widths = [min(cell_len(name), _WIDEST) for name in names]
     widest, digits = max(widths, default=0), len(str(machine.states - 1))
     agreeing, folded = (

@@ -11,8 +11,10 @@ import numpy as np
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.samples import NONE, Histories
-from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.symbols import NO_EVENT, Label, label_text, visible
 from resolvent.traces.vocabulary import Vocabulary
+
+_MOST_NAMED = 20
 
 
 def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) -> tuple[int, ...]:
@@ -28,14 +30,16 @@ def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) 
     by_text = {label_text(label): code for code, label in enumerate(labels)}
     codes = {labels.code(NO_EVENT)} if NO_EVENT in labels else set()
     for name in named:
-        code = by_text.get(name) if isinstance(name, str) else labels.get(frozenset(name))
+        code = by_text.get(visible(name)) if isinstance(name, str) else labels.get(frozenset(name))
         if code is None:
-            text = name if isinstance(name, str) else label_text(frozenset(name))
-            known = ", ".join(by_text)
+            text = visible(name) if isinstance(name, str) else label_text(frozenset(name))
+            known = ", ".join([*by_text][:_MOST_NAMED])
+            if len(by_text) > _MOST_NAMED:
+                known += f" and {len(by_text) - _MOST_NAMED:,} more"
             raise OptionError(
                 f"trivial label '{text}' never occurs in the traces; their labels are: {known}"
             )
-        if isinstance(name, str) and [*map(label_text, labels)].count(name) > 1:
+        if isinstance(name, str) and [*map(label_text, labels)].count(visible(name)) > 1:
             raise OptionError(
                 f"trivial label '{name}' can be read in two ways: name it as a set of propositions"
             )

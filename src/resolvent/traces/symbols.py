@@ -7,6 +7,7 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 
 import enum
 import math
+import unicodedata
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
@@ -101,22 +102,43 @@ def _encodable(text: str) -> str:
     return str(text)
 
 
+def visible(text: str) -> str:
+    r"""Write out what does not show or would change how the rest shows, as Python does.
+
+    These are control characters, which XML forbids, and marks that turn the
+    direction of writing.
+
+    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
+    ('key', 'two\\nlines', '\\u202eyek')
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
+    return character.encode("unicode_escape").decode() if hidden else character
+
+
 def label_text(label: Label) -> str:
     """Write a label for people: its propositions, or "no event" for the empty set.
+
+    What would not show, or change the terminal it shows on, is written out.
 
     >>> label_text(frozenset({"key"})), label_text(frozenset({"b", "a"})), label_text(frozenset())
     ('key', 'a & b', 'no event')
     """
-    return " & ".join(sorted(label)) if label else NO_EVENT_TEXT
+    return visible(" & ".join(sorted(label))) if label else NO_EVENT_TEXT
 
 
 def symbol_text(symbol: Symbol) -> str:
     """Write a symbol for people: strings bare, everything else as Python does.
 
+    What would not show, or change the terminal it shows on, is written out.
+
     >>> symbol_text("corridor"), symbol_text((1, 2)), symbol_text(0.5)
     ('corridor', '(1, 2)', '0.5')
     """
-    return symbol if isinstance(symbol, str) else repr(symbol)
+    return visible(symbol if isinstance(symbol, str) else repr(symbol))
 
 
 def symbol_order(symbol: Any) -> tuple[Any, ...]:

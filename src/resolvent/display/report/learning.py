@@ -3,12 +3,15 @@
 import csv
 import io
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from resolvent.control import Learned
+from resolvent.control import Learned, Plan, plan_files
+from resolvent.control.plan_files import PlanFile
 from resolvent.display.report.wording import short, value_text
 from resolvent.errors import ModelError
 from resolvent.traces import Symbol
@@ -44,8 +47,60 @@ def curve(returns: list[float]) -> dict[str, Any]:
     }
 
 
-def policy(learned: Learned) -> dict[str, Any]:
-    """Return the best action and its worth for the situations met, the most valuable first."""
+def read_policy(path: str | Path) -> Learned | PlanFile:
+    """Read what `resolvent train -o` or `resolvent plan -o` wrote, whichever it is."""
+    try:
+        kind = msgspec.json.decode(Path(path).read_bytes(), type=_Kind).format
+    except (OSError, msgspec.DecodeError):
+        kind = ""
+    return plan_files.load(path) if kind == plan_files.FORMAT else Learned.load(path)
+
+
+class _Kind(msgspec.Struct):
+    format: str = ""
+
+
+def policy(given: Learned | Plan | PlanFile) -> dict[str, Any]:
+    """Return the best action and its worth for the situations known, the most valuable first."""
+    if isinstance(given, Learned):
+        return _learned_policy(given)
+    return _planned_policy(plan_files.content_of(given) if isinstance(given, Plan) else given)
+
+
+def _planned_policy(plan: PlanFile) -> dict[str, Any]:
+    order = sorted(
+        plan.policy, key=lambda row: -(-inf if row.pessimistic is None else row.pessimistic)
+    )
+    return {
+        "situations": len(order),
+        "named": True,
+        "rows": [
+            [
+                f"observation {value_text(row.observation)}, reward state {row.reward_state}, "
+                f"transition state {row.transition_state}",
+                value_text(row.action),
+                _worth(row.pessimistic, row.optimistic),
+            ]
+            for row in order[:_MOST_SITUATIONS]
+        ],
+    }
+
+
+def _worth(least: float | None, most: float | None) -> str:
+    """Write what a situation is worth at least and at most; None is infinite.
+
+    >>> _worth(0.5, 0.5), _worth(0.5, 2.0), _worth(0.5, None), _worth(None, None)
+    ('0.5', '0.5 to 2', '0.5 or more', 'not known')
+    """
+    if least is None:
+        return "not known" if most is None else f"{most:.4g} or less"
+    if most is None:
+        return f"{least:.4g} or more"
+    low, high = f"{least:.4g}", f"{most:.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _learned_policy(learned: Learned) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     order = np.argsort(-values, kind="stable")[:_MOST_SITUATIONS].tolist()
     situations = [learned.situations[number] for number in order]

@@ -3,8 +3,7 @@
 from typing import Any
 
 from resolvent.machines import UNSEEN
-from resolvent.machines.picture.text import visible
-from resolvent.traces import Label, label_text, symbol_text
+from resolvent.traces import Label, label_text, symbol_text, visible
 
 MOST_CHARACTERS = 120
 

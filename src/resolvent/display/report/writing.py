@@ -11,7 +11,8 @@ from resolvent.machines import MachinePair
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:
-    from resolvent.control import Learned
+    from resolvent.control import Learned, Plan
+    from resolvent.control.plan_files import PlanFile
     from resolvent.result import InferenceResult
 
 
@@ -22,27 +23,36 @@ def write_report(
     evidence: Evidence,
     *,
     returns: list[float] | None = None,
-    learned: "Learned | None" = None,
+    policy: "Learned | Plan | PlanFile | None" = None,
     seconds: float | None = None,
 ) -> None:
     """Write a page about machines and traces, which any browser shows without a network.
 
-    `returns` and `learned` add what each episode of learning paid, and what was
-    learned; `seconds` how long inference took.
+    `policy` adds what was learned or planned, `returns` what each episode of learning
+    paid (those of a learned policy if none are given), `seconds` how long inference took.
     """
-    from resolvent.display.report.learning import curve, policy
+    from resolvent.control import Learned
+    from resolvent.display.report import learning
 
     said = contents(pair, traces, evidence)
     if seconds is not None:
         said["summary"]["sentences"].append(f"Inference took {seconds:.3g} s.")
-    said["curve"] = None if returns is None else curve(returns)
-    said["policy"] = None if learned is None else policy(learned)
+    if returns is None and isinstance(policy, Learned):
+        returns = policy.curve.returns.tolist()
+    said["curve"] = learning.curve(returns) if returns else None
+    said["policy"] = None if policy is None else learning.policy(policy)
     machines = {"transition": pair.transition, "reward": pair.reward}
     text = page("Resolvent report", said, machines)
     with atomic_write(path) as file:
         file.write(text.encode())
 
 
-def write_report_of_result(result: "InferenceResult", path: str | Path, traces: TraceSet) -> None:
+def write_report_of_result(
+    result: "InferenceResult",
+    path: str | Path,
+    traces: TraceSet,
+    policy: "Learned | Plan | PlanFile | None",
+) -> None:
     """Write a page about what `infer` found and the traces it came from."""
-    write_report(path, result.machines, traces, result.evidence, seconds=result.seconds["total"])
+    seconds = result.seconds["total"]
+    write_report(path, result.machines, traces, result.evidence, policy=policy, seconds=seconds)

@@ -10,7 +10,7 @@ from itertools import groupby
 from resolvent.errors import OptionError
 from resolvent.machines.drawing import count, edges
 from resolvent.machines.machine import Machine
-from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened, visible
+from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
 from resolvent.traces.symbols import Label, label_text
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
@@ -127,7 +127,7 @@ def _label_lines(labels: list[str]) -> list[str]:
 
 
 def _short(text: str, size: float, most: float) -> str:
-    return shortened(visible(text), size, most)
+    return shortened(text, size, most)
 
 
 def _notes(machine: Machine, drawn: int) -> list[str]:

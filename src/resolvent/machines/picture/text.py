@@ -1,4 +1,4 @@
-"""Text of any kind → text that is safe to draw, about how wide it is, and shorter text."""
+"""Text that is safe to draw → about how wide it is, shorter text, and text in lines."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,23 +13,6 @@ MOST_LISTED = 1000
 _NARROW = frozenset("iljftIr.,:;'|!()[] ")
 _WIDE = frozenset("mwMW@%—…")
 _NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.40, 0.62, 0.72, 0.98, 1.05
-
-
-def visible(text: str) -> str:
-    r"""Write out what does not show or would change how the rest shows, as Python does.
-
-    These are control characters, which XML forbids, and marks that turn the
-    direction of writing.
-
-    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
-    ('key', 'two\\nlines', '\\u202eyek')
-    """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(character: str) -> str:
-    hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
-    return character.encode("unicode_escape").decode() if hidden else character
 
 
 def width(text: str, size: float) -> float:
@@ -85,7 +68,7 @@ def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
         length += len(text)
         if shown and length > most:
             break
-        shown.append(visible(_cut(text, most)))
+        shown.append(_cut(text, most))
     left_out = len(texts) - len(shown)
     return ", ".join([*shown, f"{ELLIPSIS} and {left_out:,} more"] if left_out else shown)
 
