@@ -1,26 +1,6 @@
-import os
-import subprocess
-import sys
-
 import pytest
 
-
-def completions(*words: str) -> list[str]:
-    """What bash is told when the last of these words is to be completed."""
-    process = subprocess.run(
-        [sys.executable, "-c", "from resolvent.cli import main; main()"],
-        env={
-            **os.environ,
-            "_RESOLVENT_COMPLETE": "complete_bash",
-            "COMP_WORDS": " ".join(["resolvent", *words]),
-            "COMP_CWORD": str(len(words)),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert process.stderr == ""
-    return process.stdout.split()
+from resolvent.cli import main
 
 
 @pytest.mark.parametrize(
@@ -34,5 +14,17 @@ def completions(*words: str) -> list[str]:
         (["reproduce", "ba"], ["baselines"]),
     ],
 )
-def test_names_are_completed(words: list[str], expected: list[str]) -> None:
-    assert completions(*words) == expected
+def test_names_are_completed(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    expected: list[str],
+) -> None:
+    """What bash is told when the last of these words is to be completed."""
+    monkeypatch.setenv("_RESOLVENT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["resolvent", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    with pytest.raises(SystemExit) as ended:  # as the shell's own helper ends
+        main([])
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out.split(), shown.err) == (0, expected, "")
