@@ -97,12 +97,14 @@ $(STAMPS)/installed: $(STAMPS)/venv $(CORE)
 	@$(PIP) install --no-build-isolation --editable .
 	@touch $@
 
+# PyTorch is compiled where it is imported: all of it would take longer than its tests.
 $(STAMPS)/developing: $(STAMPS)/installed
 	@echo "installing what the tests need"
 	@$(PIP) install --group dev
 	@$(PIP) install --group docs 2>/dev/null || \
 		echo "no MkDocs here: tests of the documentation site will be skipped"
-	@$(PIP) install $(TORCH) 2>/dev/null && $(PIP) install --group stable-baselines || \
+	@$(PIP) install --no-compile $(TORCH) 2>/dev/null && \
+		$(PIP) install --group stable-baselines || \
 		echo "no CPU build of PyTorch here: tests of Stable-Baselines3 will be skipped"
 	@touch $@
 
