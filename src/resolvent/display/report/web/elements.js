@@ -42,7 +42,9 @@ function list(items) {
   return make("ul", "", ...items.map((item) => make("li", "", item)));
 }
 
-const count = (number) => number.toLocaleString("en");
+// Made once: that takes longer than all it writes.
+const thousandsApart = new Intl.NumberFormat("en");
+const count = (number) => thousandsApart.format(number);
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 function svg(tag, attributes, ...children) {
