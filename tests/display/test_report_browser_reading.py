@@ -156,3 +156,12 @@ def test_paper_cuts_nothing_off(grid, opened):
     assert page.locator("#forward").is_hidden()
     assert page.locator("#steps tr.step:visible").count() == 40
     assert len(page.pdf()) > 10_000
+
+
+def test_what_the_search_was_spared_is_listed_by_name(house, opened):
+    page = opened(house[0])
+    spared = page.locator("#found details", has_text="Transition Machine: answers that are")
+    assert "(19)" in spared.locator("summary").inner_text()
+    assert not spared.locator("table").is_visible()
+    spared.locator("summary").click()
+    assert "(corridor, left)" in spared.locator("table").inner_text()

@@ -48,6 +48,35 @@ def test_summary_of_the_house(house, said):
     assert "from these traces, strategy edsm" in text
 
 
+def test_what_the_search_was_spared(house, said):
+    pair, traces = house
+    for machine, shown in zip((pair.transition, pair.reward), said["machines"], strict=True):
+        spared = shown["spared"]
+        assert (spared["labels"], spared["all_labels"]) == (["no event"], 1)
+        assert len(spared["answers"]) == spared["all_answers"] == len(machine.constant_outputs)
+    seen = {
+        (trace.observations[step], trace.actions[step], trace.observations[step + 1])
+        for trace in traces
+        for step in range(len(trace))
+    }
+    always = {
+        (f"({observation}, {action})", following)
+        for observation, action, following in seen
+        if (observation, action) != ("corridor", "up")
+    }
+    assert {tuple(row) for row in said["machines"][0]["spared"]["answers"]} == always
+
+
+def test_of_very_many_some_are_listed():
+    labels = [f"noise {number}" for number in range(400)]
+    seen = [f"place {number}" for number in range(401)]
+    trace = rs.Trace(seen, [None, *labels], ["go"] * 400, [0] * 400)
+    pair = rs.infer(rs.TraceSet([trace]), trivial=labels).machines
+    spared = contents(pair, rs.TraceSet([trace]), gather(pair, rs.TraceSet([trace])))["machines"][0]
+    assert (len(spared["spared"]["labels"]), spared["spared"]["all_labels"]) == (300, 401)
+    assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)
+
+
 def test_states_of_the_house(house, said):
     _, traces = house
     keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))

@@ -87,7 +87,7 @@ def test_without_a_log_there_is_a_sentence_and_no_chart(house, opened, tmp_path)
     write_report(tmp_path / "old.html", bare, traces, gather(bare, traces))
     page = opened(tmp_path / "old.html")
     assert "came about is not known" in page.locator("#found").inner_text()
-    assert page.locator("#found svg, #found table, #found h3").count() == 0
+    assert page.locator("#found svg, #found .timeline").count() == 0
 
 
 def test_without_decisions_there_is_no_chart(opened, tmp_path):

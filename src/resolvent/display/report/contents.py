@@ -5,11 +5,12 @@ from typing import Any
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
+from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
-from resolvent.display.report.wording import event_text, many, short
+from resolvent.display.report.wording import many, short
 from resolvent.evidence import Evidence, MachineEvidence
-from resolvent.machines import Machine, MachinePair, MachineScore, RewardMachine, Score
+from resolvent.machines import MachinePair, MachineScore, Score
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 
@@ -22,7 +23,6 @@ _TIMING = {
     "before this one.",
 }
 _ANSWERS = {"transition": "the next observation", "reward": "the reward"}
-_MOST_NAMED = 12
 
 
 def contents(pair: MachinePair, traces: TraceSet, evidence: Evidence) -> dict[str, Any]:
@@ -83,25 +83,6 @@ def verdict(score: Score) -> dict[str, Any]:
     return {"kind": "right", "text": "Every step of every trace is predicted, and right."}
 
 
-def reductions(machine: Machine) -> list[str]:
-    """Say what the machine was spared: labels that change nothing, answers without memory."""
-    name = f"{machine.kind.capitalize()} Machine"
-    said = []
-    if machine.trivial:
-        named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]
-        more = len(machine.trivial) - len(named)
-        names = ", ".join(named) + (f" and {more} more" if more else "")
-        said.append(f"Labels that change nothing in the {name}: {names}.")
-    constants, by_state = len(machine.constant_value), len(machine.output_value)
-    said.append(
-        f"Of the {name}'s {many(constants + by_state, 'answer')}, {constants:,} need no memory "
-        f"and {by_state:,} depend on its state."
-    )
-    if isinstance(machine, RewardMachine) and machine.supplemented:
-        said.append(f"The {name} is told the Transition Machine's state with each observation.")
-    return said
-
-
 def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
     made = pair.provenance
     if made is None:
@@ -122,5 +103,6 @@ def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:
         "score": {"right": score.right, "wrong": score.wrong, "unseen": score.unseen},
         "states": state_rows(evidence),
         "proof": proof(evidence),
+        "spared": spared(machine),
         "timeline": timeline(machine),
     }

@@ -18,7 +18,7 @@ from resolvent.machines.picture.style import SCREEN_STYLE
 
 _SCRIPTS = (
     *("elements", "links", "summary", "drawings", "player", "playing", "map"),
-    *("states", "evidence", "timeline", "learning", "start"),
+    *("states", "evidence", "reductions", "timeline", "learning", "start"),
 )
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 

@@ -14,6 +14,7 @@ setUpPlaying();
 showStates();
 showEvidence();
 showTimelines();
+showReductions();
 showLearning();
 showSections();
 setUpLinks();

@@ -1,0 +1,45 @@
+"""A machine → what its search was spared: labels that change nothing, answers without memory."""
+
+from typing import Any
+
+from resolvent.display.report.wording import event_text, many, short, value_text
+from resolvent.evidence.separation import question_of
+from resolvent.machines import Machine, RewardMachine
+
+_MOST_NAMED, _MOST_LISTED = 12, 300
+
+
+def reductions(machine: Machine) -> list[str]:
+    """Say what the machine was spared: labels that change nothing, answers without memory."""
+    name = f"{machine.kind.capitalize()} Machine"
+    said = []
+    if machine.trivial:
+        named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]
+        more = len(machine.trivial) - len(named)
+        names = ", ".join(named) + (f" and {more} more" if more else "")
+        said.append(f"Labels that change nothing in the {name}: {names}.")
+    constants, by_state = len(machine.constant_value), len(machine.output_value)
+    said.append(
+        f"Of the {name}'s {many(constants + by_state, 'answer')}, {constants:,} need no memory "
+        f"and {by_state:,} depend on its state."
+    )
+    if isinstance(machine, RewardMachine) and machine.supplemented:
+        said.append(f"The {name} is told the Transition Machine's state with each observation.")
+    return said
+
+
+def spared(machine: Machine) -> dict[str, Any]:
+    """Return the labels and the answers that took no part in the search, as many as can be read."""
+    answers = list(zip(machine.constant_question, machine.constant_value, strict=True))
+    return {
+        "labels": [event_text(label) for label in machine.trivial_labels[:_MOST_LISTED]],
+        "all_labels": len(machine.trivial),
+        "answers": [
+            [
+                short(str(question_of(machine, int(question)))),
+                value_text(machine.outputs[int(value)]),
+            ]
+            for question, value in answers[:_MOST_LISTED]
+        ],
+        "all_answers": len(machine.constant_value),
+    }
