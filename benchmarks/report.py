@@ -13,9 +13,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from pipeline import timed
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "display"))
 from synthetic_pair import synthetic
@@ -93,13 +94,6 @@ def until_lit(page: Any, path: Path) -> None:
     """Open a page, and wait for the player's first state."""
     page.goto(path.as_uri(), wait_until="commit")
     page.wait_for_selector("#transition .rs-state.lit", state="attached")
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that some work takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

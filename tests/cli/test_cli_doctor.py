@@ -25,24 +25,24 @@ def test_as_json(run: Run) -> None:
     assert found["faults"] == []
 
 
-def test_an_extra_that_is_missing_is_no_fault(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("missing", "code", "said"),
+    [
+        ("matplotlib", 0, 'to add one: pip install "resolvent[figures]"\n'),
+        ("pyarrow", 1, "\nfault: pyarrow: not installed\n"),
+    ],
+)
+def test_a_missing_extra_is_no_fault_and_a_missing_dependency_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, code: int, said: str
+) -> None:
     there = installation._installed
     monkeypatch.setattr(
-        installation, "_installed", lambda name: None if name == "matplotlib" else there(name)
+        installation, "_installed", lambda name: None if name == missing else there(name)
     )
     outcome = run("doctor")
-    assert outcome.code == 0
-    assert 'pip install "resolvent[figures]"' in outcome.out
-
-
-def test_a_dependency_that_is_missing_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = installation._installed
-    monkeypatch.setattr(
-        installation, "_installed", lambda name: None if name == "pyarrow" else there(name)
-    )
-    outcome = run("doctor")
-    assert outcome.code == 1
-    assert outcome.out.endswith("\nfault: pyarrow: not installed\n")
+    assert outcome.code == code
+    assert said in outcome.out
+    assert ("all that is installed works" in outcome.out) == (code == 0)
 
 
 def test_engines_that_disagree(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

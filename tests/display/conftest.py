@@ -79,14 +79,18 @@ def opened(browser, request):
     assert [page.complaints for page in pages] == [[] for _ in pages]
 
 
-@pytest.fixture(scope="session")
-def house(tmp_path_factory):
-    """The house's report, its traces and its machines."""
-    path = tmp_path_factory.mktemp("house") / "report.html"
-    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+def reported(world, episodes, tmp_path_factory):
+    path = tmp_path_factory.mktemp(world) / "report.html"
+    traces = rs.collect(gym.make(f"resolvent/{world}-v0"), episodes=episodes, seed=0)
     result = rs.infer(traces)
     result.report(path)
     return path, traces, result.machines
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory):
+    """The house's report, its traces and its machines."""
+    return reported("House", 200, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -103,11 +107,7 @@ def wrong(house, tmp_path_factory):
 @pytest.fixture(scope="session")
 def grid(tmp_path_factory):
     """A report of the paper's 25×25 world, with its traces and machines."""
-    path = tmp_path_factory.mktemp("grid") / "report.html"
-    traces = rs.collect(gym.make("resolvent/RandomWorld-v0"), episodes=300, seed=0)
-    result = rs.infer(traces)
-    result.report(path)
-    return path, traces, result.machines
+    return reported("RandomWorld", 300, tmp_path_factory)
 
 
 def write(path, pair, traces):

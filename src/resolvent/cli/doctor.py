@@ -12,6 +12,8 @@ from resolvent.display.progress import ProgressBar
 from resolvent.installation import EXTRAS, Package, core, dependencies, extra, system
 from resolvent.merging.engines import ENGINES
 
+_MISSING = "not installed"
+
 
 def doctor(json: Json = False) -> None:
     """Look at this installation: versions, how the core was built, extras, a trial run.
@@ -107,10 +109,8 @@ def _print(found: _Findings) -> None:
     rows = [_extra_row(name, packages) for name, packages in found.extras.items()]
     show(table(["Extras", "", "for"], rows))
     print()
-    for row in rows:
-        if row[1] == "not installed":
-            print(f'to add one: pip install "resolvent[{row[0]}]"')
-            break
+    if missing := next((row[0] for row in rows if row[1] == _MISSING), None):
+        print(f'to add one: pip install "resolvent[{missing}]"')
     print(f"program dot: {shutil.which('dot') or 'not found'}")
     print("shell completion: resolvent --install-completion")
     print(f"trial run: {found.trial}\n")
@@ -122,6 +122,6 @@ def _print(found: _Findings) -> None:
 
 def _extra_row(name: str, packages: list[Package]) -> list[str]:
     if any(one.version is None for one in packages):
-        return [name, "not installed", EXTRAS[name]]
+        return [name, _MISSING, EXTRAS[name]]
     there = ", ".join(f"{one.name} {one.version}" for one in packages)
     return [name, there, EXTRAS[name]]
