@@ -1,7 +1,7 @@
 """The command `resolvent`: its errors are one line and an exit code, never a traceback.
 
-Exit codes: 0 done; 1 `check` found a wrong prediction; 2 bad input or options;
-3 time limit reached; 130 interrupted.
+Exit codes: 0 done; 1 `check` found a wrong prediction, or `doctor` a fault; 2 bad
+input or options; 3 time limit reached; 130 interrupted.
 """
 
 import io
