@@ -18,11 +18,10 @@ from typing import Any
 
 from pipeline import timed
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "display"))
-from synthetic_pair import synthetic
-
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from resolvent.display.report import write_report
 from resolvent.evidence import gather
+from synthetic_pair import synthetic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

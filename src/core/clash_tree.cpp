@@ -19,7 +19,8 @@ std::span<const Answer> answers_at(const PrefixTree& tree, Id node) {
                                          tree.first_answer[index(node) + 1] - tree.first_answer[index(node)]);
 }
 
-// Adds to `kept` whole histories in random order until there are enough nodes.
+// Adds to `kept` whole histories in random order until there are enough nodes. One that
+// is longer than that alone, as a log without restarts may be, ends there.
 Flags draw_histories(const PrefixTree& tree, std::size_t at_most, std::uint64_t seed) {
   const HistoryTree& histories = tree.histories;
   const auto nodes = index(tree.size());
@@ -30,12 +31,15 @@ Flags draw_histories(const PrefixTree& tree, std::size_t at_most, std::uint64_t 
   Random random(seed);
   Flags kept(nodes, 0);
   std::size_t count = 0;
+  std::vector<Id> added;
   for (std::size_t left = ends.size(); left > 0 && count < at_most; --left) {
     std::swap(ends[index(random.below(static_cast<Id>(left)))], ends[left - 1]);
-    for (Id node = ends[left - 1]; node != none && kept[index(node)] == 0; node = histories.parent[index(node)]) {
-      kept[index(node)] = 1;
-      ++count;
-    }
+    added.clear();
+    for (Id node = ends[left - 1]; node != none && kept[index(node)] == 0; node = histories.parent[index(node)])
+      added.push_back(node);
+    const std::size_t taken = std::min(added.size(), at_most);
+    for (std::size_t at = added.size() - taken; at < added.size(); ++at) kept[index(added[at])] = 1;
+    count += taken;
   }
   return kept;
 }

@@ -58,7 +58,7 @@ struct ClashTree {
 };
 
 // Of all histories, or of as many whole ones, drawn by `seed`, as have about
-// `at_most` nodes between them.
+// `at_most` nodes between them; none of them longer than that.
 ClashTree make_clash_tree(const PrefixTree& tree, const LabelCodes& labels, std::size_t at_most, std::uint64_t seed,
                           Pulse& pulse);
 

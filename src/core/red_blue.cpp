@@ -32,14 +32,19 @@ class RedBlue {
   }
 
   void run(Order order) {
-    while (!blue_.empty()) {
-      if (order == Order::rpni)
-        settle_first();
-      else
-        settle_surest();
-      pulse_.progress.red = static_cast<Id>(automaton.access.size());
-      pulse_.progress.blue = static_cast<Id>(blue_.size());
-    }
+    while (!done()) step(order);
+  }
+
+  [[nodiscard]] bool done() const { return blue_.empty(); }
+
+  // Settles one blue state, or learns that two states conflict.
+  void step(Order order) {
+    if (order == Order::rpni)
+      settle_first();
+    else
+      settle_surest();
+    pulse_.progress.red = static_cast<Id>(automaton.access.size());
+    pulse_.progress.blue = static_cast<Id>(blue_.size());
   }
 
   // Merges what a known machine takes to the same state.
@@ -223,6 +228,16 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse) {
   RedBlue red_blue(tree, pulse);
   red_blue.run(order);
+  return summary(tree, red_blue);
+}
+
+std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
+                                             std::int64_t attempts) {
+  RedBlue red_blue(tree, pulse);
+  while (!red_blue.done()) {
+    red_blue.step(Order::edsm);
+    if (red_blue.automaton.access.size() > states && red_blue.automaton.attempts > attempts) return std::nullopt;
+  }
   return summary(tree, red_blue);
 }
 

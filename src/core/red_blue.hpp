@@ -1,7 +1,9 @@
 // Prefix tree → automaton, by red-blue state merging.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,6 +57,11 @@ struct Automaton {
 };
 
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse);
+
+// The same in the order `edsm`, unless that takes long and leads nowhere: nothing
+// once more than `states` are found by more than `attempts` folds.
+std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
+                                             std::int64_t attempts);
 
 // Merges the nodes that a known machine takes to the same state: blue states in
 // shortlex order. `state_of` gives the state of each node, below `tree.size()`.

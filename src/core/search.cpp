@@ -36,6 +36,13 @@ constexpr double easy = 3;
 // A larger machine than this is not looked at when merging finds it.
 constexpr std::size_t begun_with_at_most = 32;
 
+// Where evidence is scarce, as in one long log, merging finds thousands of states and
+// takes ever longer. So it is put off once it has found so many by so many folds; a
+// part of the budget is spent on the search first.
+constexpr std::size_t many_states = 128;
+constexpr std::int64_t many_folds = 1'000'000;
+constexpr std::int64_t part_before_merging = 4;
+
 // A machine is as good as certain when its answers agree so many times more than
 // there was to find out; only this part of the budget is spent to better it.
 constexpr double certain = 16;
@@ -103,6 +110,19 @@ class Search {
         if (too_hard) break;  // larger ones are harder still
       }
     }
+  }
+
+  // The same with only a part of the budget.
+  void run_part(std::int64_t part) {
+    budget_ = options_.budget / part;
+    run();
+    if (!found) budget_ = options_.budget;
+  }
+
+  // Goes on below the size of a machine that came to be known.
+  void run_below(Id best) {
+    best_ = best;
+    run();
   }
 
   // Begins with a machine that is known.
@@ -320,25 +340,35 @@ class Search {
 }  // namespace
 
 Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pulse& pulse) {
-  Automaton merged = merge_states(tree, Order::edsm, pulse);
+  std::optional<Automaton> merged = options.budget > 0 ? merge_states_within(tree, pulse, many_states, many_folds)
+                                                       : merge_states(tree, Order::edsm, pulse);
   // Where two states are needed at all, no search gets below two.
-  if (merged.access.size() <= 2) return merged;
+  if (merged && merged->access.size() <= 2) return *std::move(merged);
   std::optional<Search> search;
   try {
-    search.emplace(tree, options, static_cast<Id>(merged.access.size()), pulse);
-    if (options.budget > 0) search->begin(merged);
-    search->run();
+    search.emplace(tree, options, static_cast<Id>(merged ? merged->access.size() : many_states + 1), pulse);
+    if (merged) {
+      if (options.budget > 0) search->begin(*merged);
+      search->run();
+    } else {
+      search->run_part(part_before_merging);
+      if (!search->found) {
+        merged = merge_states(tree, Order::edsm, pulse);
+        search->run_below(static_cast<Id>(merged->access.size()));
+      }
+    }
   } catch (const TimeLimitReached&) {
     // What was found so far stands.
+    if (!merged && !(search && search->found)) throw;
   }
-  if (!search) return merged;
-  const std::int64_t attempts = merged.attempts + search->moves;
+  if (!search) return *std::move(merged);
+  const std::int64_t attempts = (merged ? merged->attempts : many_folds) + search->moves;
   if (search->found) {
     Pulse unlimited(nullptr, 0);
     merged = merge_as(tree, search->states(*search->found), unlimited);
   }
-  merged.attempts = attempts;
-  return merged;
+  merged->attempts = attempts;
+  return *std::move(merged);
 }
 
 }  // namespace resolvent

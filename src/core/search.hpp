@@ -16,10 +16,10 @@ struct SearchOptions {
   std::int64_t budget = 0;  // nodes to look at, at most
 };
 
-// Begins with the automaton that `Order::edsm` finds and returns the smallest one
-// met, within the budget or until it cannot be improved. Runs out of time with an
-// exception only before that first automaton is complete; later it returns the
-// best it has.
+// Begins with the automaton that `Order::edsm` finds, or where that takes long looks
+// for it later, and returns the smallest one met, within the budget or until it
+// cannot be improved. Runs out of time with an exception only as long as it has no
+// automaton; later it returns the best it has.
 Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pulse& pulse);
 
 }  // namespace resolvent

@@ -21,6 +21,7 @@ from resolvent.merging import STRATEGIES, Contradiction, find_contradiction, mer
 from resolvent.reduction import remove_redundant, remove_trivial
 from resolvent.samples import Histories, LabelTiming, transition_samples
 from strategies import columns, sample_set, sample_sets, targets
+from synthetic_pair import synthetic
 from worlds import random_world
 
 EFFORT = 0.001  # for small samples, and enough for them
@@ -385,3 +386,32 @@ def test_a_budget_below_nothing_is_refused():
     tree = _core.build_history_tree(beta, offsets)
     with pytest.raises(ValueError, match="budget"):
         _core.search(tree, alpha, output, seed=0, budget=-1)
+
+
+def log_samples(states, steps):
+    """One log without restarts, and the machine that it is of."""
+    pair, traces = synthetic(states, 1, steps)
+    return transition_samples(traces, Histories.of(traces, LabelTiming.CURRENT)), pair.transition
+
+
+@pytest.mark.parametrize(("states", "steps"), [(2, 500), (5, 3000), (5, 30_000), (8, 100_000)])
+def test_one_long_log_is_enough(states, steps):
+    samples, truth = log_samples(states, steps)
+    found = search(samples, effort=1)
+    assert found.states == states
+    assert not unexplained(found, samples)
+    moves = (found.transition_state, found.transition_label, found.transition_target)
+    same = {0: 0}  # walked side by side from the start, each state has one counterpart
+    for state, label, target in np.stack(moves, axis=1).tolist():
+        led = int(truth.transitions[same[state], label])
+        assert same.setdefault(target, led) == led
+    assert len(set(same.values())) == states
+
+
+def test_merging_that_was_put_off_is_resumed():
+    samples, _ = log_samples(20, 8000)
+    merged = merge(samples, order="edsm")
+    assert merged.states > 128
+    assert merged.attempts > 1_000_000
+    found = search(samples, effort=1e-9)
+    assert found_fields(found, but=("attempts",)) == found_fields(merged, but=("attempts",))

@@ -76,8 +76,8 @@ def test_the_message_says_how_far_and_what_to_do():
     error = out_of_time(Progress(red=3, blue=4, settled=50, nodes=100))
     assert str(error) == (
         "time ran out: 3 states found so far, 4 still to be decided, 50 of 100 "
-        "prefix-tree nodes settled; raise the time limit, give more traces, or declare labels "
-        "that change nothing as trivial"
+        "prefix-tree nodes settled; raise the time limit, give more traces, declare labels "
+        "that change nothing as trivial, or take strategy 'search' if traces are few"
     )
 
 

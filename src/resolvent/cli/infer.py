@@ -23,6 +23,9 @@ from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
 from resolvent.traces.files import FORMATS
 
+_TOO_MANY_STATES = 500
+"""So many are found where traces are few, and then merging takes longer and longer."""
+
 _REDUCTIONS = "What the paper's ablation switches off"
 
 
@@ -181,6 +184,8 @@ def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
         text = f"{machine} machine, {amount(now.red, 'state')}"
+        if strategy in ORDERS and now.red > _TOO_MANY_STATES:
+            text += ": better stop, and take --strategy search"
         of = Amount(now.nodes, "nodes") if strategy in ORDERS else None
     fraction = now.settled / max(now.nodes, 1)
     # How long a proof will take nobody can tell.

@@ -25,7 +25,8 @@ def out_of_time(progress: Progress) -> TimeLimitReached:
     return TimeLimitReached(
         f"time ran out: {progress.red} {states} found so far, {progress.blue} still "
         f"to be decided, {progress.settled} of {progress.nodes} prefix-tree nodes settled; "
-        f"raise the time limit, give more traces, or declare labels that change nothing as trivial"
+        f"raise the time limit, give more traces, declare labels that change nothing as trivial, "
+        f"or take strategy 'search' if traces are few"
     )
 
 
