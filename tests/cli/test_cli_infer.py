@@ -162,8 +162,10 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
     _show(Bar(), "edsm", "reward", Progress(0, 0, 0, 0))
     _show(Bar(), "edsm", "reward", Progress(1, 3, 5, 20))
     _show(Bar(), "exact", "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), "rpni", "reward", Progress(7000, 1, 10_000, 20_000))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),
         ("reward machine, 1 state", 0.25, None, False),
+        ("7,000 states? try --strategy search", 0.5, (20_000, "nodes"), True),
     ]

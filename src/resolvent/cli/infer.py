@@ -185,7 +185,7 @@ def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
     else:
         text = f"{machine} machine, {amount(now.red, 'state')}"
         if strategy in ORDERS and now.red > _TOO_MANY_STATES:
-            text += ": better stop, and take --strategy search"
+            text = f"{now.red:,} states? try --strategy search"
         of = Amount(now.nodes, "nodes") if strategy in ORDERS else None
     fraction = now.settled / max(now.nodes, 1)
     # How long a proof will take nobody can tell.
