@@ -3,11 +3,11 @@
 import gymnasium as gym
 import pytest
 from report_player import Player, house_states, walked_states
-from synthetic_pair import synthetic
 
 import resolvent as rs
 from resolvent.display.report import write_report
 from resolvent.evidence import gather
+from synthetic_pair import synthetic
 
 KINDS = ("transition", "reward")
 

@@ -2,7 +2,6 @@
 
 import gymnasium as gym
 import pytest
-from synthetic_pair import synthetic
 
 import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
@@ -10,6 +9,7 @@ from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
 from resolvent.display.report.replays import MOST_STEPS, chosen, replays
 from resolvent.evidence import gather
+from synthetic_pair import synthetic
 from worlds import random_world
 
 UNLOCKED = rs.Trace(

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import gymnasium as gym
 import pytest
-from synthetic_pair import synthetic
 
 import resolvent as rs
 from resolvent.display.report.contents import contents
@@ -12,6 +11,7 @@ from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, t
 from resolvent.display.report.page import inert_json
 from resolvent.evidence import gather
 from resolvent.machines import Decision
+from synthetic_pair import synthetic
 
 
 @pytest.fixture(scope="module")

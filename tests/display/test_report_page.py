@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 
 import gymnasium as gym
 import pytest
-from synthetic_pair import synthetic
 
 import resolvent as rs
 from resolvent.display.report import write_report
 from resolvent.display.report.page import inert_json
 from resolvent.errors import ModelError, ResolventError
 from resolvent.evidence import gather
+from synthetic_pair import synthetic
 
 EVIL = "</script><script>alert(1)</script>"
 QUOTED = "\"'><img src=x onerror=alert(1)>"

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from synthetic_pair import synthetic
-
 import resolvent as rs
 from resolvent.display.report import write_report
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS
 from resolvent.evidence import gather
+from synthetic_pair import synthetic
 
 
 def texts(page, selector):
