@@ -77,6 +77,11 @@ def test_of_very_many_some_are_listed():
     assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)
 
 
+def test_of_one_trace_nothing_is_the_longest(house):
+    pair, traces = house
+    assert chosen(pair, traces[:1], pair.score(traces[:1])) == {0: "the only one"}
+
+
 def test_states_of_the_house(house, said):
     _, traces = house
     keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))

@@ -48,9 +48,12 @@ def chosen(pair: MachinePair, traces: TraceSet, score: Score) -> dict[int, str]:
     reasons: dict[int, list[str]] = {}
     if score.first_mismatch is not None:
         reasons.setdefault(score.first_mismatch.trace, []).append("has the first mismatch")
-    reasons.setdefault(_most_states(pair, traces), []).append("visits most states")
-    reasons.setdefault(int(np.argmin(lengths)), []).append("the shortest")
-    reasons.setdefault(int(np.argmax(lengths)), []).append("the longest")
+    if len(traces) == 1:
+        reasons.setdefault(0, []).append("the only one")
+    else:
+        reasons.setdefault(_most_states(pair, traces), []).append("visits most states")
+        reasons.setdefault(int(np.argmin(lengths)), []).append("the shortest")
+        reasons.setdefault(int(np.argmax(lengths)), []).append("the longest")
     return {number: ", ".join(why) for number, why in reasons.items()}
 
 

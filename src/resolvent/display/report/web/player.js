@@ -30,7 +30,7 @@ function showStep() {
     outcome("then sees", next, predicted, right),
     outcome("is paid", reward, promised, paid));
   const end = first + player.step + 1 === length ? (terminated ? ", the end" : ", last") : "";
-  byId("where").textContent = `step ${first + player.step} of ${length - 1}${end}`;
+  byId("where").textContent = `step ${count(first + player.step)} of ${count(length - 1)}${end}`;
   byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
   markEnds();
