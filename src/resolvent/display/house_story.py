@@ -148,6 +148,7 @@ def _tell_next(story: HouseStory, program: str) -> None:
         Text(f"{program} collect resolvent/House-v0 -o house.jsonl", "green"),
         Text(f"{program} infer house.jsonl -o machines.json", "green"),
         Text(f"{program} show machines.json", "green"),
+        Text(f"{program} report machines.json house.jsonl -o house.html", "green"),
         Text(f"{program} plan machines.json house.jsonl --environment resolvent/House-v0", "green"),
     )
 
