@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 from resolvent.evidence import Evidence
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, MachinePair
-from resolvent.machines.drawing import count
 from resolvent.merging import Automaton
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.samples import Histories, LabelTiming
 from resolvent.traces import Label, TraceSet, label_text
+from resolvent.wording import amount
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class Refinement:
     all_traces: int
 
     def __str__(self) -> str:
-        rounds = count(self.rounds, "round")
+        rounds = amount(self.rounds, "round")
         if self.traces == self.all_traces:
             learned = f"all traces in {rounds}"
         else:
-            learned = f"{count(self.traces, 'trace')} ({count(self.steps, 'step')}) in {rounds}"
+            learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')}) in {rounds}"
         return f"{learned}; replayed, all traces are explained"
 
 
@@ -257,8 +257,8 @@ class InferenceResult:
         lines = [f"{self.traces} traces, {self.steps} steps"]
         for name, one in (("Transition Machine", self.transition), ("Reward Machine", self.reward)):
             lines.append(
-                f"{name:<19} {count(one.states, 'state')}, from {one.prefix_tree_nodes} "
-                f"prefix-tree nodes by {count(one.merges, 'merge')}, in {one.seconds:.3f} s"
+                f"{name:<19} {amount(one.states, 'state')}, from {one.prefix_tree_nodes} "
+                f"prefix-tree nodes by {amount(one.merges, 'merge')}, in {one.seconds:.3f} s"
             )
         lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
         lines += [

@@ -57,6 +57,13 @@ def test_not_a_policy(run: Run, machines: Path, house: Path, tmp_path: Path, tex
     assert "policy.json: not a" in refused(run, machines, house, "--policy", policy)
 
 
+def test_machines_are_not_a_policy(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "machines.json"
+    copied.write_bytes(machines.read_bytes())
+    assert "resolvent train -o" in refused(run, machines, house, "--policy", copied)
+    assert "no such file" in refused(run, machines, house, "--policy", tmp_path / "nowhere.json")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -6,7 +6,8 @@ import pytest
 import resolvent as rs
 from resolvent.machines import TransitionMachine
 from resolvent.machines.drawing import edges, table
-from resolvent.traces import Vocabulary, visible
+from resolvent.traces import Vocabulary
+from resolvent.wording import visible
 
 HOSTILE = [
     *('say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"),

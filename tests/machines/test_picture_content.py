@@ -4,7 +4,7 @@ from picture_machines import machine_of
 
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
-from resolvent.traces import visible
+from resolvent.wording import visible
 
 
 def names(machine):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import ImageFont
 
 from resolvent.machines.picture.text import set_in_lines, shortened, width
-from resolvent.traces import visible
+from resolvent.wording import visible
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 

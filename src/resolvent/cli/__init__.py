@@ -13,7 +13,7 @@ import typer
 
 from resolvent.cli.app import app
 from resolvent.errors import ResolventError, TimeLimitReached
-from resolvent.traces import visible
+from resolvent.wording import visible
 
 # Typer's versions take this class from different places; its child is always here.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]

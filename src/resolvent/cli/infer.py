@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.options import Json, Traces, check_target, choice, is_large_folder
-from resolvent.cli.printing import amount, command, print_json
+from resolvent.cli.printing import command, print_json
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -22,6 +22,7 @@ from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
 from resolvent.traces.files import FORMATS
+from resolvent.wording import amount
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""

@@ -18,13 +18,14 @@ from resolvent.cli.options import (
     choice,
     is_large_folder,
 )
-from resolvent.cli.printing import amount, command, print_json
+from resolvent.cli.printing import command, print_json
 from resolvent.control import Plan, Runs
 from resolvent.control.planning import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.traces import read_traces
+from resolvent.wording import amount
 
 
 def plan(

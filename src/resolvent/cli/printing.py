@@ -9,20 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from resolvent.traces import TraceSet
+from resolvent.wording import amount
 
 
 def print_json(value: dict[str, Any]) -> None:
     """Print the one JSON object of a command."""
     print(json.dumps(value, allow_nan=False))  # ASCII, whatever the terminal's encoding
-
-
-def amount(number: int, noun: str) -> str:
-    """Write a number of things, thousands apart.
-
-    >>> amount(1, "trace"), amount(18239, "step")
-    ('1 trace', '18,239 steps')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(traces: TraceSet) -> str:

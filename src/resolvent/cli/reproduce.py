@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.options import Json
-from resolvent.cli.printing import amount, command, print_json
+from resolvent.cli.printing import command, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
 from resolvent.experiments.report import troubles, write_report
@@ -17,6 +17,7 @@ from resolvent.experiments.settings import EXPERIMENTS
 from resolvent.experiments.settings import settings as chosen_settings
 from resolvent.experiments.store import Store
 from resolvent.experiments.tables import tables
+from resolvent.wording import amount
 
 
 def _known(names: list[str] | None) -> list[str] | None:

@@ -11,7 +11,7 @@ import typer
 
 from resolvent.cli.environments import Environment, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_target, choice
-from resolvent.cli.printing import amount, command, print_json
+from resolvent.cli.printing import command, print_json
 from resolvent.cli.training_report import TrainingReport
 from resolvent.control import AugmentObservation, Model
 from resolvent.control.curve import check_curve_name
@@ -23,6 +23,7 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.traces import read_traces
+from resolvent.wording import amount
 
 _FROM_A_MODEL = "What the machines' model can add"
 

@@ -4,9 +4,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from resolvent.cli.printing import amount
 from resolvent.control import Learned
 from resolvent.control.evaluating import Evaluation
+from resolvent.wording import amount
 
 _AT_THE_ENDS = 100
 

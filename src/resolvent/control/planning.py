@@ -25,11 +25,11 @@ from resolvent.control.running import Runs, policy_in, run
 from resolvent.control.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import MachinePair
-from resolvent.machines.drawing import count
 from resolvent.result import InferenceResult
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
+from resolvent.wording import amount
 
 
 def plan(
@@ -302,7 +302,7 @@ class Plan:
         lines = [
             f"{'value':<12} {self.value:.4g} from the starts, {discount}",
             f"{'bound':<12} {bound}",
-            f"{'situations':<12} {len(model):,}, and {count(len(model.actions), 'action')}",
+            f"{'situations':<12} {len(model):,}, and {amount(len(model.actions), 'action')}",
             f"{'unknown':<12} {model.unknown:,} of {model.known.size:,} steps",
         ]
         sometimes = int(model.sometimes_ends.sum())

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from resolvent.display.tables import show, table
 from resolvent.machines import UNSEEN, Machine, Score
-from resolvent.machines.drawing import count
 from resolvent.result import InferenceResult
 from resolvent.traces import TraceSet, label_text, symbol_text
+from resolvent.wording import amount
 
 
 class Moment(NamedTuple):
@@ -140,8 +140,8 @@ def _tell_next(story: HouseStory, program: str) -> None:
     _say(
         f"In resolvent/HouseInterference-v0 it is entering the cyanroom that pays, so the reward "
         f"seems to need the key as well. But the Transition Machine remembers the key already: "
-        f"told its state, the Reward Machine needs {count(story.supplemented_states, 'state')}; "
-        f"not told, {count(story.unsupplemented_states, 'state')}.",
+        f"told its state, the Reward Machine needs {amount(story.supplemented_states, 'state')}; "
+        f"not told, {amount(story.unsupplemented_states, 'state')}.",
     )
     _title("Your turn")
     show(

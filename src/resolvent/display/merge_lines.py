@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from resolvent.machines import Decision, Machine
-from resolvent.machines.drawing import count
 from resolvent.merging.orders import ORDERS
 from resolvent.result import InferenceResult
 from resolvent.traces import label_text
+from resolvent.wording import amount
 
 _SHORT = {"transition": "TM", "reward": "RM"}
 _WIDEST = 24
@@ -40,7 +40,7 @@ def summary(machine: Machine) -> str:
     >>> summary(rs.infer(house).machines.transition)
     '2 states: the first and 1 new; 4 merges'
     """
-    states = count(machine.states, "state")
+    states = amount(machine.states, "state")
     if machine.decisions is None:
         return f"{states}; how it was found is not known"
     if not machine.decisions:

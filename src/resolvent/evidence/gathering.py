@@ -23,6 +23,7 @@ from resolvent.evidence.telling import Listener, Teller
 from resolvent.machines import Machine, MachinePair, TransitionMachine
 from resolvent.machines.score import StepsAsked, steps_asked
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
+from resolvent.wording import amount
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class MachineEvidence:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.machine.kind} machine: {_many(self.machine.states, 'state')}"]
+        lines = [f"{self.machine.kind} machine: {amount(self.machine.states, 'state')}"]
         lines += [f"  {one}" for one in _weakest(self.separations)]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
         for least in (self.transitions(1), self.outputs(1)):
@@ -174,7 +175,7 @@ class Evidence:
         }
 
     def __str__(self) -> str:
-        counts = f"{_many(self.traces, 'trace')}, {_many(self.steps, 'step')}"
+        counts = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
         bound = "no traces could be held out" if self.holdout is None else str(self.holdout)
         return "\n".join([counts, str(self.transition), str(self.reward), f"hold-out: {bound}"])
 
@@ -248,12 +249,8 @@ def _weakest(separations: Separations, most: int = 3) -> list[str]:
     """Say what tells states apart, for the pairs where it is least."""
     lines = [str(one) for one in separations.weakest(most)]
     if len(separations) > most:
-        lines.append(f"and {_many(len(separations) - most, 'pair')} of states with more support")
+        lines.append(f"and {amount(len(separations) - most, 'pair')} of states with more support")
     return lines
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _times(number: int) -> str:

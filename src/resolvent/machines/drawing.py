@@ -8,6 +8,7 @@ import numpy as np
 
 from resolvent.machines.machine import UNSEEN, Machine, RewardMachine
 from resolvent.traces.symbols import Label, label_text, symbol_text
+from resolvent.wording import amount
 
 _ANSWERS = {"transition": "the next observation", "reward": "the reward"}
 
@@ -15,7 +16,7 @@ _ANSWERS = {"transition": "the next observation", "reward": "the reward"}
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """Write a machine as plain text tables, showing at most so many outputs."""
     blocks = [
-        f"{type(machine).__name__}: {count(machine.states, 'state')}, "
+        f"{type(machine).__name__}: {amount(machine.states, 'state')}, "
         f"answers with {_ANSWERS.get(machine.kind, 'an output')}",
         table(*transition_table(machine)),
     ]
@@ -29,7 +30,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
         blocks.append(f"… and {len(rows) - most_outputs} more that depend on the state")
     constants = len(machine.constant_value)
     if constants:
-        blocks.append(f"the same in every state: {count(constants, 'answer')}")
+        blocks.append(f"the same in every state: {amount(constants, 'answer')}")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -122,15 +123,6 @@ def table(header: list[str], rows: list[list[str]]) -> str:
         return "  ".join(map(str.ljust, cells, widths)).rstrip()
 
     return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number of things.
-
-    >>> count(1, "state"), count(2, "state")
-    ('1 state', '2 states')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _text(value: object) -> str:

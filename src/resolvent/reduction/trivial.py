@@ -11,8 +11,9 @@ import numpy as np
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.samples import NONE, Histories
-from resolvent.traces.symbols import NO_EVENT, Label, label_text, visible
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.vocabulary import Vocabulary
+from resolvent.wording import visible
 
 _MOST_NAMED = 20
 

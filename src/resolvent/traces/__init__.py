@@ -12,7 +12,6 @@ from resolvent.traces.symbols import (
     label_text,
     symbol_order,
     symbol_text,
-    visible,
 )
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
@@ -36,6 +35,5 @@ __all__ = [
     "scan_traces",
     "symbol_order",
     "symbol_text",
-    "visible",
     "write_traces",
 ]

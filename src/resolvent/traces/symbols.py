@@ -7,13 +7,13 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 
 import enum
 import math
-import unicodedata
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from resolvent.errors import TraceError
+from resolvent.wording import visible
 
 Symbol: TypeAlias = Hashable
 Label: TypeAlias = frozenset[str]
@@ -100,23 +100,6 @@ def _encodable(text: str) -> str:
     except UnicodeEncodeError:
         raise TraceError(f"{text!r} is not valid Unicode: it does not survive JSON") from None
     return str(text)
-
-
-def visible(text: str) -> str:
-    r"""Write out what does not show or would change how the rest shows, as Python does.
-
-    These are control characters, which XML forbids, and marks that turn the
-    direction of writing.
-
-    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
-    ('key', 'two\\nlines', '\\u202eyek')
-    """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(character: str) -> str:
-    hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
-    return character.encode("unicode_escape").decode() if hidden else character
 
 
 def label_text(label: Label) -> str:

@@ -8,11 +8,12 @@ from resolvent.display.report.proofs import proof
 from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
-from resolvent.display.report.wording import many, short
+from resolvent.display.report.wording import short
 from resolvent.evidence import Evidence, MachineEvidence
 from resolvent.machines import MachinePair, MachineScore, Score
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.wording import amount
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
@@ -71,14 +72,14 @@ def verdict(score: Score) -> dict[str, Any]:
         wrong = score.transition.wrong + score.reward.wrong
         return {
             "kind": "wrong",
-            "text": short(f"{many(wrong, 'wrong prediction')}. First: {first}", 400),
+            "text": short(f"{amount(wrong, 'wrong prediction')}. First: {first}", 400),
             "place": [first.trace, first.step],
         }
     unseen = max(score.transition.unseen, score.reward.unseen)
     if unseen:
         return {
             "kind": "unseen",
-            "text": f"No prediction is wrong; for {many(unseen, 'step')} there is none.",
+            "text": f"No prediction is wrong; for {amount(unseen, 'step')} there is none.",
         }
     return {"kind": "right", "text": "Every step of every trace is predicted, and right."}
 
@@ -88,7 +89,7 @@ def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
     if made is None:
         return []
     same = made.traces_sha256 == traces.digest
-    source = "these traces" if same else f"{many(made.traces, 'other trace')}"
+    source = "these traces" if same else f"{amount(made.traces, 'other trace')}"
     strategy = short(str(made.options.get("strategy", "unknown")))
     return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
 

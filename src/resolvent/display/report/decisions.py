@@ -4,9 +4,10 @@ from itertools import pairwise
 from typing import Any
 
 from resolvent.display.merge_lines import basis_text, retold, summary
-from resolvent.display.report.wording import event_text, many, short
+from resolvent.display.report.wording import event_text, short
 from resolvent.machines import Decision, Machine, MachinePair
 from resolvent.merging.orders import ORDERS
+from resolvent.wording import amount
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
 _MOST_WEAK, _MOST_NAMED = 8, 4
@@ -80,11 +81,11 @@ def _column_text(part: list[Numbered], agreeing: list[int]) -> str:
     said = []
     if new := [one.target for _, one in part if one.new]:
         named = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
-        said.append(f"{many(len(new), 'new state')} ({', '.join(named)})")
+        said.append(f"{amount(len(new), 'new state')} ({', '.join(named)})")
     if agreeing:
         least, most = min(agreeing), max(agreeing)
         answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        said.append(f"{many(len(agreeing), 'merge')} on which {answers} answers agree")
+        said.append(f"{amount(len(agreeing), 'merge')} on which {answers} answers agree")
     return f"Decisions {part[0][0]:,} to {part[-1][0]:,}: {', '.join(said)}"
 
 

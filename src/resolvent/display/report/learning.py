@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from resolvent.control import Learned, Plan, plan_files
+from resolvent.control import Learned, Plan, plan_files, policy_files
 from resolvent.control.plan_files import PlanFile
 from resolvent.display.report.wording import short, value_text
 from resolvent.errors import ModelError
@@ -51,9 +51,17 @@ def read_policy(path: str | Path) -> Learned | PlanFile:
     """Read what `resolvent train -o` or `resolvent plan -o` wrote, whichever it is."""
     try:
         kind = msgspec.json.decode(Path(path).read_bytes(), type=_Kind).format
-    except (OSError, msgspec.DecodeError):
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except msgspec.DecodeError:
         kind = ""
-    return plan_files.load(path) if kind == plan_files.FORMAT else Learned.load(path)
+    if kind == plan_files.FORMAT:
+        return plan_files.load(path)
+    if kind == policy_files.FORMAT:
+        return Learned.load(path)
+    raise ModelError(
+        f"{path}: not a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
+    )
 
 
 class _Kind(msgspec.Struct):

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from resolvent.display.report.wording import event_text, many, short, value_text
+from resolvent.display.report.wording import event_text, short, value_text
 from resolvent.evidence.separation import question_of
 from resolvent.machines import Machine, RewardMachine
+from resolvent.wording import amount
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
 
@@ -20,7 +21,7 @@ def reductions(machine: Machine) -> list[str]:
         said.append(f"Labels that change nothing in the {name}: {names}.")
     constants, by_state = len(machine.constant_value), len(machine.output_value)
     said.append(
-        f"Of the {name}'s {many(constants + by_state, 'answer')}, {constants:,} need no memory "
+        f"Of the {name}'s {amount(constants + by_state, 'answer')}, {constants:,} need no memory "
         f"and {by_state:,} depend on its state."
     )
     if isinstance(machine, RewardMachine) and machine.supplemented:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from resolvent.machines import UNSEEN
-from resolvent.traces import Label, label_text, symbol_text, visible
+from resolvent.traces import Label, label_text, symbol_text
+from resolvent.wording import visible
 
 MOST_CHARACTERS = 120
 
@@ -33,12 +34,3 @@ def value_text(value: Any) -> str:
 def event_text(label: Label) -> str:
     """Write a label."""
     return short(label_text(label))
-
-
-def many(number: int, noun: str) -> str:
-    """Write a number of things, thousands apart.
-
-    >>> many(1, "trace"), many(18239, "step")
-    ('1 trace', '18,239 steps')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from resolvent.errors import OptionError
-from resolvent.machines.drawing import count, edges
+from resolvent.machines.drawing import edges
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
 from resolvent.traces.symbols import Label, label_text
+from resolvent.wording import amount
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
 MOST_STATES = 30
@@ -67,7 +68,7 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
     leading_out = {source for source, target, _ in known if source < drawn <= target}
     kind = f"{machine.kind.capitalize()} Machine" if machine.kind != "machine" else "Machine"
     return Content(
-        title=f"{kind}, {count(machine.states, 'state')}",
+        title=f"{kind}, {amount(machine.states, 'state')}",
         boxes=tuple(_box(machine, state, state in leading_out) for state in range(drawn)),
         arrows=tuple(
             _arrow(source, target, labels)

@@ -1,0 +1,29 @@
+"""Numbers and texts → words that are plain to read, and safe to show."""
+
+import unicodedata
+
+
+def amount(number: int, noun: str) -> str:
+    """Write a number of things, thousands apart.
+
+    >>> amount(1, "trace"), amount(18239, "step")
+    ('1 trace', '18,239 steps')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def visible(text: str) -> str:
+    r"""Write out what does not show or would change how the rest shows, as Python does.
+
+    These are control characters, which XML forbids, and marks that turn the
+    direction of writing.
+
+    >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
+    ('key', 'two\\nlines', '\\u202eyek')
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
+    return character.encode("unicode_escape").decode() if hidden else character
