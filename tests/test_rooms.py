@@ -28,7 +28,7 @@ ROOMS = [
     ["control"],
     ["baselines"],
     ["display"],
-    ["experiments"],
+    ["reproduction"],
     ["cli"],
     ["__main__"],
 ]

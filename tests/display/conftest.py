@@ -112,6 +112,6 @@ def grid(tmp_path_factory):
 
 def write(path, pair, traces):
     from resolvent.display.report import write_report
-    from resolvent.evidence import gather
+    from resolvent.trust import gather
 
     write_report(path, pair, traces, gather(pair, traces))

@@ -6,7 +6,7 @@ from report_player import Player, house_states, walked_states
 
 import resolvent as rs
 from resolvent.display.report import write_report
-from resolvent.evidence import gather
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 
 KINDS = ("transition", "reward")

@@ -6,7 +6,7 @@ import pytest
 import resolvent as rs
 from resolvent.control.curve import Curve
 from resolvent.display.report import write_report
-from resolvent.evidence import gather
+from resolvent.trust import gather
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {

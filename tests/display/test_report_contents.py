@@ -8,7 +8,7 @@ from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
 from resolvent.display.report.replays import MOST_STEPS, chosen, replays
-from resolvent.evidence import gather
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 from worlds import random_world
 

@@ -14,7 +14,7 @@ import resolvent as rs
 from resolvent.display.report import write_report
 from resolvent.display.report.page import inert_json
 from resolvent.errors import ModelError, ResolventError
-from resolvent.evidence import gather
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 
 EVIL = "</script><script>alert(1)</script>"

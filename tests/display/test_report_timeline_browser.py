@@ -5,7 +5,7 @@ from dataclasses import replace
 import resolvent as rs
 from resolvent.display.report import write_report
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS
-from resolvent.evidence import gather
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 
 

@@ -1,7 +1,7 @@
 """Machines + traces → evidence, with a bar for those who wait."""
 
 from resolvent.display.progress import ProgressBar
-from resolvent.evidence import Evidence, gather
+from resolvent.trust import Evidence, gather
 from resolvent.machines import MachinePair
 from resolvent.merging import Progress
 from resolvent.pipeline import inferring_like

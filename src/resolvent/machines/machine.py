@@ -183,7 +183,7 @@ class Machine:
         where nothing is read, anything at or above their number for an unknown one.
         """
         table = np.ascontiguousarray(self.transitions.ravel())
-        return _core.replay(table, len(self.labels), labels_read, offsets)
+        return _core.walk_states(table, len(self.labels), labels_read, offsets)
 
     def answer_many(self, states: Codes, questions: NDArray[np.int64]) -> Codes:
         """Return the output code for each state and question; −1 where unseen.

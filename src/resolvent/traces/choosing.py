@@ -1,7 +1,7 @@
 """Choosing some of many traces by what they hold, not by where they stand."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,54 +35,67 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
 
 def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do."""
-    values: tuple[Vocabulary[Any], ...] = (
-        traces.observations,
-        traces.labels,
-        traces.actions,
-        traces.rewards,
-    )
-    codes = (
-        traces.observation_codes,
-        traces.label_codes,
-        traces.action_codes,
-        traces.reward_codes,
-    )
-    return content_keys(core_columns(traces, codes, map(len, values)), values)
+    return content_keys(core_columns(traces, coded_columns(traces)), values_of(traces))
+
+
+def values_of(traces: TraceSet) -> dict[str, Vocabulary[Any]]:
+    """Return the values of every column of traces, by name: what was seen, done and answered."""
+    return {
+        "observation": traces.observations,
+        "label": traces.labels,
+        "action": traces.actions,
+        **{name: column.values for name, column in traces.columns.items()},
+    }
+
+
+def coded_columns(traces: TraceSet) -> dict[str, Codes]:
+    """Return the codes of every column of traces, by the names of `values_of`."""
+    return {
+        "observation": traces.observation_codes,
+        "label": traces.label_codes,
+        "action": traces.action_codes,
+        **{name: column.codes for name, column in traces.columns.items()},
+    }
 
 
 def core_columns(
-    traces: TraceSet, codes: Sequence[Codes], sizes: Iterable[int]
+    traces: TraceSet, codes: Mapping[str, Codes], sizes: Mapping[str, int] | None = None
 ) -> _core.TraceColumns:
-    """Return traces as the core takes them, their columns in these codes, of so many each."""
-    observation, label, action, reward = codes
-    observations, labels, actions, rewards = sizes
+    """Return traces as the core takes them.
+
+    `codes` are those of every column by name, and `sizes` how many codes each has, where
+    they are not the traces' own.
+    """
+    if sizes is None:
+        sizes = {name: len(values) for name, values in values_of(traces).items()}
+    outputs = [name for name in codes if name not in ("observation", "label", "action")]
     return _core.TraceColumns(
-        observation=observation,
-        label=label,
-        action=action,
-        reward=reward,
+        observation=codes["observation"],
+        label=codes["label"],
+        action=codes["action"],
+        outputs=[codes[name] for name in outputs],
         offsets=traces.offsets,
         ended=traces.terminated + 2 * traces.truncated.astype(np.int32),
-        observations=observations,
-        labels=labels,
-        actions=actions,
-        rewards=rewards,
+        observations=sizes["observation"],
+        labels=sizes["label"],
+        actions=sizes["action"],
+        output_sizes=[sizes[name] for name in outputs],
     )
 
 
 def content_keys(
-    columns: _core.TraceColumns, values: Iterable[Sequence[Any]], threads: int = 1
+    columns: _core.TraceColumns, values: Mapping[str, Sequence[Any]], threads: int = 1
 ) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do.
 
-    `values` are those behind the codes of the four columns. The number depends
-    on nothing but what a trace holds, so also not on which codes stand for it.
+    `values` are those behind the codes of every column. The number depends on
+    nothing but what a trace holds, so also not on which codes stand for it.
     """
-    observation, label, action, reward = (
-        _value_keys(column, salt) for salt, column in enumerate(values)
+    observation, label, action, *outputs = (
+        _value_keys(column, salt) for salt, column in enumerate(values.values())
     )
     return columns.keys(
-        observation=observation, label=label, action=action, reward=reward, threads=threads
+        observation=observation, label=label, action=action, outputs=outputs, threads=threads
     )
 
 

@@ -9,7 +9,7 @@ from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
 from resolvent.display.report.wording import short
-from resolvent.evidence import Evidence, MachineEvidence
+from resolvent.trust import Evidence, MachineEvidence
 from resolvent.machines import MachinePair, MachineScore, Score
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet

@@ -4,7 +4,7 @@ from itertools import combinations
 from typing import Any
 
 from resolvent.display.report.wording import short, value_text
-from resolvent.evidence import MachineEvidence, Separation, Separations
+from resolvent.trust import MachineEvidence, Separation, Separations
 from resolvent.machines.drawing import history_text
 
 MOST_IN_MATRIX = 60

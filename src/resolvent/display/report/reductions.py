@@ -3,7 +3,7 @@
 from typing import Any
 
 from resolvent.display.report.wording import event_text, short, value_text
-from resolvent.evidence.separation import question_of
+from resolvent.trust.separation import question_of
 from resolvent.machines import Machine, RewardMachine
 from resolvent.wording import amount
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.display.report.wording import event_text, short, value_text
-from resolvent.evidence import MachineEvidence
-from resolvent.evidence.separation import question_of
+from resolvent.trust import MachineEvidence
+from resolvent.trust.separation import question_of
 from resolvent.machines import Machine
 from resolvent.machines.drawing import history_text
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from resolvent.atomic_file import atomic_write
 from resolvent.display.report.contents import contents
 from resolvent.display.report.page import page
-from resolvent.evidence import Evidence
+from resolvent.trust import Evidence
 from resolvent.machines import MachinePair
 from resolvent.traces import TraceSet
 

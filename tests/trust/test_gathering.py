@@ -1,0 +1,65 @@
+import gymnasium as gym
+import numpy as np
+
+import resolvent as rs
+from resolvent import _core
+from resolvent.trust import gather
+from resolvent.pipeline import inferring_like
+
+STAGES = [
+    "replaying the traces",
+    *(
+        f"{kind} machine: {stage}"
+        for kind in ("transition", "reward")
+        for stage in ("counting answers", "telling states apart", "checking label histories")
+    ),
+    "testing on held-out traces",
+]
+
+
+def test_progress_names_every_stage_and_changes_nothing():
+    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
+    pair = rs.infer(traces).machines
+    told = []
+    evidence = gather(
+        pair, traces, infer=inferring_like(pair), progress=lambda *now: told.append(now)
+    )
+    assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
+    assert all(0 <= fraction <= 1 for _, fraction in told)
+    silent = gather(pair, traces, infer=inferring_like(pair))
+    assert evidence.as_dict() == silent.as_dict()
+
+
+def test_the_core_tells_how_far_it_is():
+    """With so many nodes it lasts longer than the time between two calls."""
+    count, states = 400_000, 1280
+    beta = np.zeros(count, np.int32)
+    tree = _core.build_history_tree(beta, np.array([0, count]))
+    ring = (np.arange(states, dtype=np.int32) + 1) % np.int32(states)
+    told = []
+    nothing = np.array([], np.int32)
+    found = _core.converge(
+        tree,
+        np.full(count, -1, np.int32),
+        beta,
+        question=nothing,
+        state=nothing,
+        output=nothing,
+        questions=0,
+        transitions=ring,
+        states=states,
+        labels=1,
+        progress=lambda *now: told.append(now[2:]),
+    )
+    assert found == (count + 1, 0, 0, 0, 1)
+    done = [one for one, _ in told]
+    assert done == sorted(done)
+    assert {total for _, total in told} == {count + 1}
+
+
+def test_the_hold_out_tells_which_machine_it_infers():
+    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
+    pair = rs.infer(traces).machines
+    told = []
+    inferring_like(pair, lambda machine, now: told.append((machine, now)))(traces)
+    assert {machine for machine, _ in told} <= {"transition", "reward"}
