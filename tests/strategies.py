@@ -31,9 +31,20 @@ labels = st.frozensets(propositions, max_size=3)
 paper_labels = st.frozensets(propositions.filter(lambda name: name != "None"), max_size=1)
 
 
+column_names = st.one_of(
+    st.sampled_from(["cost", "fault", "a.b", "a/b", "columns", "events", "é"]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3),
+)
+
+
 @st.composite
-def trace_sets(draw, labels=labels, min_size=1):
-    """Up to four traces of up to six steps over common alphabets."""
+def trace_sets(draw, labels=labels, min_size=1, any_columns=False):
+    """Up to four traces of up to six steps over common alphabets.
+
+    They have rewards and no further columns, or else any columns.
+    """
+    has_rewards = draw(st.booleans()) if any_columns else True
+    further = draw(st.dictionaries(column_names, alphabets, max_size=3)) if any_columns else {}
     observations = st.sampled_from(draw(alphabets))
     actions = st.sampled_from(draw(alphabets))
     rewards = st.sampled_from([0.0, -0.0, 1.0, 1.73, -1e300, 1 / 3])
@@ -49,9 +60,13 @@ def trace_sets(draw, labels=labels, min_size=1):
                 column(observations, steps + 1),
                 column(labels, steps + 1),
                 column(actions, steps),
-                column(rewards, steps),
+                column(rewards, steps) if has_rewards else None,
                 terminated=draw(st.booleans()),
                 truncated=draw(st.booleans()),
+                columns={
+                    name: column(st.sampled_from(values), steps)
+                    for name, values in further.items()
+                },
             )
         )
     return TraceSet(traces)

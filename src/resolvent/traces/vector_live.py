@@ -105,6 +105,12 @@ class VectorEpisodes:
             final = split(self._envs.observation_space, final)
         return {number: final[number] for number in np.flatnonzero(ended).tolist()}
 
+    def info_after_step(self, number: int, infos: Infos) -> dict[str, Any]:
+        """Return what the last step's infos tell of one environment that took it."""
+        if self.mode is AutoresetMode.SAME_STEP and self._ended[number]:
+            infos = infos.get("final_info", {})  # the others are of the next episode's reset
+        return info_of(number, infos)
+
     def _step_with_ends(
         self, ended: Mask, actions: Any, observations: Any, infos: Infos
     ) -> VectorStep:
@@ -216,6 +222,20 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
             env.close()
     else:
         yield envs
+
+
+def info_of(number: int, infos: Infos) -> dict[str, Any]:
+    """Return one environment's part of infos; a mask beside each key says who told it.
+
+    >>> info_of(1, {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6]})
+    {'at': 6}
+    """
+    told = {}
+    for key, values in infos.items():
+        is_mask = key.startswith("_") and key[1:] in infos
+        if not is_mask and (f"_{key}" not in infos or infos[f"_{key}"][number]):
+            told[key] = info_of(number, values) if isinstance(values, Mapping) else values[number]
+    return told
 
 
 def split(space: gym.Space[Any], batch: Any) -> list[Any]:
