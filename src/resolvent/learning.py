@@ -121,7 +121,7 @@ class Learner:
             observed = supplement(transition, traces, states_at_steps(transition, histories))
         digits = options.reward_digits
         samples = reward_samples(traces, histories, observed=observed, digits=digits)
-        more = {"supplemented": options.supplement, "reward_digits": digits}
+        more = {"supplemented": options.supplement, "digits": digits}
         reward = self._machine(RewardMachine, samples, traces, numbers, **more)
         return Learned(
             MachinePair(transition, reward, options.timing),

@@ -234,7 +234,7 @@ class _Run:
                 elif smaller := compacted(learned.machines.transition, seen.transition):
                     learned = self._learn(learner, chosen, smaller)
                 elif fewer := compacted(learned.machines.reward, seen.reward):
-                    learned = replace(learned, machines=replace(learned.machines, reward=fewer))
+                    learned = replace(learned, machines=learned.machines.replacing(fewer))
                 else:
                     break
             if not seen.consistent:
