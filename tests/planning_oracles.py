@@ -57,9 +57,8 @@ def naive_model(
 
     def answer(machine: Any, state: int, seen: Any, a: Any) -> Any:
         constant = (seen, a) in machine.constant_outputs
-        if constant and not trust and (machine.kind, state, seen, a) not in asked:
-            return UNSEEN
-        return machine.output(state, seen, a)
+        told = trust or not constant or (machine.kind, state, seen, a) in asked
+        return machine.output(state, seen, a, assumed=told)
 
     def step(o: Any, q: int, u: int, a: Any) -> Step:
         paid = answer(pair.reward, u, _seen(pair, o, q), a)

@@ -332,7 +332,7 @@ def test_machines_can_be_inferred_as_others_were(interference, options):
     pair = rs.infer(interference, **options).machines
     assert inferring_like(pair)(interference) == pair
     with pytest.raises(rs.ModelError, match="do not say how"):
-        inferring_like(replace(pair, provenance=None))
+        inferring_like(pair.replacing(provenance=None))
 
 
 def test_a_search_that_proves_minimality_drops_only_no_event(decoyed, monkeypatch):

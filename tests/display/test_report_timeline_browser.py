@@ -78,11 +78,7 @@ def test_many_decisions_are_few_columns_and_it_says_so(opened, tmp_path):
 
 def test_without_a_log_there_is_a_sentence_and_no_chart(house, opened, tmp_path):
     _, traces, pair = house
-    bare = replace(
-        pair,
-        transition=replace(pair.transition, decisions=None),
-        reward=replace(pair.reward, decisions=None),
-    )
+    bare = pair.replacing(*(replace(one, decisions=None) for one in pair.values()))
     write_report(tmp_path / "old.html", bare, traces, gather(bare, traces))
     page = opened(tmp_path / "old.html")
     assert "came about is not known" in page.locator("#found").inner_text()

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 import resolvent as rs
+from resolvent.machines.score import steps_asked
 from resolvent.machines.storage import decode, encode
 from strategies import infer_options, trace_sets, world_traces
 
@@ -20,7 +21,7 @@ def assert_same_to_the_last_field(mine, yours):
         for field in fields(one):
             a, b = getattr(one, field.name), getattr(other, field.name)
             if field.name == "support":
-                for name in ("transitions", "outputs", "constants"):
+                for name in ("transitions", "outputs", "constants", "asked"):
                     assert np.array_equal(getattr(a, name), getattr(b, name))
             elif isinstance(a, np.ndarray):
                 assert a.dtype == b.dtype
@@ -35,6 +36,9 @@ def assert_same_to_the_last_field(mine, yours):
 @given(world_traces(), infer_options)
 def test_a_pair_comes_back_from_its_bytes(traces, options):
     pair = rs.infer(traces, **options).machines
+    asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
+    told = (one.machine.witnessing(one.states, one.questions) for one in asked)
+    pair = pair.replacing(*told)
     data = encode(pair)
     again = decode(data)
     assert_same_to_the_last_field(pair, again)

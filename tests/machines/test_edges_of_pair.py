@@ -1,5 +1,4 @@
 from collections import defaultdict
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -123,7 +122,7 @@ def test_the_first_label_is_read_where_the_timing_reads_it():
 
 
 def test_labels_read_late_have_no_place_on_an_edge():
-    pair = replace(rs.infer(TASK).machines, timing=LabelTiming.LAGGED)
+    pair = rs.infer(TASK).machines.replacing(timing=LabelTiming.LAGGED)
     with pytest.raises(ModelError, match=r"a step late.*timing 'current'"):
         EdgeRewardMachine.from_pair(pair, TASK)
 

@@ -26,7 +26,7 @@ def doubled(table, copies):
 @pytest.mark.parametrize("copies", [2, 3, 5])
 def test_copies_of_states_are_merged_again(copies):
     swollen = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, copies))
-    pair = replace(PAIR, transition=swollen, reward=replace(PAIR.reward, supplemented=False))
+    pair = PAIR.replacing(swollen, replace(PAIR.reward, supplemented=False))
     seen = replay(pair, Corpus(ShardsInMemory([TRACES])))
     assert not len(seen.transition.conflicts)
     found = compacted(swollen, seen.transition)

@@ -1,5 +1,3 @@
-import dataclasses
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -102,7 +100,7 @@ def test_every_situation_is_met_that_stepping_the_environment_meets():
 
 
 def test_machines_that_read_late_are_refused():
-    late = dataclasses.replace(PhaseGrid(3).machines(), timing=LabelTiming.LAGGED)
+    late = PhaseGrid(3).machines().replacing(timing=LabelTiming.LAGGED)
     with pytest.raises(ModelError, match="a step late"):
         judge_pair(late, PhaseGrid(3).mechanics)
 

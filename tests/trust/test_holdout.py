@@ -83,7 +83,7 @@ def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, 
     if len(answers) and len(pair.transition.outputs) > 1:
         changed = answers.copy()
         changed[0] = (changed[0] + 1) % len(pair.transition.outputs)
-        other = replace(pair, transition=replace(pair.transition, constant_value=changed))
+        other = pair.replacing(replace(pair.transition, constant_value=changed))
         assert not is_part(pair, other)
         assert not is_part(other, pair)
 

@@ -6,6 +6,7 @@ on with general state merging.
 
 import importlib
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -113,7 +114,7 @@ class _Run:
         table, (state, alpha, output), nodes = self.merging.merged(
             reduced, edsm=self.edsm, tick=tick
         )
-        # One answer in one state is an answer for all of them.
+        # One answer in one state is an answer for all of them; which asked for it is not known.
         answers = (
             np.append(state, np.zeros(len(constants.alpha), np.int64)),
             samples.alpha_keys[np.append(alpha, constants.alpha)],
@@ -130,6 +131,11 @@ class _Run:
             answers=answers,
             trivial=self.trivial,
             **more,
+        )
+        machine = replace(
+            machine,
+            asked_state=machine.asked_state[:0],
+            asked_question=machine.asked_question[:0],
         )
         self.details[kind.kind] = {
             "states": machine.states,

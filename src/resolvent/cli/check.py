@@ -39,7 +39,7 @@ def check(
     Exit code 0 when no prediction is wrong, 1 when one is. A step that the
     machines were never shown is unseen: neither right nor wrong.
     """
-    pair = load(machines)
+    pair = load(machines).as_pair()
     with ProgressBar() as bar:
         if is_large_folder(traces):
             if evidence:
@@ -103,7 +103,7 @@ def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: Progress
 def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _Checked:
     """Go through a folder file by file; what is read is dropped again."""
     started = time.perf_counter()
-    score = Score(MachineScore(0, 0, 0), MachineScore(0, 0, 0))
+    score = Score({kind: MachineScore() for kind in pair})
     count, replaying = 0, 0.0
     progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
     for number, traces in enumerate(folder, 1):
@@ -122,6 +122,8 @@ def _figures(score: MachineScore) -> dict[str, Any]:
     return {
         "right": score.right,
         "wrong": score.wrong,
+        "assumed_right": score.assumed_right,
+        "assumed_wrong": score.assumed_wrong,
         "unseen": score.unseen,
         "first_mismatch": None if first is None else asdict(first),
     }
@@ -132,7 +134,10 @@ def _print_score(score: Score, traces: int, steps: int) -> None:
 
     print(f"{amount(traces, 'trace')}, {amount(steps, 'step')}\n")
     scores = (("Transition Machine", score.transition), ("Reward Machine", score.reward))
-    rows = [[name, f"{one.right:,}", f"{one.wrong:,}", f"{one.unseen:,}"] for name, one in scores]
+    rows = [
+        [name, f"{one.all_right:,}", f"{one.all_wrong:,}", f"{one.unseen:,}"]
+        for name, one in scores
+    ]
     show(table(["", "right", "wrong", "unseen"], rows, right=range(1, 4)))
     print()
     if score.perfect:

@@ -132,4 +132,4 @@ def _moments(
 
 
 def _figures(score: MachineScore) -> dict[str, int]:
-    return {"right": score.right, "wrong": score.wrong, "unseen": score.unseen}
+    return {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen}

@@ -94,7 +94,7 @@ def plan(
             f"{traces} is a large folder, and planning holds all traces in memory: name one of "
             f"its files, with --trust-constants if the machines were inferred from all of them"
         )
-    pair = load(machines)
+    pair = load(machines).as_pair()
     started = time.perf_counter()
     with ProgressBar() as bar:
         read = read_traces(traces, progress=bar.reading(traces))

@@ -55,7 +55,7 @@ def report(
             f"{traces} is gone through file by file, and a report needs all traces at once: "
             f"name one of its files"
         )
-    pair = load(machines)
+    pair = load(machines).as_pair()
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar:

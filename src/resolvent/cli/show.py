@@ -77,7 +77,7 @@ def show(
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
         check_target(output)
-    pair = load(machines)
+    pair = load(machines).as_pair()
     chosen = [one for one in (pair.transition, pair.reward) if machine in (one.kind, "both")]
     if json:
         print_json({"timing": str(pair.timing), **{one.kind: _tables(one) for one in chosen}})

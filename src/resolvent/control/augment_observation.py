@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 from resolvent.control.augmentation import Mode, augmentation
-from resolvent.control.fitting import Machines, check_fit, machines_of
+from resolvent.control.fitting import GivenMachines, check_fit, pair_of
 from resolvent.control.memory import Memory, OnUnseen
 from resolvent.errors import OptionError
 from resolvent.traces.live import Labels
@@ -53,7 +53,7 @@ class AugmentObservation(
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        machines: Machines,
+        machines: GivenMachines,
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
@@ -64,7 +64,7 @@ class AugmentObservation(
                 f"env is a {type(env).__name__}: give a gymnasium.Env, "
                 "or use VectorAugmentObservation for a VectorEnv"
             )
-        self.machines = machines_of(machines)
+        self.machines = pair_of(machines)
         gym.utils.RecordConstructorArgs.__init__(
             self,
             machines=str(machines) if isinstance(machines, str | Path) else self.machines,

@@ -13,18 +13,18 @@ from resolvent.result import InferenceResult
 from resolvent.traces.live import AnyEnv, Names
 from resolvent.traces.symbols import Symbol
 
-Machines: TypeAlias = MachinePair | InferenceResult | str | Path
+GivenMachines: TypeAlias = MachinePair | InferenceResult | str | Path
 """A pair of machines, the result that holds it, or the file that it was saved to."""
 
 
-def machines_of(given: Machines) -> MachinePair:
+def pair_of(given: GivenMachines) -> MachinePair:
     """Return the pair of machines, from a file if need be."""
     if isinstance(given, MachinePair):
         return given
     if isinstance(given, InferenceResult):
         return given.machines
     if isinstance(given, str | Path):
-        return load(given)
+        return load(given).as_pair()
     raise OptionError(
         f"machines is a {type(given).__name__}: give a MachinePair, what infer returned, "
         "or the path of a model file"

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from resolvent.control.ending import ENDS, GOES_ON, SOMETIMES, Ending
 from resolvent.control.labelling import Labelling
 from resolvent.control.steps import Keys, Space, Steps, Table
-from resolvent.control.witnesses import as_witnessed
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
 from resolvent.machines.score import StepsAsked, steps_asked
@@ -58,8 +57,8 @@ class Model:
 
         The machines may have been inferred from other traces of that world. The
         traces tell where episodes begin, which labels follow and where they end.
-        A machine's constant answers count only in states in which these traces
-        show them, unless they are trusted.
+        A machine's constant answers count only where they are witnessed, by these
+        traces or those the machine was inferred from, unless they are trusted.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -76,12 +75,13 @@ class Model:
         _check_acquainted(pair, traces)
         asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
         _check_predictions(pair, traces, asked)
-        if not trust_constants:
-            pair = as_witnessed(pair, asked)
+        pair = pair.replacing(*(one.machine.witnessing(one.states, one.questions) for one in asked))
         space = Space.of(pair, traces)
         steps = Steps.of(asked, traces, space)
         starts, counts = _starts(steps, traces, space)
-        situations, answers = _explored(starts, _Stepping(pair, traces, steps, space))
+        situations, answers = _explored(
+            starts, _Stepping(pair, traces, steps, space, trust_constants)
+        )
         order = np.argsort(situations)
         paid = {*pair.reward.outputs, *rounded_rewards(traces.rewards, pair.reward.reward_digits)}
         return cls(
@@ -142,8 +142,10 @@ class _Answers:
 class _Stepping:
     """Asks both machines about all actions in many situations at once."""
 
-    def __init__(self, pair: MachinePair, traces: TraceSet, steps: Steps, space: Space) -> None:
-        self.pair, self.space = pair, space
+    def __init__(
+        self, pair: MachinePair, traces: TraceSet, steps: Steps, space: Space, assumed: bool
+    ) -> None:
+        self.pair, self.space, self.assumed = pair, space, assumed
         self.labelling = Labelling.of(steps, traces, pair.timing, space)
         self.ending = Ending.of(pair, steps, space)
         self.rewards = np.array([*pair.reward.outputs, np.nan])  # −1 is the last one
@@ -159,11 +161,9 @@ class _Stepping:
         o, q, u = (np.repeat(part, actions) for part in self.space.parts(situations))
         a = np.tile(np.arange(actions, dtype=np.int32), len(situations))
         transition, reward = self.pair.transition, self.pair.reward
-        following = self.arrived[
-            transition.answer_many(q, self._questions(transition, self.observed[o], a))
-        ]
+        following = self.arrived[self._answers(transition, q, self.observed[o], a)]
         asked = self.paired(np.int64(o) * self.space.transition_states + q)
-        paid = self.rewards[reward.answer_many(u, self._questions(reward, asked, a))]
+        paid = self.rewards[self._answers(reward, u, asked, a)]
         label = self.labelling((o, q, u, a, following))
         next_q, next_u = self.moves[0][q, label], self.moves[1][u, label]
         ending = self.ending(o, q, u, a)
@@ -179,10 +179,11 @@ class _Stepping:
             (ending == SOMETIMES).reshape(shape),
         )
 
-    def _questions(self, machine: Machine, observed: Codes, action: Codes) -> Keys:
+    def _answers(self, machine: Machine, states: Codes, observed: Codes, action: Codes) -> Codes:
         done = codes_of(self.space.actions, machine.actions, -1)[action]
         questions = np.int64(observed) * len(machine.actions) + done
-        return np.where((observed < 0) | (done < 0), np.int64(-1), questions)
+        questions[(observed < 0) | (done < 0)] = -1
+        return machine.answer_many(states, questions, assumed=self.assumed)
 
 
 def _check_predictions(

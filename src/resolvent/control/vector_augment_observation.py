@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from resolvent.control.augmentation import Mode, augmentation
-from resolvent.control.fitting import Machines, check_fit, machines_of
+from resolvent.control.fitting import GivenMachines, check_fit, pair_of
 from resolvent.control.memory import OnUnseen
 from resolvent.control.vector_memory import VectorMemory
 from resolvent.errors import OptionError
@@ -39,7 +39,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
     def __init__(
         self,
         envs: gym.vector.VectorEnv[Any, Any, Any],
-        machines: Machines,
+        machines: GivenMachines,
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
@@ -51,7 +51,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
                 "or use AugmentObservation for one environment"
             )
         super().__init__(envs)
-        self.machines = machines_of(machines)
+        self.machines = pair_of(machines)
         with one_environment(envs) as env:
             check_fit(self.machines, env, envs.single_observation_space, envs.single_action_space)
         self._augmentation = augmentation(mode, envs.single_observation_space, self.machines)

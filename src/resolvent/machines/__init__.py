@@ -6,6 +6,7 @@ from resolvent.machines.decision import Decision
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
+from resolvent.machines.knowledge import Knowledge
 from resolvent.machines.machine import (
     UNSEEN,
     Machine,
@@ -13,10 +14,11 @@ from resolvent.machines.machine import (
     Support,
     TransitionMachine,
     Unseen,
+    machine_class,
 )
+from resolvent.machines.machine_set import MachinePair, Machines, Provenance, machines_of
 from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.merge_log import decisions_of
-from resolvent.machines.pair import MachinePair, Provenance
 from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
 from resolvent.machines.score import MachineScore, Mismatch, Score
@@ -29,9 +31,11 @@ __all__ = [
     "Edge",
     "EdgeRewardMachine",
     "Guard",
+    "Knowledge",
     "Machine",
     "MachinePair",
     "MachineScore",
+    "Machines",
     "Mismatch",
     "Provenance",
     "RewardMachine",
@@ -47,7 +51,9 @@ __all__ = [
     "is_minimal",
     "load",
     "loop_where_read",
+    "machine_class",
     "machine_of_tables",
+    "machines_of",
     "read_reward_machine",
     "to_dot",
     "to_mealy_dot",

@@ -7,7 +7,7 @@ from resolvent.errors import ModelError
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
 from resolvent.machines.machine import UNSEEN, RewardMachine
-from resolvent.machines.pair import MachinePair
+from resolvent.machines.machine_set import Machines
 from resolvent.machines.score import states_at_steps
 from resolvent.samples import Histories, rounded_rewards
 from resolvent.traces.symbols import Label, label_order, label_text
@@ -15,7 +15,7 @@ from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 
-def rewards_on_edges(pair: MachinePair, traces: TraceSet) -> EdgeRewardMachine:
+def rewards_on_edges(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
     """Return what `EdgeRewardMachine.from_pair` does."""
     if not len(traces):
         raise ModelError("there are no traces: give those the machines were inferred from")

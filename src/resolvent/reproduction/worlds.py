@@ -42,7 +42,7 @@ def judged(outcome: Outcome, world: World, seed: int) -> dict[str, Any]:
         record["tm_states"] = machine.transition.states
         record["fresh"] = {
             "steps": fresh.steps,
-            "wrong": score.transition.wrong + score.reward.wrong,
+            "wrong": score.transition.all_wrong + score.reward.all_wrong,
             "unseen": score.transition.unseen + score.reward.unseen,
         }
     elif isinstance(machine, EdgeRewardMachine):

@@ -69,7 +69,7 @@ def verdict(score: Score) -> dict[str, Any]:
     """
     first = score.first_mismatch
     if first is not None:
-        wrong = score.transition.wrong + score.reward.wrong
+        wrong = score.transition.all_wrong + score.reward.all_wrong
         return {
             "kind": "wrong",
             "text": short(f"{amount(wrong, 'wrong prediction')}. First: {first}", 400),
@@ -101,7 +101,7 @@ def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:
         "name": f"{machine.kind.capitalize()} Machine",
         "answers": _ANSWERS[machine.kind],
         "count": machine.states,
-        "score": {"right": score.right, "wrong": score.wrong, "unseen": score.unseen},
+        "score": {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen},
         "states": state_rows(evidence),
         "proof": proof(evidence),
         "spared": spared(machine),
