@@ -150,9 +150,7 @@ class Learner:
         asked_for = self.options.outputs is not None
         return not asked_for and not self.chance and TERMINATED not in self.outputs
 
-    def learn_ending(
-        self, traces: TraceSet, numbers: NDArray[np.int64], found: Found
-    ) -> Found:
+    def learn_ending(self, traces: TraceSet, numbers: NDArray[np.int64], found: Found) -> Found:
         """Add a machine that tells when episodes end, if memory tells that and not chance.
 
         Chance it is taken to be where traces contradict each other, and where only a large
@@ -289,9 +287,7 @@ class Learner:
         judged = judge_labels(samples, beyond_no_event=weighed)
         if weighed:
             judged = self._weighed(lesson, samples, judged)
-        self.verdicts[lesson.kind] = tuple(
-            verdict.renumbered(lesson.numbers) for verdict in judged
-        )
+        self.verdicts[lesson.kind] = tuple(verdict.renumbered(lesson.numbers) for verdict in judged)
         found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
         silence = labels.get(NO_EVENT)
         if silence is None or silence in found:

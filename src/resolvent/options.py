@@ -75,9 +75,7 @@ class Options:
         return {**given, "strategy": self.strategy.name, "timing": str(self.timing)}
 
     @classmethod
-    def from_dict(
-        cls, stored: Mapping[str, Any], strategy: Strategy | None = None
-    ) -> "Options":
+    def from_dict(cls, stored: Mapping[str, Any], strategy: Strategy | None = None) -> "Options":
         """Return the options that `as_dict` wrote down.
 
         A file knows of a strategy its name alone; one that is not built in is to be given.

@@ -309,9 +309,7 @@ class _Run:
         self.replaying += time.perf_counter() - started
         return shown
 
-    def _result(
-        self, end: Standing, learner: Learner, refinement: Refinement
-    ) -> InferenceResult:
+    def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
         corpus, found = end.corpus, end.found
         provenance = Provenance(
             version=version("resolvent"),

@@ -12,10 +12,10 @@ from resolvent.cli.options import Json, Machines, Traces, is_large_folder
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.machines import MachinePair, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
 from resolvent.traces import TraceFolder, read_traces, scan_traces, symbol_text
+from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.wording import amount
 
 _ROWS = 10

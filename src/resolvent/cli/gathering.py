@@ -1,11 +1,11 @@
 """Machines + traces → evidence, with a bar for those who wait."""
 
 from resolvent.display.progress import ProgressBar
-from resolvent.trust import Evidence, gather
 from resolvent.machines import MachinePair
 from resolvent.merging import Progress
 from resolvent.pipeline import inferring_like
 from resolvent.traces import TraceSet
+from resolvent.trust import Evidence, gather
 
 
 def gathered(pair: MachinePair, traces: TraceSet, bar: ProgressBar) -> Evidence:

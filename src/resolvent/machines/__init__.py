@@ -14,9 +14,16 @@ from resolvent.machines.machine import (
     Support,
     TransitionMachine,
     Unseen,
+    kind_of,
     machine_class,
 )
-from resolvent.machines.machine_set import MachinePair, Machines, Provenance, machines_of
+from resolvent.machines.machine_set import (
+    MachinePair,
+    Machines,
+    Provenance,
+    machines_of,
+    output_order,
+)
 from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.merge_log import decisions_of
 from resolvent.machines.picture import to_png, to_svg
@@ -49,11 +56,13 @@ __all__ = [
     "indistinguishable_pairs",
     "is_isomorphic",
     "is_minimal",
+    "kind_of",
     "load",
     "loop_where_read",
     "machine_class",
     "machine_of_tables",
     "machines_of",
+    "output_order",
     "read_reward_machine",
     "to_dot",
     "to_mealy_dot",

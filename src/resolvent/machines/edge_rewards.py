@@ -164,7 +164,7 @@ class EdgeRewardMachine:
             ModelError: when the reward depends on more than state and label, and
                 so no such machine exists.
         """
-        from resolvent.machines.edges_of_pair import rewards_on_edges
+        from resolvent.replay.edges_of_pair import rewards_on_edges
 
         return rewards_on_edges(pair, traces)
 

@@ -76,8 +76,7 @@ class _Kind:
     """The word for a machine, or for a class of machines, in texts, files and mappings."""
 
     def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
-        predicts = (owner if machine is None else machine).predicts
-        return "transition" if predicts == "observation" else predicts
+        return kind_of((owner if machine is None else machine).predicts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -450,6 +449,15 @@ _CLASSES: Final[dict[str, type[Machine]]] = {
     "observation": TransitionMachine,
     "reward": RewardMachine,
 }
+
+
+def kind_of(predicts: str) -> str:
+    """Return what the machine that predicts a column is called.
+
+    >>> kind_of("observation"), kind_of("reward"), kind_of("cost")
+    ('transition', 'reward', 'cost')
+    """
+    return "transition" if predicts == "observation" else predicts
 
 
 def machine_class(predicts: str) -> type[Machine]:

@@ -16,9 +16,10 @@ from resolvent.machines.machine import (
     State,
     TransitionMachine,
 )
-from resolvent.machines.score import Score, score
+from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
 from resolvent.samples import LabelTiming
+from resolvent.traces.shards import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -62,7 +63,7 @@ class Machines(Mapping[str, Machine]):
     provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.machines, key=lambda one: _rank(one.kind)))
+        ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
         object.__setattr__(self, "machines", ordered)
         if not ordered:
             raise ModelError("there are no machines: give at least one")
@@ -148,9 +149,15 @@ class Machines(Mapping[str, Machine]):
             predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet) -> Score:
-        """Replay traces through all machines: how many steps are right, wrong, unseen."""
-        return score(self, self.timing, traces)
+    def score(self, traces: TraceSet | TraceFolder) -> Score:
+        """Replay traces through all machines: how many steps are right, wrong, unseen.
+
+        The short way to `resolvent.replay.score`; a scanned folder is gone through file by
+        file.
+        """
+        from resolvent.replay import score
+
+        return score(self, traces)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
@@ -263,5 +270,7 @@ def machines_of(
     return found.as_pair() if set(found) == set(_FIRST) else found
 
 
-def _rank(kind: str) -> tuple[int, str]:
-    return (_FIRST.index(kind) if kind in _FIRST else len(_FIRST), kind)
+def output_order(predicts: str) -> tuple[int, str]:
+    """Sort key for columns, in the order in which a set holds the machines that predict them."""
+    first = ("observation", "reward")
+    return (first.index(predicts) if predicts in first else len(first), predicts)

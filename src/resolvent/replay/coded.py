@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,11 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.choosing import (
-    coded_columns,
-    content_keys,
-    core_columns,
-    trace_keys,
-    values_of,
-)
+from resolvent.traces.choosing import content_keys, core_columns, trace_keys
+from resolvent.traces.column_names import BASIC, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-TERMINATED: Final = "terminated"
-"""The column that says whether a step ended the episode; every trace has it."""
 
 _WHETHER = Vocabulary([False, True])
 
@@ -47,12 +39,12 @@ class Alphabets:
     def of(
         cls, values: Mapping[str, Vocabulary[Any]], rounding: Mapping[str, int] | None = None
     ) -> "Alphabets":
-        """Make alphabets of the values of every column, by the names of `values_of`.
+        """Make alphabets of the values of every column, by the names of `TraceSet.all_columns`.
 
         `rounding` says of some columns to how many decimals machines see them.
         """
         columns = dict(values)
-        first = (columns.pop(name) for name in ("observation", "label", "action"))
+        first = (columns.pop(name) for name in BASIC)
         answers = {
             name: Vocabulary(sorted(set(rounded(columns[name], digits))))
             for name, digits in (rounding or {}).items()
@@ -62,7 +54,7 @@ class Alphabets:
 
     @property
     def values(self) -> dict[str, Vocabulary[Any]]:
-        """The values of every column, by the names of `values_of`."""
+        """The values of every column, by the names of `TraceSet.all_columns`."""
         first = {"observation": self.observations, "label": self.labels, "action": self.actions}
         return {**first, **self.columns}
 
@@ -105,8 +97,8 @@ class CodedShard:
     def alone(cls, traces: TraceSet, rounding: Mapping[str, int] | None = None) -> "CodedShard":
         """Return a trace set as a shard in its own codes."""
         rounding = rounding or {}
-        alphabets = Alphabets.of(values_of(traces), rounding)
-        return cls(0, traces, coded_columns(traces), alphabets, rounding)
+        alphabets = Alphabets.of(traces.values, rounding)
+        return cls(0, traces, traces.codes, alphabets, rounding)
 
     @classmethod
     def among(
@@ -114,8 +106,8 @@ class CodedShard:
     ) -> "CodedShard":
         """Return a trace set as a shard in codes that it shares with others."""
         known = alphabets.values
-        codes = coded_columns(traces)
-        for name, values in values_of(traces).items():
+        codes = traces.codes
+        for name, values in traces.values.items():
             if values != known[name]:
                 codes[name] = _core.recode(codes[name], codes_of(values, known[name], -1))
         return cls(first, traces, codes, alphabets, rounding)

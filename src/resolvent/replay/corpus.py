@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
-from resolvent.traces.choosing import values_of
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
 from resolvent.traces.trace_set import CommonValues, TraceDigest
 
@@ -48,7 +47,7 @@ class Corpus:
         common = CommonValues()
         first = [0]
         for number, traces in enumerate(shards):
-            common.add(traces, shards.name(number) or "the traces")
+            common.add(traces.values, shards.name(number) or "the traces")
             if self._pool is not None:
                 self._pool.add(first[-1], CodedShard.alone(traces))
             first.append(first[-1] + len(traces))
@@ -57,7 +56,7 @@ class Corpus:
                 progress(number + 1)
         self._first = np.array(first, np.int64)
         self._fetched: list[Piece] = [] if self._pool is None else self._pool.pieces
-        self.alphabets = _alphabets(common.by_name(), self.rounding)
+        self.alphabets = _alphabets(common.values(), self.rounding)
         if self.in_memory:
             self._held = self._coded_anew()
 
@@ -94,7 +93,7 @@ class Corpus:
         if self._pool is not None:
             more._pool = copy.copy(self._pool)
             more._pool.add(self.traces, CodedShard.alone(traces))
-        known, values = self.alphabets.values, values_of(traces)
+        known, values = self.alphabets.values, traces.values
         if known.keys() == values.keys() and all(
             value in known[name] for name, column in values.items() for value in column
         ):
@@ -106,9 +105,9 @@ class Corpus:
                 more._hasher.add(*_digested(shard))
             return more
         common = CommonValues()
-        common.add_values(known, "the traces before")
-        common.add(traces, more.shards.name(len(more.shards) - 1) or "the traces")
-        more.alphabets = _alphabets(common.by_name(), self.rounding)
+        common.add(known, "the traces before")
+        common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
+        more.alphabets = _alphabets(common.values(), self.rounding)
         more._hasher = None
         if self._held is not None:
             more._held = more._coded_anew()

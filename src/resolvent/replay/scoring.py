@@ -1,7 +1,6 @@
 """What traces show of machines → how many steps these predict right, wrong, or not at all."""
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
@@ -19,7 +18,7 @@ def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
     answers that are the same in every state can be given, and count as assumed.
     """
     shards = [traces] if isinstance(traces, TraceSet) else traces
-    together, first = Score.of_nothing(machines), 0
+    together, first = Score(), 0
     for shard in shards:
         together = together.then(score_of(machines, replay_traces(machines, shard)), first)
         first += len(shard)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from resolvent.baselines.outcome import Outcome
+from resolvent.pipeline import infer
 from resolvent.reproduction.processes import Clock
 from resolvent.reproduction.run import Run
 from resolvent.reproduction.worlds import about, gathered, judged, world_called
-from resolvent.pipeline import infer
 
 EXPERIMENT: Final = "ablation"
 WORLD: Final = "random-28"

@@ -12,11 +12,11 @@ import numpy as np
 
 from resolvent.control import AugmentObservation, Model
 from resolvent.control.q_learning import q_learning
+from resolvent.pipeline import infer
 from resolvent.reproduction.ablation import WORLD
 from resolvent.reproduction.processes import Clock
 from resolvent.reproduction.run import Run
 from resolvent.reproduction.worlds import about, gathered, world_called
-from resolvent.pipeline import infer
 
 EXPERIMENT: Final = "policy"
 SETTING: Final = "25x25"

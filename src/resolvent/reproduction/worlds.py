@@ -6,8 +6,8 @@ from typing import Any
 from resolvent.baselines.outcome import Outcome, wrong_rewards
 from resolvent.environments import PhaseGrid, RandomWorld
 from resolvent.environments.world import World
-from resolvent.reproduction.judging import judge_edges, judge_pair
 from resolvent.machines import EdgeRewardMachine, MachinePair
+from resolvent.reproduction.judging import judge_edges, judge_pair
 from resolvent.traces.collecting import collect
 from resolvent.traces.trace_set import TraceSet
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.traces.column_names import BASIC
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Codes
 
 
 def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
@@ -35,27 +36,7 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
 
 def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do."""
-    return content_keys(core_columns(traces, coded_columns(traces)), values_of(traces))
-
-
-def values_of(traces: TraceSet) -> dict[str, Vocabulary[Any]]:
-    """Return the values of every column of traces, by name: what was seen, done and answered."""
-    return {
-        "observation": traces.observations,
-        "label": traces.labels,
-        "action": traces.actions,
-        **{name: column.values for name, column in traces.columns.items()},
-    }
-
-
-def coded_columns(traces: TraceSet) -> dict[str, Codes]:
-    """Return the codes of every column of traces, by the names of `values_of`."""
-    return {
-        "observation": traces.observation_codes,
-        "label": traces.label_codes,
-        "action": traces.action_codes,
-        **{name: column.codes for name, column in traces.columns.items()},
-    }
+    return content_keys(core_columns(traces, traces.codes), traces.values)
 
 
 def core_columns(
@@ -67,8 +48,8 @@ def core_columns(
     they are not the traces' own.
     """
     if sizes is None:
-        sizes = {name: len(values) for name, values in values_of(traces).items()}
-    outputs = [name for name in codes if name not in ("observation", "label", "action")]
+        sizes = {name: len(values) for name, values in traces.values.items()}
+    outputs = [name for name in codes if name not in BASIC]
     return _core.TraceColumns(
         observation=codes["observation"],
         label=codes["label"],

@@ -6,6 +6,7 @@ position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
 """
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -214,6 +215,16 @@ class TraceSet(Sequence[Trace]):
         }
 
     @property
+    def values(self) -> dict[str, Vocabulary[Any]]:
+        """The values of every column, by the names of `all_columns`."""
+        return {name: column.values for name, column in self.all_columns.items()}
+
+    @property
+    def codes(self) -> dict[str, Codes]:
+        """The codes of every column, by the names of `all_columns`."""
+        return {name: column.codes for name, column in self.all_columns.items()}
+
+    @property
     def steps(self) -> int:
         """How many actions were taken, over all traces."""
         return int(self.offsets[-1])
@@ -328,16 +339,18 @@ class TraceSet(Sequence[Trace]):
         sets = list(sets)
         names = names or [f"trace set {number}" for number in range(len(sets))]
         typical = next(filter(len, sets), sets[0] if sets else TraceSet())
-        common = CommonValues(typical.columns)
+        common = CommonValues()
         for one, called in zip(sets, names, strict=True):
-            common.add(one, called)
-        parts = [common.codes(one) for one in sets if len(one)] or [common.codes(typical)]
-        codes = map(np.concatenate, zip(*parts, strict=True))
+            if len(one) or one is typical:
+                common.add(one.values, called)
+        parts = [common.codes(one) for one in sets if len(one)] or [typical.codes]
+        values = common.values() or typical.values
         starts = np.cumsum([0, *(one.steps for one in sets)])
         return TraceSet.taking_over(
-            dict(
-                zip(common.names, zip(common.values(), codes, strict=True), strict=True),
-            ),
+            {
+                name: (column, np.concatenate([part[name] for part in parts]))
+                for name, column in values.items()
+            },
             offsets=np.concatenate(
                 [[0], *(one.offsets[1:] + start for one, start in zip(sets, starts, strict=False))]
             ),
@@ -348,9 +361,8 @@ class TraceSet(Sequence[Trace]):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over all that the traces hold, the same on every machine."""
-        vocabularies, codes = zip(*self.all_columns.values(), strict=True)
-        digest = TraceDigest(vocabularies, tuple(self.columns))
-        digest.add(codes, np.diff(self.offsets), self.terminated, self.truncated)
+        digest = TraceDigest(self.values)
+        digest.add(self.codes, np.diff(self.offsets), self.terminated, self.truncated)
         return digest.hexdigest()
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
@@ -368,84 +380,86 @@ class TraceSet(Sequence[Trace]):
 class CommonValues:
     """Puts the values of several trace sets together, so that one code stands for each.
 
-    It does so for observations, labels, actions, and the step columns that are
-    named; the sets may have others, but all have to have the same.
+    All sets have to have the same columns: those of the first.
 
     >>> one = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
     >>> other = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
     >>> common = CommonValues()
-    >>> common.add(one, "one"), common.add(other, "other")
+    >>> common.add(one.values, "one"), common.add(other.values, "other")
     (None, None)
-    >>> common.values()[0], common.codes(other)[0].tolist()
+    >>> common.values()["observation"], common.codes(other)["observation"].tolist()
     (['attic', 'hall', 'cellar'], [0, 2])
     """
 
-    def __init__(self, columns: Iterable[str] = (REWARD,)) -> None:
-        self.names = (*BASIC, *columns)
-        self._interners: dict[str, Interner[Any]] = {name: Interner() for name in self.names}
-        self._first: tuple[str, Mapping[str, StepColumn]] | None = None
+    def __init__(self) -> None:
+        self._interners: dict[str, Interner[Any]] = {}
+        self._first = ""
 
-    def add(self, traces: TraceSet, called: str) -> None:
-        """Take in the values of a trace set; an error calls it by its name."""
-        if not len(traces):
-            return
-        self._first = self._first or (called, traces.columns)
-        first, columns = self._first
+    def add(self, values: Mapping[str, Sequence[Any]], called: str) -> None:
+        """Take in the values of a trace set's columns; an error calls it by its name."""
+        if not self._interners:
+            self._first = called
+            self._interners = {name: Interner() for name in values}
         with locating(called):
-            check_same_columns(traces.columns, columns, first)
+            check_same_columns(values, self._interners, self._first)
         for name, interner in self._interners.items():
             with locating(f"{called}, joined to those before it: {column_text(name)}"):
-                interner.encode(_column(traces, name).values)
+                interner.encode(values[name])
 
-    def values(self) -> list[list[Any]]:
-        """Return the values of the columns, each at the position that is its code."""
-        return [interner.values_in_order() for interner in self._interners.values()]
+    def values(self) -> dict[str, list[Any]]:
+        """Return the values of every column, each at the position that is its code."""
+        return {name: one.values_in_order() for name, one in self._interners.items()}
 
-    def codes(self, traces: TraceSet) -> list[Codes]:
+    def codes(self, traces: TraceSet) -> dict[str, Codes]:
         """Return the columns of a trace set that was added, in the common codes."""
-        recoded = []
-        for name, interner in self._interners.items():
-            values, codes = _column(traces, name)
-            table = np.array([interner[value] for value in values], np.int32)
-            recoded.append(_core.recode(codes, table))
-        return recoded
+        return {
+            name: _core.recode(
+                codes, np.array([self._interners[name][one] for one in values], np.int32)
+            )
+            for name, (values, codes) in traces.all_columns.items()
+        }
 
 
 class TraceDigest:
     """SHA-256 over all that traces hold; they may come in pieces, one after the other.
 
-    `vocabularies` are those of observations, labels, actions, and of the step
-    columns that are named.
+    `vocabularies` are those of every column by name.
     """
 
-    def __init__(
-        self, vocabularies: Sequence[Vocabulary[Any]], columns: Sequence[str] = (REWARD,)
-    ) -> None:
-        observations, labels, actions, *of_steps = map(list, vocabularies)
-        values = [observations, [sorted(label) for label in labels], actions]
+    def __init__(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> None:
+        values = {name: list(column) for name, column in vocabularies.items()}
+        values[LABEL] = [sorted(label) for label in values[LABEL]]
+        of_steps = {name: column for name, column in values.items() if name not in BASIC}
         # Files hold digests of traces that have rewards and nothing else: these must not change.
-        told = (
-            of_steps if tuple(columns) == (REWARD,) else [dict(zip(columns, of_steps, strict=True))]
+        told = [*of_steps.values()] if [*of_steps] == [REWARD] else [of_steps]
+        self._whole = hashlib.sha256(
+            msgspec.json.encode([*(values[name] for name in BASIC), *told])
         )
-        self._whole = hashlib.sha256(msgspec.json.encode([*values, *told]))
         # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-        self._types = [
-            np.min_scalar_type(len(one)).newbyteorder("<") for one in (*values, *of_steps)
-        ]
+        self._types = {
+            name: np.min_scalar_type(len(column)).newbyteorder("<")
+            for name, column in values.items()
+        }
         self._columns = [hashlib.sha256() for _ in range(len(self._types) + 3)]
 
     def add(
         self,
-        columns: Sequence[Codes],
+        columns: Mapping[str, Codes],
         lengths: NDArray[np.int64],
         terminated: NDArray[np.bool_],
         truncated: NDArray[np.bool_],
     ) -> None:
         """Take in the next traces, as codes of the vocabularies."""
-        narrow = (codes.astype(kind) for codes, kind in zip(columns, self._types, strict=True))
+        narrow = (columns[name].astype(kind) for name, kind in self._types.items())
         parts = (*narrow, lengths.astype("<i8"), terminated, truncated)
         for digest, part in zip(self._columns, parts, strict=True):
             digest.update(part.tobytes())
+
+    def copy(self) -> "TraceDigest":
+        """Return a digest that goes on from here by itself."""
+        other = copy.copy(self)
+        other._columns = [digest.copy() for digest in self._columns]
+        return other
 
     def hexdigest(self) -> str:
         """Return the digest of all that came so far."""
@@ -462,10 +476,6 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
         ACTION: trace.actions,
         **trace.step_columns,
     }
-
-
-def _column(traces: TraceSet, name: str) -> StepColumn:
-    return traces.all_columns[name] if name in BASIC else traces.column(name)
 
 
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.trust.completeness import Completeness
-from resolvent.trust.on_demand import OnDemand
-from resolvent.trust.separation import Question, Separations, VaryingAnswers, question_of
 from resolvent.machines import Machine, TransitionMachine
 from resolvent.machines.drawing import history_text
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.vocabulary import codes_of
+from resolvent.trust.completeness import Completeness
+from resolvent.trust.on_demand import OnDemand
+from resolvent.trust.separation import Question, Separations, VaryingAnswers, question_of
 
 History = tuple[Label, ...]
 

@@ -117,7 +117,9 @@ class MachineEvidence:
         """
         machine = self.machine
         asked = np.isin(self.answers.question, machine.constant_question)
-        shown = len(np.unique(np.stack([self.answers.state, self.answers.question])[:, asked], axis=1).T)
+        shown = len(
+            np.unique(np.stack([self.answers.state, self.answers.question])[:, asked], axis=1).T
+        )
         return machine.states * len(machine.constant_question) - shown
 
     def transitions(self, most: int | None = None) -> list[SeenTransition]:

@@ -9,10 +9,10 @@ from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
 from resolvent.display.report.wording import short
-from resolvent.trust import Evidence, MachineEvidence
 from resolvent.machines import MachinePair, MachineScore, Score
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.trust import Evidence, MachineEvidence
 from resolvent.wording import amount
 
 _TIMING = {

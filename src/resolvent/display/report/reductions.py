@@ -3,8 +3,8 @@
 from typing import Any
 
 from resolvent.display.report.wording import event_text, short, value_text
-from resolvent.trust.separation import question_of
 from resolvent.machines import Machine, RewardMachine
+from resolvent.trust.separation import question_of
 from resolvent.wording import amount
 
 _MOST_NAMED, _MOST_LISTED = 12, 300

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from resolvent.atomic_file import atomic_write
 from resolvent.display.report.contents import contents
 from resolvent.display.report.page import page
-from resolvent.trust import Evidence
 from resolvent.machines import MachinePair
 from resolvent.traces import TraceSet
+from resolvent.trust import Evidence
 
 if TYPE_CHECKING:
     from resolvent.control import Learned, Plan

@@ -4,12 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
-from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.guards import Guard
-from resolvent.machines.machine import UNSEEN, RewardMachine
-from resolvent.machines.machine_set import Machines
-from resolvent.machines.score import states_at_steps
-from resolvent.samples import Histories, rounded_rewards
+from resolvent.machines import UNSEEN, Edge, EdgeRewardMachine, Guard, Machines, RewardMachine
+from resolvent.replay.replaying import states_at_steps
+from resolvent.samples import rounded
 from resolvent.traces.symbols import Label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -25,7 +22,7 @@ def rewards_on_edges(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
             "that pays: infer them with timing 'current'"
         )
     reward = pair.reward
-    states = states_at_steps(reward, Histories.of(traces, pair.timing))
+    states = states_at_steps(pair, traces)[reward.kind]
     _check_known(states, traces)
     # Under both timings without a lag, the label read after a step is that of the
     # observation it led to.
@@ -33,7 +30,7 @@ def rewards_on_edges(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
     keys, first, case = np.unique(
         states.astype(np.int64) * len(traces.labels) + read, return_index=True, return_inverse=True
     )
-    paid = np.array(rounded_rewards(traces.rewards, reward.reward_digits))[traces.reward_codes]
+    paid = np.array(rounded(traces.rewards, reward.reward_digits))[traces.reward_codes]
     differs = paid != paid[first][case]
     if np.any(differs):
         row = int(np.argmax(differs))
