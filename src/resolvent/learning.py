@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.contradiction import Asking, explain, fitting_timing
-from resolvent.errors import ContradictoryTraces, TimeLimitReached
+from resolvent.errors import ContradictoryTraces, TimeLimitReached, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton
 from resolvent.machines import (
     Machine,
@@ -23,7 +23,7 @@ from resolvent.machines import (
 )
 from resolvent.machines.score import states_at_steps
 from resolvent.merging import STRATEGIES as MERGING
-from resolvent.merging import Automaton, Contradiction, Progress, merge
+from resolvent.merging import Automaton, Contradiction, Progress, find_contradiction, merge
 from resolvent.merging.engines import SEARCH
 from resolvent.reduction import (
     Basis,
@@ -82,13 +82,13 @@ class Learner:
     """Learns both machines from some of many traces.
 
     `trivial` are the labels named as such, None if they are to be judged.
-    `time_left` says how many seconds it may take, `place` what an error should
-    call a trace, given its number among all. Seconds of several calls add up.
+    `time_left` says how many seconds it may take, `place` where a step is, given its
+    trace's number among all and its own. Seconds of several calls add up.
     """
 
     options: Options
     trivial: frozenset[Label] | None
-    place: Callable[[int], str]
+    place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
     progress: ProgressListener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
@@ -322,14 +322,17 @@ class Learner:
         numbers: NDArray[np.int64],
         trivial: tuple[int, ...],
     ) -> ContradictoryTraces:
-        # Labels dropped on evidence are not to blame: nothing contradicts without them.
+        # Labels dropped on evidence are to blame only if nothing contradicts with them.
+        timing, asking = self.options.timing, self._asking(kind)
         known = self._known_trivial(traces, trivial)
+        histories = remove_trivial(Histories.of(traces, timing), known)
+        if (found := find_contradiction(asking(traces, histories))) is not None:
+            rows, trivial = found, known
 
-        def name(number: int) -> str:
-            return self.place(int(numbers[number]))
+        def locate(trace: int, step: int) -> TracePlace:
+            return self.place(int(numbers[trace]), step)
 
-        timing = self.options.timing
-        return explain(rows, traces, self._asking(kind), kind.kind, timing, known, name)
+        return explain(rows, traces, asking, kind.kind, timing, trivial, locate)
 
     def _asking(self, kind: type[Machine]) -> Asking:
         return self._reward_samples if kind is RewardMachine else transition_samples

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.errors import TracePlace
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.shards import Shards, ShardsInMemory
@@ -200,12 +201,13 @@ class Corpus:
         order = np.argsort(np.concatenate(kept))
         return TraceSet.concatenate(sets).take(order)
 
-    def place(self, number: int) -> str:
-        """Name a trace as an error would."""
-        shard = int(np.searchsorted(self._first, number, side="right")) - 1
-        name = self.shards.name(shard)
-        local = f"trace {number - int(self._first[shard])}"
-        return local if name is None else f"{name}, {local}"
+    def place(self, trace: int, step: int) -> TracePlace:
+        """Say where a step is, given its trace's number among all."""
+        shard = int(np.searchsorted(self._first, trace, side="right")) - 1
+        source = self.shards.name(shard)
+        if source is None:
+            return TracePlace(trace, step)
+        return TracePlace(trace, step, source, trace - int(self._first[shard]))
 
     @property
     def digest(self) -> str:
