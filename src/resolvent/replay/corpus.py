@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.errors import TracePlace
 from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
@@ -178,12 +179,13 @@ class Corpus:
         sets = list(self.shards)
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
-    def place(self, number: int) -> str:
-        """Name a trace as an error would."""
-        shard = int(np.searchsorted(self._first, number, side="right")) - 1
-        name = self.shards.name(shard)
-        local = f"trace {number - int(self._first[shard])}"
-        return local if name is None else f"{name}, {local}"
+    def place(self, trace: int, step: int) -> TracePlace:
+        """Say where a step is, given its trace's number among all."""
+        shard = int(np.searchsorted(self._first, trace, side="right")) - 1
+        source = self.shards.name(shard)
+        if source is None:
+            return TracePlace(trace, step)
+        return TracePlace(trace, step, source, trace - int(self._first[shard]))
 
     @property
     def digest(self) -> str:
