@@ -22,7 +22,15 @@ from resolvent.machines import (
     machine_class,
     machines_of,
 )
-from resolvent.merging import STRATEGIES, Automaton, Contradiction, Progress, Strategy, merge
+from resolvent.merging import (
+    STRATEGIES,
+    Automaton,
+    Contradiction,
+    Progress,
+    Strategy,
+    find_contradiction,
+    merge,
+)
 from resolvent.options import Options
 from resolvent.reduction import (
     Basis,
@@ -370,14 +378,17 @@ class Learner:
     def _explained(
         self, rows: Contradiction, lesson: _Lesson, trivial: tuple[int, ...]
     ) -> ContradictoryTraces:
-        # Labels dropped on evidence are not to blame: nothing contradicts without them.
+        # Labels dropped on evidence are to blame only if nothing contradicts with them.
         known = self._known_trivial(lesson.traces, trivial)
+        timing, asking = self.options.timing, self._asking(lesson.predicts)
+        histories = remove_trivial(Histories.of(lesson.traces, timing), known)
+        if (found := find_contradiction(asking(lesson.traces, histories))) is not None:
+            rows, trivial = found, known
 
         def locate(trace: int, step: int) -> TracePlace:
             return self.place(int(lesson.numbers[trace]), step)
 
-        asking, timing = self._asking(lesson.predicts), self.options.timing
-        return explain(rows, lesson.traces, asking, lesson.kind, timing, known, locate)
+        return explain(rows, lesson.traces, asking, lesson.kind, timing, trivial, locate)
 
     def _asking(self, predicts: str) -> Asking:
         digits = self._digits(predicts)
