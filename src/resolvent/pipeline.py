@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from typing import Literal
 
@@ -312,7 +313,7 @@ class _Run:
     def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
         corpus, found = end.corpus, end.found
         provenance = Provenance(
-            version=version("resolvent"),
+            version=_version(),
             traces=corpus.traces,
             steps=corpus.steps,
             traces_sha256=corpus.digest,
@@ -374,6 +375,11 @@ class _Run:
         if limit is None or not limit > 0:
             return limit  # merge() refuses what is not above 0
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
+
+
+@cache
+def _version() -> str:
+    return version("resolvent")
 
 
 def _compacted(machines: Machines, shown: Replay, unlearned: int) -> Machine | None:

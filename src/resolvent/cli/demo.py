@@ -10,8 +10,8 @@ from resolvent.cli.printing import print_json, program_name
 from resolvent.control import Plan, plan
 from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
-from resolvent.machines.score import states_at_steps
 from resolvent.pipeline import infer
+from resolvent.replay import states_at_steps
 from resolvent.samples import Histories
 from resolvent.traces import TraceSet
 from resolvent.traces.collecting import collect
@@ -107,8 +107,8 @@ def _moments(
 ) -> tuple[Moment, ...]:
     """Find all steps with this observation and action: what is predicted, what happened."""
     histories = Histories.of(traces, pair.timing)
-    transition_states = states_at_steps(pair.transition, histories)
-    reward_states = states_at_steps(pair.reward, histories)
+    states = states_at_steps(pair, traces)
+    transition_states, reward_states = states["transition"], states["reward"]
     found = []
     for number, trace in enumerate(traces):
         for step, asked in enumerate(zip(trace.observations, trace.actions, strict=False)):

@@ -18,8 +18,8 @@ from resolvent.control.labelling import Labelling
 from resolvent.control.steps import Keys, Space, Steps, Table
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
-from resolvent.machines.score import StepsAsked, steps_asked
-from resolvent.samples import rounded_rewards
+from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
 from resolvent.traces.vocabulary import Codes, codes_of
 
@@ -73,7 +73,8 @@ class Model:
                 "there are no traces: a model needs some, to know where episodes begin"
             )
         _check_acquainted(pair, traces)
-        asked = steps_asked(pair.transition, pair.reward, pair.timing, traces)
+        told = steps_asked(pair, traces, states_at_steps(pair, traces))
+        asked = told["transition"], told["reward"]
         _check_predictions(pair, traces, asked)
         pair = pair.replacing(*(one.machine.witnessing(one.states, one.questions) for one in asked))
         space = Space.of(pair, traces)
@@ -83,7 +84,7 @@ class Model:
             starts, _Stepping(pair, traces, steps, space, trust_constants)
         )
         order = np.argsort(situations)
-        paid = {*pair.reward.outputs, *rounded_rewards(traces.rewards, pair.reward.reward_digits)}
+        paid = {*pair.reward.outputs, *rounded(traces.rewards, pair.reward.reward_digits)}
         return cls(
             space.observations,
             space.actions,

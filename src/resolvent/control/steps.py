@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import MachinePair
 from resolvent.machines.machine import look_up
-from resolvent.machines.score import StepsAsked
+from resolvent.replay import StepsAsked
 from resolvent.traces import Symbol, TraceSet, Vocabulary
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import DENSE, Codes, codes_of

@@ -1,7 +1,10 @@
 """What traces show of machines, as plain columns that add up."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +36,10 @@ class Sightings:
     """What traces show of one machine.
 
     A row of `answers` says how often a question was asked in a state and answered so,
-    and which trace stands for it; they are by state, question, and the length and key of
-    that trace. State −1 is "not known". Where a question has more than one answer in a
-    state, the traces conflict. `moves` are by state and label; one whose output is −1 has
-    no target in the machine, and where it was met the state is not known any more.
+    and which trace stands for it; they are by state, question and output. State −1 is
+    "not known". Where a question has more than one answer in a state, the traces conflict.
+    `moves` are by state and label; one whose output is −1 has no target in the machine,
+    and where it was met the state is not known any more.
     `unasked` counts steps at which a supplemented machine could not be asked, since the
     Transition Machine's state was not known.
     """
@@ -51,14 +54,22 @@ class Sightings:
         return cls(np.empty(0, ANSWER), np.empty(0, MOVE))
 
     @property
+    def known(self) -> Rows:
+        """The answers in states that are known."""
+        return self.answers[int(np.searchsorted(self.answers["state"], 0)) :]
+
+    @cached_property
     def conflicts(self) -> Rows:
-        """The answers of which there is more than one for a state and question."""
-        rows = self.answers[self.answers["state"] >= 0]
+        """The answers of which there is more than one for a state and question.
+
+        They are by state, question, and the length and key of the trace that shows them.
+        """
+        rows = self.known
         same = (rows["state"][1:] == rows["state"][:-1]) & (
             rows["question"][1:] == rows["question"][:-1]
         )
         found: Rows = rows[np.append(False, same) | np.append(same, False)]
-        return found
+        return found[_by(found, "state", "question", "length", "key", "output")]
 
     @property
     def missing(self) -> Rows:
@@ -66,15 +77,11 @@ class Sightings:
         return self.moves[self.moves["output"] < 0]
 
     def __add__(self, other: "Sightings") -> "Sightings":
-        unasked = self.unasked + other.unasked
-        if len(self.answers) == len(self.moves) == 0:
-            return Sightings(other.answers, other.moves, unasked)
-        answers = _summed([self.answers, other.answers], ("state", "question", "output"))
-        moves = _summed([self.moves, other.moves], ("state", "label"))
-        return Sightings(answers[_by(answers, *_IN_ORDER)], moves, unasked)
-
-
-_IN_ORDER = ("state", "question", "length", "key", "output")
+        return Sightings(
+            _added(self.answers, other.answers, ("state", "question", "output")),
+            _added(self.moves, other.moves, ("state", "label")),
+            self.unasked + other.unasked,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +108,13 @@ class Replay:
     steps: int
     states: Mapping[str, Codes] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def endings(self) -> Rows:
         """The situations in which traces were terminated, with how often each was met."""
         ended = self.situations[self.situations["ended"] > 0].copy()
         if self.counted:
             kind, last = list(self.machines.items())[-1]
-            known = last.answers[last.answers["state"] >= 0]
+            known = last.known
             seen, action = np.divmod(known["question"], len(self.alphabets.actions))
             met = (seen * self.sizes[kind] + known["state"]) * len(self.alphabets.actions) + action
             order = np.argsort(met, kind="stable")
@@ -163,42 +170,87 @@ def answers_vary(question: NDArray[np.int64], output: Codes, questions: int) -> 
 
 def sort_answers(answers: Rows) -> Rows:
     """Return answers in the order in which `Sightings` hold them."""
-    return answers[_by(answers, *_IN_ORDER)]
+    return answers[_by(answers, "state", "question", "output")]
 
 
 def _by(rows: Rows, *fields: str) -> NDArray[np.int64]:
     return np.lexsort([rows[field] for field in reversed(fields)])
 
 
-def _starts(rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return where rows with new keys begin; rows with equal keys are neighbours."""
-    new = np.zeros(len(rows), bool)
-    new[:1] = True
-    for key in keys:
-        new[1:] |= rows[key][1:] != rows[key][:-1]
-    return np.flatnonzero(new)
+def _added(one: Rows, other: Rows, keys: tuple[str, ...]) -> Rows:
+    """Put rows together that are sorted by their keys, none of which occurs twice.
+
+    Of rows with equal keys the counts are summed and the better places kept. It costs a
+    copy of the longer rows, and little more if the others are few.
+    """
+    if len(one) < len(other):
+        one, other = other, one
+    if len(other) == 0:
+        return one
+    at, found = _places(one, other, keys)
+    out, rows, more = one.copy(), at[found], other[found]
+    out["count"][rows] += more["count"]
+    for names, order in (
+        (("trace", "step", "length", "key"), ("length", "key", "trace")),
+        (("early_trace", "early_step"), ("early_step", "early_trace")),
+    ):
+        better = _before(more, out[rows], order)
+        for name in names:
+            out[name][rows[better]] = more[name][better]
+    return np.insert(out, at[~found], other[~found])
 
 
-def _summed(parts: list[Rows], keys: tuple[str, ...]) -> Rows:
-    """Make one row of all with equal keys: counts summed, the best places kept."""
-    rows = np.concatenate(parts)
-    if len(rows) == 0:
-        return rows
-    early = rows[_by(rows, *keys, "early_step", "early_trace")]
-    rows = rows[_by(rows, *keys, "length", "key", "trace")]
-    start = _starts(rows, keys)
-    out = rows[start].copy()
-    out["count"] = np.add.reduceat(rows["count"], start)
-    for name in ("early_trace", "early_step"):
-        out[name] = early[name][start]
-    return out
+def _places(
+    one: Rows, other: Rows, keys: tuple[str, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return where rows belong among others, all sorted by their keys, and which are there."""
+    least = [min(int(rows[key].min()) for rows in (one, other)) for key in keys]
+    sizes = [
+        max(int(rows[key].max()) for rows in (one, other)) - low + 1
+        for key, low in zip(keys, least, strict=True)
+    ]
+    if prod(sizes) > np.iinfo(np.int64).max:
+        return _places_one_by_one(one, other, keys)
+
+    def numbers(rows: Rows) -> NDArray[np.int64]:
+        total = np.zeros(len(rows), np.int64)
+        for key, low, size in zip(keys, least, sizes, strict=True):
+            total = total * size + (rows[key] - low)
+        return total
+
+    known, wanted = numbers(one), numbers(other)
+    at = np.searchsorted(known, wanted)
+    return at, known[np.minimum(at, len(known) - 1)] == wanted
+
+
+def _places_one_by_one(
+    one: Rows, other: Rows, keys: tuple[str, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Do what `_places` does where keys are too large to be put into one number."""
+    known, wanted = (
+        list(zip(*(rows[key].tolist() for key in keys), strict=True)) for rows in (one, other)
+    )
+    at = [bisect_left(known, key) for key in wanted]
+    found = [
+        place < len(known) and known[place] == key for place, key in zip(at, wanted, strict=True)
+    ]
+    return np.array(at, np.int64), np.array(found, bool)
+
+
+def _before(one: Rows, other: Rows, order: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which rows come before those beside them."""
+    before, same = np.zeros(len(one), bool), np.ones(len(one), bool)
+    for name in order:
+        before |= same & (one[name] < other[name])
+        same &= one[name] == other[name]
+    return before
 
 
 def _tallied(situations: Rows) -> Rows:
     if len(situations) == 0:
         return situations
     situations = situations[np.argsort(situations["number"], kind="stable")]
-    start = _starts(situations, ("number",))
+    start = np.flatnonzero(np.diff(situations["number"], prepend=-1))
     out = situations[start].copy()
     for name in ("count", "ended"):
         out[name] = np.add.reduceat(situations[name], start)

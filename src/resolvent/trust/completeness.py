@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines.drawing import history_text
+from resolvent.machines.machine import look_up
 from resolvent.replay import StepsAsked
 from resolvent.traces import Label, label_text
 from resolvent.trust.counting import MovesSeen
@@ -158,10 +159,9 @@ def _converging(
     out the state that the child's label leads to from there.
     """
     machine = asked.machine
-    # The last entry answers for questions that the machine does not know.
-    column = np.full(len(machine.observations) * len(machine.actions) + 1, -1, np.int32)
-    column[table.questions] = np.arange(len(table.questions))
-    columns = column[asked.questions]
+    columns = look_up(
+        table.questions, np.arange(len(table.questions), dtype=np.int32), asked.questions
+    )
     columns[asked.outputs >= len(machine.outputs)] = -1
     entries = table.by_question
     return _core.converge(

@@ -6,8 +6,7 @@ import numpy as np
 
 from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import UNSEEN, MachinePair, Score
-from resolvent.machines.score import StepsAsked, states_at_steps, steps_asked
-from resolvent.samples import Histories
+from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.samples.timing import labels_read
 from resolvent.traces import TraceSet
 
