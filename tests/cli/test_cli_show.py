@@ -134,7 +134,7 @@ def test_options_that_cannot_be_honoured(
 
 def test_model_of_another_version(run: Run, machines: Path, tmp_path: Path) -> None:
     path = tmp_path / "future.json"
-    path.write_text(machines.read_text().replace('"version": 1,', '"version": 99,', 1))
+    path.write_text(machines.read_text().replace('"version": 2,', '"version": 99,', 1))
     outcome = run("show", path)
     assert outcome.code == 2
     assert all(word in outcome.error for word in ("future.json", "version 99", "infer it again"))
