@@ -73,5 +73,5 @@ def test_columns_of_a_folder_are_named(tmp_path):
     assert [list(traces.columns) for traces in rs.scan_traces(tmp_path)] == [[], []]
     named = rs.scan_traces(tmp_path, columns=["cost"])
     assert [traces[0].columns for traces in named] == [{"cost": (7,)}, {"cost": (7,)}]
-    with pytest.raises(rs.TraceError, match=r"a\.parquet: .* no column `cots`: there are cost"):
+    with pytest.raises(rs.TraceError, match=r"a\.parquet: .* no column `cots`: there is cost"):
         rs.scan_traces(tmp_path, columns=["cots"]).read(0)

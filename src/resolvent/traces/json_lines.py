@@ -78,7 +78,7 @@ def _episode_with(columns: Sequence[str]) -> type[_Episode]:
     ]
     if not fields:
         return _Episode
-    return cast(type[_Episode], msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
+    return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
 
 
 def _field(name: str) -> str:

@@ -333,11 +333,10 @@ class TraceSet(Sequence[Trace]):
             common.add(one, called)
         parts = [common.codes(one) for one in sets if len(one)] or [common.codes(typical)]
         codes = map(np.concatenate, zip(*parts, strict=True))
+        columns = zip(common.values(), codes, strict=True)
         starts = np.cumsum([0, *(one.steps for one in sets)])
         return TraceSet.taking_over(
-            dict(
-                zip(common.names, zip(common.values(), codes, strict=True), strict=True),
-            ),
+            dict(zip(common.names, columns, strict=True)),
             offsets=np.concatenate(
                 [[0], *(one.offsets[1:] + start for one, start in zip(sets, starts, strict=False))]
             ),
