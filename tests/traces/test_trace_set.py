@@ -304,12 +304,13 @@ def test_numbers_to_take():
 def test_values_of_several_sets_in_common_codes():
     one = TraceSet([COSTLY])
     other = TraceSet([CHEAP])
-    common = CommonValues(["cost"])
-    common.add(one, "one")
-    common.add(other, "other")
-    assert common.names == ("observation", "label", "action", "cost")
-    assert common.values()[0] == ["attic", "hall"]
-    assert common.values()[3] == [2, 5]
-    assert [codes.tolist() for codes in common.codes(other)] == [[1, 1], [0, 0], [1], [0]]
-    with pytest.raises(TraceError, match=r"one, .* no rewards: there are cost, fault, terminated"):
-        CommonValues().add(one, "one")
+    common = CommonValues()
+    common.add(one.values, "one")
+    common.add(other.values, "other")
+    values, codes = common.values(), common.codes(other)
+    assert [*values] == ["observation", "label", "action", "cost", "fault"]
+    assert values["observation"] == ["attic", "hall"]
+    assert values["cost"] == [2, 5]
+    assert [codes[name].tolist() for name in values][:4] == [[1, 1], [0, 0], [1], [0]]
+    with pytest.raises(TraceError, match="third: rewards here, but one has none"):
+        common.add(TraceSet([Trace([0, 1], [None, None], ["go"], [0])]).values, "third")
