@@ -22,9 +22,7 @@ from resolvent.machines import (
     loop_where_read,
 )
 from resolvent.machines.score import states_at_steps
-from resolvent.merging import STRATEGIES as MERGING
-from resolvent.merging import Automaton, Contradiction, Progress, merge
-from resolvent.merging.engines import SEARCH
+from resolvent.merging import STRATEGIES, Automaton, Contradiction, Progress, Strategy, merge
 from resolvent.reduction import (
     Basis,
     ConstantOutputs,
@@ -42,15 +40,10 @@ from resolvent.traces import NO_EVENT, Label, TraceSet
 
 M = TypeVar("M", bound=Machine)
 
-EXACT: Final = "exact"
-STRATEGIES: Final = (*MERGING, EXACT)
-"""The ways to learn a machine by name; the first is the default."""
+SEARCH: Final = STRATEGIES["search"]
+"""Finds the machine that a proof of minimality starts from."""
 
-KEEPING: Final = frozenset({SEARCH, EXACT})
-"""Strategies that drop no label but "no event": a proof of minimality would not hold for the
-machines that read it, and a search for the smallest machine needs no help."""
-
-WEIGHING: Final = "edsm"
+WEIGHING: Final = STRATEGIES["edsm"]
 """The search that says whether a machine grows when a label is dropped: a fast one."""
 
 WEIGHED_NODES: Final = 200_000
@@ -168,7 +161,7 @@ class Learner:
 
         searched = replace(reduced, histories=self.histories[kind.kind])
         try:
-            if self.options.strategy == EXACT:
+            if self.options.strategy.proves:
                 automaton, certificate = self._minimal(kind, searched)
                 other = certificate.alternative
                 self.certificates[kind.kind] = Certificate(
@@ -181,7 +174,7 @@ class Learner:
             elif self.options.strategy == WEIGHING and frozenset(trivial) in self._weighing:
                 automaton = self._weighing[frozenset(trivial)]
             else:
-                share = self._share(kind) if self.options.strategy == SEARCH else None
+                share = self._share(kind) if self.options.strategy.searches else None
                 automaton = self._merged(kind, searched, self.options.strategy, share)
         except Contradiction as rows:
             raise self._explained(rows, kind, traces, numbers, trivial) from None
@@ -231,7 +224,7 @@ class Learner:
             named = tuple(code for code, label in enumerate(labels) if label in self.trivial)
             self.verdicts[kind.kind] = given_verdicts(labels, named)
             return named
-        weighed = options.strategy not in KEEPING
+        weighed = not options.strategy.keeps_labels
         judged = judge_labels(samples, beyond_no_event=weighed)
         if weighed:
             judged = self._weighed(kind, samples, judged)
@@ -295,7 +288,7 @@ class Learner:
         self,
         kind: type[Machine],
         samples: SampleSet,
-        strategy: str,
+        strategy: Strategy,
         time_limit: float | None = None,
     ) -> Automaton:
         return merge(

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from resolvent.errors import ModelError, OptionError, TimeLimitReached, TraceError
 from resolvent.evidence import Evidence, gather
 from resolvent.exact import Certificate
-from resolvent.learning import KEEPING, NO_TIME, STRATEGIES, Learned, Learner, ProgressListener
+from resolvent.learning import NO_TIME, Learned, Learner, ProgressListener
 from resolvent.machines import Machine, MachinePair, Provenance, TransitionMachine
-from resolvent.merging import Progress
+from resolvent.merging import STRATEGIES, Progress, Strategy, engine_for, strategy_named
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import (
     Corpus,
@@ -36,6 +36,7 @@ from resolvent.result import InferenceResult, Options, Refinement
 from resolvent.samples import LabelTiming, rounded_rewards
 from resolvent.traces import Label, TraceSet, Vocabulary
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, TraceFolder
+from resolvent.wording import visible
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -54,7 +55,7 @@ READING, REPLAYING = "reading", "replaying"
 def infer(
     traces: TraceSet | TraceFolder,
     *,
-    strategy: str = "edsm",
+    strategy: str | Strategy = "edsm",
     timing: LabelTiming | str = LabelTiming.CURRENT,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
@@ -76,7 +77,8 @@ def infer(
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
-            see `result.certificates`; needs the extra `exact`.
+            see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
+            your own.
         timing: Which labels are read before a step is answered.
         trivial: Labels known to change no state, besides "no event"; as sets of
             propositions or as the texts they print as. "auto" judges by the traces
@@ -91,7 +93,8 @@ def infer(
             machines cannot explain, and so on until they explain all. By default
             when there are more than 500,000 steps.
         reward_digits: Round rewards to so many decimals before comparing them.
-        engine: "native", or "python" for the executable specification.
+        engine: "native", or "python" for the executable specification, which also
+            runs strategies of your own, whatever stands here.
         seed: Of the search, for "search" and "exact".
         effort: How much the search tries at most before it takes the best it has.
         time_limit: Seconds for the whole inference; `TimeLimitReached` after that. With
@@ -118,21 +121,18 @@ def infer(
         trivial = tuple(trivial)
     if trivial and trivial != "auto" and not remove_trivial:
         raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
-    if strategy not in STRATEGIES:
-        raise OptionError(f"unknown strategy '{strategy}': choose one of {', '.join(STRATEGIES)}")
-    if strategy in KEEPING and engine == "python":
-        raise OptionError(f"engine 'python' has no strategy '{strategy}': take engine 'native'")
+    chosen = strategy_named(strategy)
     if isinstance(traces, TraceFolder) and refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     options = Options(
-        strategy,
+        chosen,
         _timing(timing),
         trivial,
         supplement,
         remove_redundant,
         remove_trivial,
         reward_digits,
-        engine,
+        engine_for(chosen, engine),
         time_limit,
         refine,
         seed,
@@ -157,9 +157,14 @@ class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def inferring_like(
-    pair: MachinePair, progress: ProgressListener | None = None
+    pair: MachinePair,
+    progress: ProgressListener | None = None,
+    strategy: Strategy | None = None,
 ) -> Callable[[TraceSet], MachinePair]:
     """Return a function that infers machines from traces as this pair was inferred from its own.
+
+    `strategy` is the one they were inferred with, where that is not built in: they
+    know only its name.
 
     Raises:
         ModelError: when the pair does not say how it was inferred, or not so
@@ -173,9 +178,15 @@ def inferring_like(
         raise ModelError(
             f"the machines were inferred with options unknown here: {error}"
         ) from error
+    if strategy is None and options.strategy not in STRATEGIES:
+        raise ModelError(
+            f"the machines were inferred with strategy '{visible(options.strategy)}', which is not "
+            f"built in: infer them again with it, or with one of {', '.join(STRATEGIES)}"
+        )
+    again = {**msgspec.structs.asdict(options), "strategy": strategy or options.strategy}
 
     def infer_again(traces: TraceSet) -> MachinePair:
-        return infer(traces, progress=progress, **msgspec.structs.asdict(options)).machines
+        return infer(traces, progress=progress, **again).machines
 
     return infer_again
 
@@ -201,8 +212,7 @@ class _Run:
         self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
         self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
         self.trivial = self._named_trivial()
-        # The paper's order needs all that can be had; from few traces it finds far too many states.
-        self.refines = self.corpus.steps > REFINE_ABOVE and options.strategy != "rpni"
+        self.refines = self.corpus.steps > REFINE_ABOVE and options.strategy.refines
         if options.refine is not None or not self.corpus.in_memory:
             self.refines = options.refine is not False
 
@@ -344,7 +354,9 @@ class _Run:
         }
 
     def _evidence(self, pair: MachinePair) -> Evidence:
-        return gather(pair, self._all_traces(), infer=inferring_like(pair))
+        return gather(
+            pair, self._all_traces(), infer=inferring_like(pair, strategy=self.options.strategy)
+        )
 
     def _all_traces(self) -> TraceSet:
         shards = self.corpus.shards

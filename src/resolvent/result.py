@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from resolvent.evidence import Evidence
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, MachinePair
-from resolvent.merging import Automaton
+from resolvent.merging import STRATEGIES, Automaton, Strategy
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.samples import Histories, LabelTiming
 from resolvent.traces import Label, TraceSet, label_text
@@ -47,7 +47,7 @@ class MachineStatistics:
 class Options:
     """What `infer` was asked to do; stored with the machines."""
 
-    strategy: str = "edsm"
+    strategy: Strategy = STRATEGIES["edsm"]
     timing: LabelTiming = LabelTiming.CURRENT
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -63,7 +63,7 @@ class Options:
     def stored(self) -> dict[str, Any]:
         """Return the options that shape the machines, as JSON values."""
         return {
-            "strategy": self.strategy,
+            "strategy": self.strategy.name,
             "timing": str(self.timing),
             "trivial": self.trivial
             if self.trivial == "auto"

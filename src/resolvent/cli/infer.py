@@ -12,10 +12,7 @@ from resolvent.cli.printing import command, print_json
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.learning import EXACT, STRATEGIES
-from resolvent.merging import Progress
-from resolvent.merging.engines import ENGINES
-from resolvent.merging.orders import ORDERS
+from resolvent.merging import ENGINES, STRATEGIES, Progress, Strategy
 from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING
 from resolvent.pipeline import infer as infer_machines
 from resolvent.result import InferenceResult
@@ -158,7 +155,7 @@ def infer(
             seed=seed,
             effort=effort,
             time_limit=time_limit,
-            progress=lambda machine, now: _show(bar, strategy, machine, now),
+            progress=lambda machine, now: _show(bar, STRATEGIES[strategy], machine, now),
         )
     if output is not None:
         result.machines.save(output)
@@ -174,10 +171,10 @@ def infer(
 def _may_be_scarce(result: InferenceResult) -> bool:
     """Whether a stronger search is worth a try: merging errs when evidence is thin."""
     most = max(result.transition.states, result.reward.states)
-    return result.options.strategy in ORDERS and most > 4 and result.steps < 100_000
+    return result.options.strategy.merges and most > 4 and result.steps < 100_000
 
 
-def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
+def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> None:
     """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
         text, of = f"{machine}, file {now.settled} of {now.nodes}", Amount(now.nodes, "files")
@@ -185,12 +182,12 @@ def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
         text = f"{machine} machine, {amount(now.red, 'state')}"
-        if strategy in ORDERS and now.red > _TOO_MANY_STATES:
+        if strategy.merges and now.red > _TOO_MANY_STATES:
             text = f"{now.red:,} states? try --strategy search"
-        of = Amount(now.nodes, "nodes") if strategy in ORDERS else None
+        of = Amount(now.nodes, "nodes") if strategy.merges else None
     fraction = now.settled / max(now.nodes, 1)
     # How long a proof will take nobody can tell.
-    bar.show(text, fraction, of=of, stage=machine, steady=strategy != EXACT)
+    bar.show(text, fraction, of=of, stage=machine, steady=not strategy.proves)
 
 
 def _figures(result: InferenceResult, reading: float, output: Path | None) -> dict[str, object]:

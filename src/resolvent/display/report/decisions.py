@@ -4,9 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 from resolvent.display.merge_lines import basis_text, retold, summary
-from resolvent.display.report.wording import event_text, short
+from resolvent.display.report.wording import event_text
 from resolvent.machines import Decision, Machine, MachinePair
-from resolvent.merging.orders import ORDERS
+from resolvent.merging import STRATEGIES
 from resolvent.wording import amount
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
@@ -22,9 +22,10 @@ def found(pair: MachinePair) -> list[str]:
     said = []
     if without:
         said.append(f"How {' and '.join(without)} came about is not known: infer again to see it.")
-    strategy = pair.provenance.options.get("strategy") if pair.provenance else None
-    if len(without) < len(machines) and isinstance(strategy, str) and strategy not in ORDERS:
-        said.append(f"S{retold(short(strategy))[1:]}.")
+    name = pair.provenance.options.get("strategy") if pair.provenance else None
+    strategy = STRATEGIES.get(name) if isinstance(name, str) else None  # none of the user's own
+    if len(without) < len(machines) and strategy is not None and not strategy.merges:
+        said.append(f"S{retold(strategy)[1:]}.")
     return said
 
 
