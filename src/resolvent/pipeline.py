@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Literal
 
@@ -19,7 +19,7 @@ from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner, ProgressListener
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
-from resolvent.merging import Progress, Strategy
+from resolvent.merging import STRATEGIES, Progress, Strategy
 from resolvent.options import Options
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
@@ -175,14 +175,17 @@ against cyanroom (trace 99, step 2)
     if isinstance(machines, InferenceResult):
         machines, strategy = machines.machines, machines.options.strategy
     made = machines.provenance
-    infer_again: Callable[[TraceSet], Machines] | None = None
+    infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
-        options = Options.from_dict(made.options, strategy)
-
-        def infer_again(some: TraceSet) -> Machines:
-            return infer_with(options, some).machines
-
+        # Of a strategy that is not built in a file knows the name alone.
+        if strategy is not None or made.options.get("strategy") in STRATEGIES:
+            options = Options.from_dict(made.options, strategy)
+            infer_again = partial(_machines_with, options)
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
+
+
+def _machines_with(options: Options, traces: TraceSet) -> Machines:
+    return infer_with(options, traces).machines
 
 
 class _Run:

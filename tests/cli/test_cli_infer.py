@@ -6,7 +6,7 @@ from cli_outcome import Run
 from resolvent import load
 from resolvent.cli.infer import _show
 from resolvent.display.progress import ProgressBar
-from resolvent.merging import Progress
+from resolvent.merging import STRATEGIES, Progress
 
 
 def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
         def show(self, text: str, fraction: float, **more: object) -> None:
             told.append((text, fraction, more["of"], more["steady"]))
 
-    _show(Bar(), "edsm", "reward", Progress(0, 0, 0, 0))
-    _show(Bar(), "edsm", "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), "exact", "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), "rpni", "reward", Progress(7000, 1, 10_000, 20_000))
+    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(0, 0, 0, 0))
+    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from resolvent import _core
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.merging import STRATEGIES, Contradiction, find_contradiction, merge
+from resolvent.merging import Contradiction, find_contradiction, merge
 from resolvent.reduction import remove_redundant, remove_trivial
 from resolvent.samples import Histories, LabelTiming, transition_samples
 from strategies import columns, sample_set, sample_sets, targets
@@ -292,10 +292,6 @@ def test_the_papers_worlds_from_25_000_steps(seed):
 
 
 # ---- options, time and Ctrl-C ----------------------------------------------
-
-
-def test_strategies_are_the_orders_and_the_search():
-    assert STRATEGIES == ("edsm", "rpni", "search")
 
 
 @pytest.mark.parametrize(

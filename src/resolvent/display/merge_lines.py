@@ -27,8 +27,8 @@ def log_lines(result: InferenceResult) -> Iterator[str]:
 def retold(strategy: Strategy) -> str:
     """Say of a strategy that merges no states what its log is."""
     return (
-        f"strategy {strategy.name} does not merge states: these are the merges that the machines it "
-        f"found amount to"
+        f"strategy {strategy.name} does not merge states: these are the merges that the machines "
+        f"it found amount to"
     )
 
 
