@@ -177,10 +177,10 @@ against cyanroom (trace 99, step 2)
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
-        # Of a strategy that is not built in a file knows the name alone.
-        if strategy is not None or made.options.get("strategy") in STRATEGIES:
-            options = Options.from_dict(made.options, strategy)
-            infer_again = partial(_machines_with, options)
+        # Of a strategy that is not built in, a file knows the name alone.
+        known = strategy is not None or made.options.get("strategy") in STRATEGIES
+        options = Options.from_dict(made.options, strategy) if known else None
+        infer_again = options and partial(_machines_with, options)
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
 
