@@ -21,7 +21,7 @@ from planning_oracles import (
 )
 from resolvent.control.model import Model
 from resolvent.environments import House
-from resolvent.environments.house import HouseRules
+from resolvent.environments.worlds.house import HouseRules
 from resolvent.samples import LabelTiming
 from worlds import World, random_world
 

@@ -3,8 +3,8 @@ import numpy as np
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.trust import gather
 from resolvent.pipeline import inferring_like
+from resolvent.trust import gather
 
 STAGES = [
     "replaying the traces",

@@ -6,7 +6,7 @@ After Bakker, "Reinforcement Learning with Long Short-Term Memory" (2001).
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from resolvent.environments.drawing import Cell, Picture
+from resolvent.environments.drawing.picture import Cell, Picture
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError

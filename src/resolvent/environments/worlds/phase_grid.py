@@ -6,7 +6,7 @@ Paper: "Efficiency Comparison with Baselines", whose three grids these are.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from resolvent.environments.drawing import Cell, Picture, checklist
+from resolvent.environments.drawing.picture import Cell, Picture, checklist
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError

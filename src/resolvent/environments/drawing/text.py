@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.environments.drawing import Cell, Picture
+from resolvent.environments.drawing.picture import Cell, Picture
 
 # Which line character joins which neighbours: up 1, right 2, down 4, left 8.
 _JOINS = " │─└││┌├─┘─┴┐┤┬┼"

@@ -7,7 +7,7 @@ High-Level Task Specification and Decomposition in Reinforcement Learning" (2018
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from resolvent.environments.drawing import Cell, Picture, checklist
+from resolvent.environments.drawing.picture import Cell, Picture, checklist
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError

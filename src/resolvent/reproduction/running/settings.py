@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from resolvent.errors import OptionError
 from resolvent.reproduction import ablation, baselines, policy
-from resolvent.reproduction.run import Run
+from resolvent.reproduction.running.run import Run
 
 EXPERIMENTS: Final = (baselines.EXPERIMENT, ablation.EXPERIMENT, policy.EXPERIMENT)
 MEMORY_LIMIT_MB: Final = 8_192.0

@@ -5,8 +5,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.environments import pixel_font
-from resolvent.environments.drawing import Cell, Colour, Picture
+from resolvent.environments.drawing import pixel_font
+from resolvent.environments.drawing.picture import Cell, Colour, Picture
 
 Pixels: TypeAlias = NDArray[np.uint8]
 

@@ -4,10 +4,11 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resolvent.reproduction import ablation, baselines, paper, policy
+from resolvent.reproduction import ablation, baselines, policy
+from resolvent.reproduction.analysis import paper
+from resolvent.reproduction.analysis.summary import Record, Summary, number
 from resolvent.reproduction.methods import METHODS, OURS
-from resolvent.reproduction.store import Results
-from resolvent.reproduction.summary import Record, Summary, number
+from resolvent.reproduction.running.store import Results
 
 _LAST = 4
 """How many of the last bins of a learning curve count as its end."""

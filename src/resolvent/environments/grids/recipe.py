@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from resolvent.environments.grid_world import MOVES, GridWorld
+from resolvent.environments.grids.world import MOVES, GridWorld
 from resolvent.errors import OptionError
 
 # The paper does not say how likely an RM edge is. Few ways forward and many back

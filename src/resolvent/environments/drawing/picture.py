@@ -54,13 +54,13 @@ class Picture:
 
     def ansi(self) -> str:
         """Return the picture as text."""
-        from resolvent.environments.drawing_text import as_text
+        from resolvent.environments.drawing.text import as_text
 
         return as_text(self)
 
     def rgb_array(self) -> NDArray[np.uint8]:
         """Return the picture as height × width × 3 pixels; a world's pictures have one size."""
-        from resolvent.environments.drawing_pixels import as_pixels
+        from resolvent.environments.drawing.pixels import as_pixels
 
         return as_pixels(self)
 

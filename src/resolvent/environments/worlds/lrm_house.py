@@ -8,7 +8,7 @@ slips now and then, and things lie where chance puts them; here nothing does.
 from collections.abc import Sequence
 from typing import Final
 
-from resolvent.environments.drawing import Cell
+from resolvent.environments.drawing.picture import Cell
 
 ROWS, COLUMNS = 17, 15
 START: Final[Cell] = (8, 2)

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.environments.drawing import Cell, Colour, Picture
+from resolvent.environments.drawing.picture import Cell, Colour, Picture
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
 from resolvent.errors import OptionError

@@ -11,7 +11,7 @@ import msgspec
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, ResolventError
-from resolvent.reproduction.run import Run
+from resolvent.reproduction.running.run import Run
 
 FORMAT: Final = 1
 _ABOUT: Final = "about.json"

@@ -5,9 +5,9 @@ Paper: the appendix "Ablation Study Environment Generation".
 
 from pathlib import Path
 
-from resolvent.environments.drawing import Cell, Picture
-from resolvent.environments.grid_files import load_grid_world, save_grid_world
-from resolvent.environments.grid_recipe import random_grid_world
+from resolvent.environments.drawing.picture import Cell, Picture
+from resolvent.environments.grids.files import load_grid_world, save_grid_world
+from resolvent.environments.grids.recipe import random_grid_world
 from resolvent.environments.world import World
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -10,11 +10,12 @@ import numpy as np
 
 from resolvent.atomic_file import atomic_write
 from resolvent.display.curves import import_matplotlib
-from resolvent.reproduction import baselines, paper, policy
+from resolvent.reproduction import baselines, policy
+from resolvent.reproduction.analysis import paper
+from resolvent.reproduction.analysis.summary import Summary
+from resolvent.reproduction.analysis.tables import shares
 from resolvent.reproduction.methods import METHODS
-from resolvent.reproduction.store import Results
-from resolvent.reproduction.summary import Summary
-from resolvent.reproduction.tables import shares
+from resolvent.reproduction.running.store import Results
 
 _GOOD, _BAD, _PAPER = "#0072B2", "#D55E00", "0.45"
 _COLOURS = ("#0072B2", "#000000", "#009E73", "#D55E00")

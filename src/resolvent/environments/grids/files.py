@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from resolvent.atomic_file import atomic_write
-from resolvent.environments.grid_world import GridWorld
+from resolvent.environments.grids.world import GridWorld
 from resolvent.errors import ModelError
 
 FORMAT = "resolvent-world"

@@ -5,10 +5,10 @@ from typing import Any
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import MissingExtra
-from resolvent.reproduction import paper
-from resolvent.reproduction.figures import draw_baselines, draw_policy
-from resolvent.reproduction.store import Results
-from resolvent.reproduction.tables import tables
+from resolvent.reproduction.analysis import paper
+from resolvent.reproduction.analysis.figures import draw_baselines, draw_policy
+from resolvent.reproduction.analysis.tables import tables
+from resolvent.reproduction.running.store import Results
 
 LEGEND = """\
 - *rpni* is the paper's order of merging, *edsm* our default. *HMM, dense* is as published,

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from resolvent.errors import MissingExtra, TimeLimitReached
-from resolvent.reproduction.run import Run, function_called
+from resolvent.reproduction.running.run import Run, function_called
 
 SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0

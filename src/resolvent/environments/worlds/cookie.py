@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from resolvent.environments.drawing import Cell, Picture
-from resolvent.environments.lrm_house import (
+from resolvent.environments.drawing.picture import Cell, Picture
+from resolvent.environments.mechanics import Mechanics
+from resolvent.environments.world import World
+from resolvent.environments.worlds.lrm_house import (
     COLUMNS,
     CORNERS,
     MOVES,
@@ -16,8 +18,6 @@ from resolvent.environments.lrm_house import (
     side,
     view,
 )
-from resolvent.environments.mechanics import Mechanics
-from resolvent.environments.world import World
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT, Label
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from resolvent.reproduction.processes import run_apart
-from resolvent.reproduction.run import Run
-from resolvent.reproduction.settings import EXPERIMENTS, Settings
-from resolvent.reproduction.store import Results, Store
+from resolvent.reproduction.running.processes import run_apart
+from resolvent.reproduction.running.run import Run
+from resolvent.reproduction.running.settings import EXPERIMENTS, Settings
+from resolvent.reproduction.running.store import Results, Store
 
 Listener = Callable[[int, int, Run], object]
 """Told now and then how many runs are done, of how many, and which one is going on."""
