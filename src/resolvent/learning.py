@@ -42,11 +42,12 @@ from resolvent.reduction import (
     remove_redundant,
     remove_trivial,
 )
-from resolvent.replay import TERMINATED, states_at_steps
+from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 
 SEARCH: Final = STRATEGIES["search"]
 """Finds the machine that a proof of minimality starts from."""
@@ -138,7 +139,7 @@ class Learner:
             if machine is None:
                 continue
             machines.append(machine)
-            if predicts == "observation" and self.options.supplement and later:
+            if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
                 observed = supplement(alone.transition, traces, states)
@@ -176,7 +177,7 @@ class Learner:
         self.chance = True
         self.outputs = [name for name in self.outputs if name != TERMINATED]
         for told in (self.statistics, self.verdicts, self.certificates, self.logs):
-            told.pop(TERMINATED, None)  # type: ignore[attr-defined]
+            told.pop(TERMINATED, None)
 
     def recall(self, found: Found) -> None:
         """Take over what is known of machines that were found before, at no cost now."""
@@ -399,7 +400,7 @@ class Learner:
         return ask
 
     def _digits(self, predicts: str) -> int | None:
-        return self.options.reward_digits if predicts == "reward" else None
+        return self.options.reward_digits if predicts == REWARD else None
 
     def _listener(self, name: str) -> Callable[[Progress], None] | None:
         if self.progress is None:

@@ -23,10 +23,11 @@ from resolvent.merging import STRATEGIES, Progress, Strategy
 from resolvent.options import Options
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
-from resolvent.replay import TERMINATED, Corpus, Replay, replay
+from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, Listener, gather
 from resolvent.wording import visible
@@ -173,14 +174,14 @@ against cyanroom (trace 99, step 2)
     """
     strategy = None
     if isinstance(machines, InferenceResult):
-        machines, strategy = machines.machines, machines.options.strategy
+        strategy, machines = machines.options.strategy, machines.machines
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
         # Of a strategy that is not built in, a file knows the name alone.
         known = strategy is not None or made.options.get("strategy") in STRATEGIES
-        options = Options.from_dict(made.options, strategy) if known else None
-        infer_again = options and partial(_machines_with, options)
+        if known:
+            infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
 
@@ -264,9 +265,9 @@ class _Run:
 
     def _outputs(self, corpus: Corpus) -> list[str]:
         """Return the columns to predict, "observation" first: the others are told its states."""
-        known = ("observation", TERMINATED, *corpus.alphabets.columns)
+        known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
-            return [name for name in ("observation", "reward") if name in known]
+            return [name for name in (OBSERVATION, REWARD) if name in known]
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(

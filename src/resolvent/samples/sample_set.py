@@ -72,11 +72,12 @@ def output_samples(
     """
     outputs: Vocabulary[Any]
     if predicts == "observation":
-        outputs, output = traces.observations, traces.after_step(traces.observation_codes)
+        outputs = traces.observations
+        output = traces.after_step(traces.observation_codes)
     else:
         outputs, output = traces.column(predicts)
     if digits is not None:
-        numbers = rounded(outputs, digits)
+        numbers = rounded(list(outputs), digits)
         outputs = Vocabulary(sorted(set(numbers)))
         output = _core.recode(output, codes_of(numbers, outputs, -1))
     return _samples(
