@@ -77,7 +77,7 @@ def output_samples(
     else:
         outputs, output = traces.column(predicts)
     if digits is not None:
-        numbers = rounded(list(outputs), digits)
+        numbers = rounded(outputs, digits)
         outputs = Vocabulary(sorted(set(numbers)))
         output = _core.recode(output, codes_of(numbers, outputs, -1))
     return _samples(
@@ -89,7 +89,7 @@ def output_samples(
     )
 
 
-def rounded(numbers: Iterable[float], digits: int | None) -> list[float]:
+def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
     """Return numbers, rounded to `digits` decimals if that is given."""
     if digits is None:
         return list(numbers)
