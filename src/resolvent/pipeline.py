@@ -108,8 +108,8 @@ def infer(
     >>> pair = infer(house).machines
     >>> pair.transition.states, pair.reward.states
     (2, 2)
-    >>> infer(house, outputs=["reward"]).machines
-    Machines(reward: 3 states)
+    >>> list(infer(house, outputs=["reward"]).machines)
+    ['reward']
     """
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
