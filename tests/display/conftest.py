@@ -100,7 +100,7 @@ def wrong(house, tmp_path_factory):
     calm = rs.Trace(["corridor"] * 2, [[]] * 2, ["down"], [0])
     paid = rs.Trace(["corridor"] * 6, [[]] * 6, ["down"] * 5, [0, 5, 0, 7, 0])
     path = tmp_path_factory.mktemp("wrong") / "report.html"
-    write(path, pair, rs.TraceSet([calm, calm, calm, paid, calm]))
+    rs.report(pair, rs.TraceSet([calm, calm, calm, paid, calm]), path)
     return path
 
 
@@ -108,10 +108,3 @@ def wrong(house, tmp_path_factory):
 def grid(tmp_path_factory):
     """A report of the paper's 25×25 world, with its traces and machines."""
     return reported("RandomWorld", 300, tmp_path_factory)
-
-
-def write(path, pair, traces):
-    from resolvent.display.report import write_report
-    from resolvent.trust import gather
-
-    write_report(path, pair, traces, gather(pair, traces))

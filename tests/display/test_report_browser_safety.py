@@ -5,8 +5,6 @@ import pytest
 
 import resolvent as rs
 from resolvent.control.curve import Curve
-from resolvent.display.report import write_report
-from resolvent.trust import gather
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {
@@ -55,7 +53,7 @@ def hostile(tmp_path_factory):
         action_names=tuple(names),
     )
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    write_report(path, pair, traces, gather(pair, traces), returns=[1.0], policy=learned)
+    rs.report(pair, traces, path, returns=[1.0], policy=learned)
     return path
 
 
