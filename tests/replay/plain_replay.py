@@ -94,7 +94,12 @@ def read_back(machines, shown):
             if machine.supplemented:
                 seen, q = divmod(seen, machines.transition.states)
                 asked = (alphabets.observations[seen], q)
-            answer = (int(row["state"]), asked, alphabets.actions[done], outputs[int(row["output"])])
+            answer = (
+                int(row["state"]),
+                asked,
+                alphabets.actions[done],
+                outputs[int(row["output"])],
+            )
             assert answer not in found.answers[kind]
             found.answers[kind][answer] = int(row["count"])
             found._place((kind, *answer), row)
