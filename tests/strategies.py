@@ -64,8 +64,7 @@ def trace_sets(draw, labels=labels, min_size=1, any_columns=False):
                 terminated=draw(st.booleans()),
                 truncated=draw(st.booleans()),
                 columns={
-                    name: column(st.sampled_from(values), steps)
-                    for name, values in further.items()
+                    name: column(st.sampled_from(values), steps) for name, values in further.items()
                 },
             )
         )

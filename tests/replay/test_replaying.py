@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
-from plain_replay import PlainReplay, read_back
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.replay import Corpus, replay, replay_traces, replaying, states_at_steps
 from resolvent.samples import LabelTiming

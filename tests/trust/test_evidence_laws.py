@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.trust import gather
 from resolvent.machines import UNSEEN
+from resolvent.trust import gather
 from strategies import infer_options, trace_sets, world_traces
 
 KINDS = ["transition", "reward"]

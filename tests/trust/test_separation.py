@@ -8,9 +8,9 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.trust import OpenHistory, gather
 from resolvent.machines import machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
+from resolvent.trust import OpenHistory, gather
 
 TICK, TOCK = frozenset({"tick"}), frozenset({"tock"})
 
