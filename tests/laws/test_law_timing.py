@@ -43,10 +43,11 @@ def expected(traces, timing):
 @settings(deadline=None, max_examples=80)
 @given(traces=trace_sets())
 def test_the_learners_samples_read_what_the_table_says(timing, traces):
-    read = [labels_read(traces, timing)]
-    for predicts in ("observation", "reward", "terminated"):
-        read.append(output_samples(traces, Histories.of(traces, timing), predicts).beta)
-    for column in read:
+    tree = Histories.of(traces, timing)
+    for column in (
+        labels_read(traces, timing),
+        *(output_samples(traces, tree, of).beta for of in ("observation", "reward", "terminated")),
+    ):
         assert histories(column, traces, traces.labels) == expected(traces, timing)
 
 

@@ -64,6 +64,7 @@ def ablate(
     with clock:
         result = infer(
             seen,
+            outputs=("observation", "reward"),
             strategy=strategy,
             trivial=(),
             refine=False,
@@ -72,6 +73,10 @@ def ablate(
         )
     nodes = {name: getattr(result, name).prefix_tree_nodes for name in ("transition", "reward")}
     outcome = Outcome(
-        strategy, "found", result.seconds["total"], result.machines, {"prefix_tree_nodes": nodes}
+        strategy,
+        "found",
+        result.seconds["total"],
+        result.machines.as_pair(),
+        {"prefix_tree_nodes": nodes},
     )
     return told | judged(outcome, place, seed)

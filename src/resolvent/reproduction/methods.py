@@ -47,9 +47,15 @@ METHODS: Final[dict[str, Method]] = {
 
 
 def ours(traces: TraceSet, *, states: int, seed: int, time_limit: float, strategy: str) -> Outcome:
-    """Infer both machines as `infer` does, with nothing but the strategy set."""
-    result = infer(traces, strategy=strategy, seed=seed, time_limit=time_limit)
-    return Outcome(strategy, "found", result.seconds["total"], result.machines)
+    """Infer the paper's two machines as `infer` does, with nothing else set but the strategy."""
+    result = infer(
+        traces,
+        outputs=("observation", "reward"),
+        strategy=strategy,
+        seed=seed,
+        time_limit=time_limit,
+    )
+    return Outcome(strategy, "found", result.seconds["total"], result.machines.as_pair())
 
 
 def aalpy(traces: TraceSet, *, states: int, seed: int, time_limit: float, order: Any) -> Outcome:
