@@ -1,6 +1,7 @@
 """The error names both traces and steps, their history, and what to try; in words and as data."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ import resolvent as rs
 from resolvent.contradiction import explain
 from resolvent.errors import TracePlace
 from resolvent.merging import Contradiction
-from resolvent.samples import reward_samples
+from resolvent.samples import output_samples
 
 NONE = "the world is not deterministic under these labels"
 FUTILE = "no later label can help, for the world starts differently or is random"
@@ -75,7 +76,8 @@ def test_rewards_that_differ():
 def test_values_of_another_column_that_differ():
     traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
     timing = rs.LabelTiming.CURRENT
-    error = explain(Contradiction(1, 3), traces, reward_samples, "cost", timing, ())
+    pays = partial(output_samples, predicts="reward")
+    error = explain(Contradiction(1, 3), traces, pays, "cost", timing, ())
     assert (error.output, error.machine) == ("cost", "cost")
     assert "have different values of cost for (0, go): 1.0 and 2.0; " in str(error)
     assert error.advice == f"{NONE}: label what makes the difference"

@@ -7,7 +7,8 @@ import pytest
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent.merging import Progress
-from resolvent.pipeline import inferring_like
+from resolvent.options import Options
+from resolvent.pipeline import infer_with
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
@@ -33,6 +34,10 @@ BELL = rs.TraceSet(
         rs.Trace([0] * 4, [None, "bell", "bell", None], ["wait"] * 3, [0, 0, 1], terminated=True),
     ]
 )
+
+
+PAPERS = ["observation", "reward"]
+"""What the paper's two machines predict, and no machine for when episodes end."""
 
 
 # ---- the paper's house -----------------------------------------------------
@@ -134,7 +139,8 @@ BELL_NEEDED = {
 
 
 def test_as_dict_holds_what_the_command_prints():
-    result = rs.infer(BELL, timing="current", engine="python", reward_digits=3)
+    asked = {"timing": "current", "engine": "python", "reward_digits": 3, "outputs": PAPERS}
+    result = rs.infer(BELL, **asked)
     told = result.as_dict()
     assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
     assert all(value >= 0 for value in told.pop("seconds").values())
@@ -142,6 +148,7 @@ def test_as_dict_holds_what_the_command_prints():
     assert folds["transition"] >= 1
     assert folds["reward"] >= 1
     assert told == {
+        "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
         "rm_states": 3,
         "traces": 2,
@@ -159,6 +166,7 @@ def test_as_dict_holds_what_the_command_prints():
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
         "options": {
+            "outputs": ["observation", "reward"],
             "strategy": "edsm",
             "timing": "current",
             "trivial": "auto",
@@ -174,7 +182,7 @@ def test_as_dict_holds_what_the_command_prints():
 
 
 def test_a_result_prints_states_merges_and_seconds():
-    lines = str(rs.infer(BELL)).splitlines()
+    lines = str(rs.infer(BELL, outputs=PAPERS)).splitlines()
     assert lines[0] == "2 traces, 7 steps"
     assert lines[1].startswith(
         "Transition Machine  1 state, from 3 prefix-tree nodes by 1 merge, in "
@@ -331,9 +339,11 @@ def test_evidence_comes_with_the_result(house):
 )
 def test_machines_can_be_inferred_as_others_were(interference, options):
     pair = rs.infer(interference, **options).machines
-    assert inferring_like(pair)(interference) == pair
-    with pytest.raises(rs.ModelError, match="do not say how"):
-        inferring_like(pair.replacing(provenance=None))
+    asked = Options.from_dict(pair.provenance.options)
+    assert infer_with(asked, interference).machines == pair
+    assert rs.evidence(pair, interference).holdout.carries_over is not None
+    # Where nothing says what they were inferred from, traces are taken to be new.
+    assert rs.evidence(pair.replacing(provenance=None), interference).holdout.carries_over is None
 
 
 def test_a_strategy_that_keeps_labels_drops_only_no_event(decoyed):
@@ -351,7 +361,7 @@ def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
         ]
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
-    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
+    monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
     result = rs.infer(traces, refine=True)
     assert result.refinement.rounds == 2
     assert result.machines.score(traces).perfect
@@ -368,7 +378,7 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
         ]
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
-    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
+    monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
     refined = rs.infer(traces, refine=True, trivial=["a", "c"])
     whole = rs.infer(traces, trivial=["a", "c"])
     assert refined.machines.transition == whole.machines.transition

@@ -182,7 +182,7 @@ def test_a_machine_for_when_episodes_end_is_scored_on_that():
 def test_a_column_that_traces_lack_is_refused():
     fields = {one.name: getattr(PAIR.transition, one.name) for one in fields_of(PAIR.transition)}
     machines = machines_of([rs.Machine(**{**fields, "predicts": "cost"})])
-    with pytest.raises(rs.ModelError, match="the traces have no column 'cost'"):
+    with pytest.raises(rs.ModelError, match="predicts cost, which these traces do not have"):
         machines.score(TAUGHT)
 
 
@@ -225,7 +225,7 @@ def asked_in(pair, traces):
     for one in traces:
         for t, action in enumerate(one.actions):
             last = t if pair.timing is LabelTiming.LAGGED else t + 1
-            q, u = (m.run(one.labels[first:last]) for m in pair.values())
+            q, u = (m.run(one.labels[first:last]) for m in (pair.transition, pair.reward))
             seen = one.observations[t]
             yield "transition", q, seen, action, one.observations[t + 1]
             if pair.reward.supplemented:

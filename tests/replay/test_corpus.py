@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.errors import TracePlace
-from resolvent.refinement import Corpus
+from resolvent.replay import Corpus
 from resolvent.traces.shards import JoinedShards, ShardsInMemory
 from strategies import trace_sets
 from worlds import random_world
@@ -32,8 +32,7 @@ def saved(folder: Path, sets):
 def test_pieces_have_the_alphabets_and_the_digest_of_the_whole(traces, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), max_size=3)))
     corpus = Corpus(ShardsInMemory(in_pieces(traces, cuts)))
-    whole = (traces.observations, traces.labels, traces.actions, traces.rewards)
-    assert tuple(corpus.alphabets) == whole
+    assert corpus.alphabets.values == dict(traces.values)
     assert (corpus.traces, corpus.steps) == (len(traces), traces.steps)
     assert corpus.digest == traces.digest
 

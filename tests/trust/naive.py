@@ -124,16 +124,16 @@ def rules_out(machine, shown, told, history, other):
 
 def is_part(part, whole):
     """Whether `whole` answers all that `part` does, alike, wherever labels lead both."""
-    alike = part.timing is whole.timing
-    alike = alike and part.reward.supplemented == whole.reward.supplemented
+    if part.timing is not whole.timing or set(part) != set(whole):
+        return False
     states = {}
-    for kind in ("transition", "reward"):
-        one, other = getattr(part, kind), getattr(whole, kind)
+    for kind in part:
+        one, other = part[kind], whole[kind]
         states[kind] = partners(one, other)
-        if not alike or states[kind] is None:
+        if one.supplemented != other.supplemented or states[kind] is None:
             return False
         for state, observation, action, output in one.answers():
-            if kind == "reward" and part.reward.supplemented:
+            if one.supplemented:
                 observation = (observation[0], states["transition"][observation[1]])
             asked = states[kind].values() if state is None else [states[kind][state]]
             if any(other.output(twin, observation, action) != output for twin in asked):

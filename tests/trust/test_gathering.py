@@ -3,7 +3,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.pipeline import inferring_like
+from resolvent.pipeline import infer_with
 from resolvent.trust import gather
 
 STAGES = [
@@ -19,14 +19,14 @@ STAGES = [
 
 def test_progress_names_every_stage_and_changes_nothing():
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
-    pair = rs.infer(traces).machines
+    result = rs.infer(traces)
     told = []
-    evidence = gather(
-        pair, traces, infer=inferring_like(pair), progress=lambda *now: told.append(now)
-    )
+    evidence = rs.evidence(result, traces, progress=lambda *now: told.append(now))
     assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
     assert all(0 <= fraction <= 1 for _, fraction in told)
-    silent = gather(pair, traces, infer=inferring_like(pair))
+    silent = gather(
+        result.machines, traces, infer=lambda some: infer_with(result.options, some).machines
+    )
     assert evidence.as_dict() == silent.as_dict()
 
 
@@ -55,11 +55,3 @@ def test_the_core_tells_how_far_it_is():
     done = [one for one, _ in told]
     assert done == sorted(done)
     assert {total for _, total in told} == {count + 1}
-
-
-def test_the_hold_out_tells_which_machine_it_infers():
-    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
-    pair = rs.infer(traces).machines
-    told = []
-    inferring_like(pair, lambda machine, now: told.append((machine, now)))(traces)
-    assert {machine for machine, _ in told} <= {"transition", "reward"}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from resolvent.replay import states_at_steps, steps_asked
 from resolvent.trust import Holdout, error_bound
 from resolvent.trust.holdout import hold_out, is_part, split
 from strategies import infer_options, world_traces
@@ -59,6 +60,12 @@ def walk(observations, labels, rewards=None):
 TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None], [0, 1])])
 
 
+def held_out(machines, traces):
+    """What holding out these traces says of the machines."""
+    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+    return hold_out(asked.values(), traces)
+
+
 def test_a_trace_fails_by_one_wrong_or_unseen_step():
     pair = rs.infer(TAUGHT).machines
     new = rs.TraceSet(
@@ -69,9 +76,22 @@ def test_a_trace_fails_by_one_wrong_or_unseen_step():
             walk("ab", [None, None], [7]),  # a wrong reward
         ]
     )
-    found = hold_out(pair, new)
-    assert (found.traces, found.failures, found.wrong) == (4, 3, 2)
+    found = held_out(pair, new)
+    assert (found.traces, found.failures, found.wrong, found.assumed_wrong) == (4, 3, 2, 0)
     assert found.carries_over is None
+
+
+def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
+    """At c, going led to a before the key was read; nobody asked after it."""
+    pair = rs.infer(TAUGHT).machines
+    new = rs.TraceSet([walk("acb", [None, "key", None]), walk("acab", [None, "key", None, None])])
+    assert pair.transition.run([{"key"}]) == 0  # the next observation needs no memory
+    assert pair.reward.run([{"key"}]) == 1
+    assert pair.reward.knowledge(1, ("c", 0), "go") is rs.Knowledge.ASSUMED
+    paid = rs.TraceSet([walk("cca", [None, "key", None], [0, 5])])
+    found = held_out(pair, paid)
+    assert (found.failures, found.wrong, found.assumed_wrong) == (1, 1, 1)
+    assert held_out(pair, new[:1]).assumed_wrong == 0
 
 
 @settings(deadline=None, max_examples=60)
@@ -102,14 +122,14 @@ def test_what_is_part_of_a_pair_fails_at_least_as_often():
     whole, part = rs.infer(house).machines, rs.infer(house[:12]).machines
     new = rs.collect(gym.make("resolvent/House-v0"), episodes=60, seed=1)
     if is_part(part, whole):
-        assert hold_out(whole, new).failures <= hold_out(part, new).failures
+        assert held_out(whole, new).failures <= held_out(part, new).failures
 
 
 def test_a_split_holds_out_a_fifth_whatever_the_order():
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     pair = rs.infer(house).machines
     found = split(pair, house, lambda traces: rs.infer(traces).machines)
-    assert found == Holdout(40, 0, 0, 0.05, carries_over=True)
+    assert found == Holdout(40, 0, 0, 0, 0.05, carries_over=True)
     turned = house[::-1]
     assert split(pair, turned, lambda traces: rs.infer(traces).machines) == found
     assert round(found.bound, 4) == 0.0749

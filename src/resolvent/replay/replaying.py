@@ -115,6 +115,8 @@ def replay_shard(
     states: bool = False,
 ) -> Replay:
     """Replay one shard: a pure function of tables and columns, to be run anywhere."""
+    if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
+        return _nothing(tables, shard, states)
     # Memory is gone through fastest as it lies; the first that shows a thing is kept.
     order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
     found = shard.columns.replay(
@@ -146,6 +148,21 @@ def replay_shard(
         {kind: one["states"] for kind, one in zip(kinds, found["machines"], strict=True)}
         if states
         else {},
+    )
+
+
+def _nothing(tables: Tables, shard: CodedShard, states: bool) -> Replay:
+    """Return what no traces at all show."""
+    kinds = [one.kind for one in tables.machines]
+    return Replay(
+        shard.alphabets,
+        {kind: Sightings.nothing() for kind in kinds},
+        {one.kind: one.states for one in tables.machines},
+        np.empty(0, SITUATION),
+        counted=False,
+        traces=0,
+        steps=0,
+        states={kind: np.empty(0, np.int32) for kind in kinds} if states else {},
     )
 
 

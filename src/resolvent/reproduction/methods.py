@@ -47,7 +47,7 @@ METHODS: Final[dict[str, Method]] = {
 
 
 def ours(traces: TraceSet, *, states: int, seed: int, time_limit: float, strategy: str) -> Outcome:
-    """Infer both machines as `infer` does, with nothing but the strategy and the outputs set."""
+    """Infer the paper's two machines as `infer` does, with nothing else set but the strategy."""
     result = infer(
         traces,
         outputs=("observation", "reward"),

@@ -159,7 +159,7 @@ def split(
 
 @dataclass(frozen=True)
 class _Tested:
-    """Which traces fail, have a wrong step, and have no wrong step but assumed ones."""
+    """Which traces fail, have a wrong witnessed step, and have a wrong assumed one."""
 
     failing: NDArray[np.bool_]
     wrong: NDArray[np.bool_]
