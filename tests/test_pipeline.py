@@ -467,7 +467,9 @@ def test_machines_of_an_own_strategy_are_saved_with_its_name(house, tmp_path):
     assert pair == result.machines
     assert pair.provenance.options["strategy"] == "most agreeing"
     with pytest.raises(rs.ModelError, match="strategy 'most agreeing', which is not built in"):
-        inferring_like(pair)
+        Options.from_dict(pair.provenance.options)
+    assert rs.evidence(pair, house).holdout is None
+    assert rs.evidence(result, house).holdout.carries_over is not None
     assert inferring_like(pair, strategy=MostAgreeing())(house) == pair
 
 
