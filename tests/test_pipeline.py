@@ -470,7 +470,8 @@ def test_machines_of_an_own_strategy_are_saved_with_its_name(house, tmp_path):
         Options.from_dict(pair.provenance.options)
     assert rs.evidence(pair, house).holdout is None
     assert rs.evidence(result, house).holdout.carries_over is not None
-    assert inferring_like(pair, strategy=MostAgreeing())(house) == pair
+    again = Options.from_dict(pair.provenance.options, MostAgreeing())
+    assert infer_with(again, house).machines == pair
 
 
 def test_an_own_strategy_has_evidence_and_updates(house):
