@@ -14,7 +14,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from resolvent.cli.app import app
 from resolvent.control import plan_files, policy_files
-from resolvent.environments.grids import files
+from resolvent.environments.grids import files as grid_files
 from resolvent.machines import file_layout, file_layout_v1, storage
 from resolvent.traces import json_lines
 from resolvent.traces.column_names import RESERVED
