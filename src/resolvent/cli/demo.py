@@ -12,7 +12,6 @@ from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.pipeline import infer
 from resolvent.replay import states_at_steps
-from resolvent.samples import Histories
 from resolvent.traces import TraceSet
 from resolvent.traces.collecting import collect
 
@@ -33,10 +32,7 @@ def demo(json: Json = False) -> None:
                 "transition": story.transition_meanings,
                 "reward": story.reward_meanings,
             },
-            "check": {
-                "transition": _figures(story.score.transition),
-                "reward": _figures(story.score.reward),
-            },
+            "check": {kind: _figures(one) for kind, one in story.score.items()},
             "plan": {
                 "actions": [action for action, _ in story.way],
                 "return": story.planned_return,
@@ -58,7 +54,7 @@ def play() -> HouseStory:
     traces = collect(house, episodes=_EPISODES, seed=0)
     fresh = collect(house, episodes=_FRESH_EPISODES, seed=1)
     result = infer(traces)
-    pair = result.machines
+    pair = result.machines.as_pair()
     best = plan(result, traces)
 
     other_house = gym.make("resolvent/HouseInterference-v0")
@@ -106,7 +102,6 @@ def _moments(
     pair: MachinePair, traces: TraceSet, observation: str, action: str
 ) -> tuple[Moment, ...]:
     """Find all steps with this observation and action: what is predicted, what happened."""
-    histories = Histories.of(traces, pair.timing)
     states = states_at_steps(pair, traces)
     transition_states, reward_states = states["transition"], states["reward"]
     found = []
