@@ -257,6 +257,8 @@ def _print_summary(
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
+    if result.options.outputs is None and "reward" not in result.machines:
+        print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result):
         print("few traces for so many states: --strategy search may find smaller machines")
     if output is None:
