@@ -74,10 +74,15 @@ def play() -> HouseStory:
         fresh_sits=_moments(pair, fresh, "limegreenroom", "sit"),
         way=_way(best),
         planned_return=float(best.run(house, episodes=1).returns[0]),
-        random_return=sum(sum(trace.rewards) for trace in traces) / len(traces),
+        random_return=_mean_return(traces),
         supplemented_states=infer(other_traces).reward.states,
         unsupplemented_states=infer(other_traces, supplement=False).reward.states,
     )
+
+
+def _mean_return(traces: TraceSet) -> float:
+    paid = sum(traces.rewards[code] for code in traces.reward_codes.tolist())
+    return float(paid) / len(traces)
 
 
 def _way(found: Plan) -> tuple[tuple[str, str], ...]:
@@ -110,6 +115,7 @@ def _moments(
             if asked != (observation, action):
                 continue
             row = traces.offsets[number] + step
+            paid = traces.rewards[int(traces.reward_codes[row])]
             q, u = int(transition_states[row]), int(reward_states[row])
             found.append(
                 Moment(
@@ -120,7 +126,7 @@ def _moments(
                     q,
                     u,
                     predicted=pair.predict(observation, action, q, u),
-                    happened=(trace.observations[step + 1], trace.rewards[step]),
+                    happened=(trace.observations[step + 1], paid),
                 )
             )
     return tuple(found)
