@@ -24,6 +24,7 @@ def test_json_has_what_the_design_promises(run: Run, house: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     figures = outcome.json
     assert (figures["tm_states"], figures["rm_states"], figures["traces"]) == (2, 2, 200)
+    assert figures["states"] == {"transition": 2, "reward": 2}
     assert figures["steps"] > 1000
     assert figures["output"] is None
     assert set(figures["prefix_tree_nodes"]) == {"transition", "reward"}

@@ -2,6 +2,7 @@
 
 import gymnasium as gym
 import pytest
+from report_worlds import has_read
 
 import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
@@ -27,11 +28,6 @@ def house():
 def said(house):
     pair, traces = house
     return contents(pair, traces, gather(pair, traces))
-
-
-def has_read(trace, step, event):
-    """Whether a label with this event came before a step is answered, the first one left out."""
-    return any(event in label for label in trace.labels[1 : step + 1])
 
 
 def played(machines, traces):

@@ -25,6 +25,10 @@ _TIMING = {
     LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
     "before this one.",
 }
+_ASSUMED = (
+    "An answer is assumed where its question had the same answer wherever it was asked, but was "
+    "never asked in this state."
+)
 _HAPPENS = {"transition": "then sees", "reward": "is paid"}
 
 
@@ -75,6 +79,7 @@ def summary(
             *_origin(machines, traces),
             _TIMING[machines.timing],
             *(sentence for one in machines.values() for sentence in reductions(one)),
+            *([_ASSUMED] if _assumed(score) else []),
             f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
         ],
     }
