@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, sample sets.
+"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, sample sets, tables.
 
 Large structures are drawn as sizes and a seed: Hypothesis shrinks the sizes,
 and drawing stays fast.
@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
@@ -231,3 +232,64 @@ infer_options = st.fixed_dictionaries(
     }
 )
 """Every choice that `infer` leaves to the caller, but for the engine."""
+
+
+_NO_CODES, _NO_QUESTIONS = np.empty(0, np.int32), np.empty(0, np.int64)
+
+
+def moving_machine(predicts, labels, table, **more):
+    """A machine that only moves: nothing is known of what it answers."""
+    kinds = {"observation": TransitionMachine, "reward": RewardMachine}
+    return kinds.get(predicts, Machine)(
+        labels=labels,
+        observations=Vocabulary([]),
+        actions=Vocabulary([]),
+        outputs=Vocabulary([]),
+        transitions=np.array(table, np.int32).reshape(len(table), len(labels)),
+        trivial=(),
+        output_state=_NO_CODES,
+        output_question=_NO_QUESTIONS,
+        output_value=_NO_CODES,
+        constant_question=_NO_QUESTIONS,
+        constant_value=_NO_CODES,
+        predicts=predicts,
+        **more,
+    )
+
+
+@st.composite
+def moving_machines(draw, labels):
+    """Any tables over some of the labels, for one to four outputs: moves may be missing."""
+    known = Vocabulary(draw(st.lists(st.sampled_from(labels), min_size=1, unique=True)))
+    outputs = ("observation", "reward", "terminated", "cost")
+    wanted = draw(st.lists(st.sampled_from(outputs), min_size=1, unique=True))
+
+    def table():
+        states = draw(st.integers(1, 3))
+        row = st.lists(st.integers(-1, states - 1), min_size=len(known), max_size=len(known))
+        return draw(st.lists(row, min_size=states, max_size=states))
+
+    def supplemented(predicts):
+        return predicts != "observation" and "observation" in wanted and draw(st.booleans())
+
+    return machines_of(
+        [moving_machine(one, known, table(), supplemented=supplemented(one)) for one in wanted],
+        draw(st.sampled_from(LabelTiming)),
+    )
+
+
+@st.composite
+def traces_with_cost(draw):
+    """Trace sets with a column more."""
+    return TraceSet(
+        Trace(
+            trace.observations,
+            trace.labels,
+            trace.actions,
+            trace.rewards,
+            trace.terminated,
+            trace.truncated,
+            columns={"cost": [draw(st.integers(0, 2)) for _ in trace.actions]},
+        )
+        for trace in draw(trace_sets())
+    )

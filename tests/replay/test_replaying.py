@@ -7,72 +7,12 @@ from hypothesis import strategies as st
 from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
-from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
+from resolvent.machines import machines_of
 from resolvent.replay import Corpus, replay, replay_traces, replaying, states_at_steps
 from resolvent.samples import LabelTiming
-from resolvent.traces import Trace, TraceSet, Vocabulary
+from resolvent.traces import Trace, TraceSet
 from resolvent.traces.shards import ShardsInMemory
-from strategies import trace_sets
-
-NOTHING, NO_QUESTIONS = np.empty(0, np.int32), np.empty(0, np.int64)
-
-
-def machine(predicts, labels, table, **more):
-    """A machine that only moves: nothing is known of what it answers."""
-    kinds = {"observation": TransitionMachine, "reward": RewardMachine}
-    return kinds.get(predicts, Machine)(
-        labels=labels,
-        observations=Vocabulary([]),
-        actions=Vocabulary([]),
-        outputs=Vocabulary([]),
-        transitions=np.array(table, np.int32).reshape(len(table), len(labels)),
-        trivial=(),
-        output_state=NOTHING,
-        output_question=NO_QUESTIONS,
-        output_value=NOTHING,
-        constant_question=NO_QUESTIONS,
-        constant_value=NOTHING,
-        predicts=predicts,
-        **more,
-    )
-
-
-@st.composite
-def machines(draw, labels):
-    """Any tables over some of the labels, for one to four outputs: moves may be missing."""
-    known = Vocabulary(draw(st.lists(st.sampled_from(labels), min_size=1, unique=True)))
-    outputs = ("observation", "reward", "terminated", "cost")
-    wanted = draw(st.lists(st.sampled_from(outputs), min_size=1, unique=True))
-
-    def table():
-        states = draw(st.integers(1, 3))
-        row = st.lists(st.integers(-1, states - 1), min_size=len(known), max_size=len(known))
-        return draw(st.lists(row, min_size=states, max_size=states))
-
-    def supplemented(predicts):
-        return predicts != "observation" and "observation" in wanted and draw(st.booleans())
-
-    return machines_of(
-        [machine(one, known, table(), supplemented=supplemented(one)) for one in wanted],
-        draw(st.sampled_from(LabelTiming)),
-    )
-
-
-@st.composite
-def traces_with_cost(draw):
-    """Trace sets with a column more."""
-    return TraceSet(
-        Trace(
-            trace.observations,
-            trace.labels,
-            trace.actions,
-            trace.rewards,
-            trace.terminated,
-            trace.truncated,
-            columns={"cost": [draw(st.integers(0, 2)) for _ in trace.actions]},
-        )
-        for trace in draw(trace_sets())
-    )
+from strategies import moving_machine, moving_machines, traces_with_cost
 
 
 def in_pieces(traces, data):
@@ -94,7 +34,7 @@ def in_known_states(plain):
 @settings(deadline=None, max_examples=150)
 @given(data=st.data(), traces=traces_with_cost())
 def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
-    some = data.draw(machines(traces.labels))
+    some = data.draw(moving_machines(traces.labels))
     corpus = in_pieces(traces, data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replaying, "THREADS", threads)
@@ -115,7 +55,7 @@ def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
 @settings(deadline=None, max_examples=150)
 @given(data=st.data(), traces=traces_with_cost())
 def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
-    some = data.draw(machines(traces.labels))
+    some = data.draw(moving_machines(traces.labels))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replaying, "THREADS", threads)
         shown = replay_traces(some, traces, earliest=True, states=True)
@@ -133,7 +73,7 @@ def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), traces=traces_with_cost())
 def test_witnesses_show_what_they_are_said_to(data, traces):
-    some = data.draw(machines(traces.labels))
+    some = data.draw(moving_machines(traces.labels))
     shown = replay(some, Corpus(ShardsInMemory([traces])))
     for kind, one in some.items():
         outputs = shown.alphabets.outputs(one.predicts)
@@ -164,8 +104,8 @@ def test_many_observations_are_counted_in_a_hash_table():
     table = [[(s * 7 + 1) % states, (s + 1) % states] for s in range(states)]
     pair = machines_of(
         [
-            machine("observation", traces.labels, table),
-            machine("reward", traces.labels, table, supplemented=True),
+            moving_machine("observation", traces.labels, table),
+            moving_machine("reward", traces.labels, table, supplemented=True),
         ],
         LabelTiming.CURRENT,
     )
@@ -199,13 +139,13 @@ def test_more_questions_than_32_bits_can_number():
 
 def test_replays_in_different_codes_do_not_add_up():
     one, other = (TraceSet([Trace([0, 1], [None, "a"], [name], [0])]) for name in ("go", "stay"))
-    some = machines_of([machine("observation", one.labels, [[0, 0]])], LabelTiming.CURRENT)
+    some = machines_of([moving_machine("observation", one.labels, [[0, 0]])], LabelTiming.CURRENT)
     with pytest.raises(ValueError, match="same codes"):
         replay_traces(some, one) + replay_traces(some, other)
 
 
 def test_a_column_that_traces_do_not_have_is_named():
     traces = TraceSet([Trace([0, 1], [None, "a"], ["go"], [0])])
-    some = machines_of([machine("cost", traces.labels, [[0, 0]])], LabelTiming.CURRENT)
+    some = machines_of([moving_machine("cost", traces.labels, [[0, 0]])], LabelTiming.CURRENT)
     with pytest.raises(rs.ModelError, match=r"predicts cost.*they have observation, terminated"):
         replay_traces(some, traces)

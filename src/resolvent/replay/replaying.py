@@ -186,5 +186,6 @@ def _rows(
     else:  # of traces in different shards, the first stands for what they show
         rows["key"] = rows["trace"] + shard.first
     rows["trace"] += shard.first
-    rows["early_trace"] += shard.first
+    if f"{name}_early_trace" in found:
+        rows["early_trace"] += shard.first
     return rows

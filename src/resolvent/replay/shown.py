@@ -68,7 +68,10 @@ class Sightings:
         same = (rows["state"][1:] == rows["state"][:-1]) & (
             rows["question"][1:] == rows["question"][:-1]
         )
-        found: Rows = rows[np.append(False, same) | np.append(same, False)]
+        differs = np.zeros(len(rows), bool)
+        differs[1:] = same
+        differs[:-1] |= same
+        found: Rows = rows[differs]
         return found[_by(found, "state", "question", "length", "key", "output")]
 
     @property
