@@ -6,9 +6,9 @@ import pytest
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
-from resolvent.merging import Progress
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
+from resolvent.progress import Progress
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 

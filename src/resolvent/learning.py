@@ -26,12 +26,12 @@ from resolvent.merging import (
     STRATEGIES,
     Automaton,
     Contradiction,
-    Progress,
     Strategy,
     find_contradiction,
     merge,
 )
 from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
     Basis,
     ConstantOutputs,
@@ -65,9 +65,6 @@ NO_TIME: Final = 1e-9
 MOST_ENDING_NODES, MOST_ENDING_STATES = 50_000, 64
 """When episodes end gets a machine by itself only from prefix trees of so many nodes, and only if
 it has so few states: a larger one would learn by heart what is chance."""
-
-ProgressListener = Callable[[str, Progress], None]
-"""Told now and then which machine is being inferred and how far it is."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class Learner:
     trivial: frozenset[Label] | None
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
-    progress: ProgressListener | None = None
+    progress: Listener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
@@ -402,7 +399,7 @@ class Learner:
     def _digits(self, predicts: str) -> int | None:
         return self.options.reward_digits if predicts == REWARD else None
 
-    def _listener(self, name: str) -> Callable[[Progress], None] | None:
+    def _listener(self, name: str) -> Callable[[Progress], object] | None:
         if self.progress is None:
             return None
         listen = self.progress

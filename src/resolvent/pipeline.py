@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
-from resolvent.learning import NO_TIME, Learner, ProgressListener
+from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
-from resolvent.merging import STRATEGIES, Progress, Strategy
+from resolvent.merging import STRATEGIES, Strategy
 from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
@@ -29,7 +30,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces import Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
-from resolvent.trust import Evidence, Listener, gather
+from resolvent.trust import Evidence, gather
 from resolvent.wording import visible
 
 REFINE_ABOVE = 500_000
@@ -61,7 +62,7 @@ def infer(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    progress: ProgressListener | None = None,
+    progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer the machines that explain the traces.
 
@@ -132,7 +133,7 @@ def infer(
 def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
-    progress: ProgressListener | None = None,
+    progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer machines as `infer` does, with options that are made already."""
     if isinstance(traces, TraceSet) and len(traces) == 0:
@@ -144,7 +145,7 @@ def infer_with(
 
 
 def update(
-    result: InferenceResult, traces: TraceSet, progress: ProgressListener | None = None
+    result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
     if len(traces) == 0:
@@ -178,9 +179,10 @@ against cyanroom (trace 99, step 2)
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
+        named = made.options.get("strategy")
         # Of a strategy that is not built in, a file knows the name alone.
-        known = strategy is not None or made.options.get("strategy") in STRATEGIES
-        if known:
+        own = isinstance(named, str) and named not in STRATEGIES
+        if strategy is not None or not own:
             infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
@@ -192,7 +194,7 @@ def _machines_with(options: Options, traces: TraceSet) -> Machines:
 class _Run:
     """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, options: Options, progress: ProgressListener | None) -> None:
+    def __init__(self, options: Options, progress: Listener | None) -> None:
         self.started = time.perf_counter()
         self.options = options
         self.progress = progress

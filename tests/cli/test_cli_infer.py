@@ -6,7 +6,8 @@ from cli_outcome import Run
 from resolvent import load
 from resolvent.cli.infer import _show
 from resolvent.display.progress import ProgressBar
-from resolvent.merging import STRATEGIES, Progress
+from resolvent.merging import STRATEGIES
+from resolvent.progress import Progress
 
 
 def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:

@@ -337,10 +337,10 @@ def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
     seen = []
     merge(hopeless, order="search", time_limit=1.0, listener=seen.append)
     last = seen[-1]
-    assert last.red == merge(hopeless).states
-    assert 2 <= last.blue < last.red
-    assert 0 <= last.settled <= last.nodes
-    assert [one.settled for one in seen[2:]] == sorted(one.settled for one in seen[2:])
+    assert last.states == merge(hopeless).states
+    assert 2 <= last.undecided < last.states
+    assert 0 <= last.done <= last.total
+    assert [one.done for one in seen[2:]] == sorted(one.done for one in seen[2:])
 
 
 STOPPED = """

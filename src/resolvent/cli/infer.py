@@ -20,9 +20,10 @@ from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.merging import ENGINES, STRATEGIES, Progress, Strategy
+from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
 from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
@@ -210,15 +211,15 @@ def _may_be_scarce(result: InferenceResult) -> bool:
 def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> None:
     """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, file {now.settled} of {now.nodes}", Amount(now.nodes, "files")
-    elif now.nodes == 0:
+        text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+    elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
-        text = f"{machine} machine, {amount(now.red, 'state')}"
-        if strategy.merges and now.red > _TOO_MANY_STATES:
-            text = f"{now.red:,} states? try --strategy search"
-        of = Amount(now.nodes, "nodes") if strategy.merges else None
-    fraction = now.settled / max(now.nodes, 1)
+        text = f"{machine} machine, {amount(now.states, 'state')}"
+        if strategy.merges and now.states > _TOO_MANY_STATES:
+            text = f"{now.states:,} states? try --strategy search"
+        of = Amount(now.total, "nodes") if strategy.merges else None
+    fraction = now.fraction
     # How long a proof will take nobody can tell.
     bar.show(text, fraction, of=of, stage=machine, steady=not strategy.proves)
 
