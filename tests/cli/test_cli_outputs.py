@@ -195,6 +195,17 @@ def test_a_picture_of_the_only_machine(run: Run, lamp: Path, tmp_path: Path) -> 
     assert run("show", path, "--format", "svg").out == rs.to_svg(rs.load(path)["cost"])
 
 
+def test_a_reward_machine_file_of_three(run: Run, three: Path, lamp: Path, tmp_path: Path) -> None:
+    options = ("--format", "reward-machine", "--traces", lamp)
+    outcome = run("show", three, *options)
+    pair = tmp_path / "pair.json"
+    assert run("infer", lamp, "-o", pair).code == 0
+    assert (outcome.code, outcome.out) == (0, run("show", pair, *options).out)
+    alone = tmp_path / "cost.json"
+    assert run("infer", lamp, "--outputs", "cost", "-o", alone).code == 0
+    assert "there is no reward machine here" in run("show", alone, *options).error
+
+
 def test_report_of_any_machines(run: Run, three: Path, lamp: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     figures = run("report", three, lamp, "-o", page, "--json").json

@@ -77,6 +77,25 @@ def test_hostile_names_are_inert(hostile, opened, width):
     page.click("#first")
 
 
+def test_a_column_with_a_hostile_name_is_inert(opened, tmp_path):
+    names = [evil for name, evil in HOSTILE.items() if name != "long"]
+
+    def trace(label, value):
+        columns = {name: [0, value] for name in names}
+        return rs.Trace(["a"] * 3, [None, label, None], ["go"] * 2, columns=columns)
+
+    traces = rs.TraceSet([trace("one", 1), trace("other", 2)])
+    rs.infer(traces, outputs=names).report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    look = page.evaluate(LOOK)
+    assert (look["ran"], look["images"], look["scripts"], look["handlers"]) == (0, 0, 2, 0)
+    assert not look["wide"]
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".machines .rs-state.lit").count() == len(names)
+    shown = page.locator("#moment").inner_text()
+    assert all(evil in shown for name, evil in HOSTILE.items() if name not in WRITTEN_OUT)
+
+
 def test_what_got_in_could_neither_run_nor_load(house, opened):
     page = opened(house[0])
     refused = []

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.atomic_file import atomic_write
-from resolvent.cli.options import Json, check_target, choice
+from resolvent.cli.options import Json, check_target, choice, columns_of
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
@@ -85,7 +85,7 @@ def show(
         check_target(output)
     loaded = load(machines)
     chosen = _chosen(loaded, machine, machines)
-    _check_number(format, chosen)
+    _check_chosen(format, chosen, loaded)
     if json:
         print_json({"timing": str(loaded.timing), **{one.kind: _tables(one) for one in chosen}})
         return
@@ -134,14 +134,18 @@ def _chosen(machines: Machines, name: str, source: Path) -> list[Machine]:
     )
 
 
-def _check_number(format: str | None, chosen: list[Machine]) -> None:  # noqa: A002
+def _check_chosen(
+    format: str | None,  # noqa: A002
+    chosen: list[Machine],
+    machines: Machines,
+) -> None:
     """Refuse more machines than the format can show, or another one."""
     kinds = " or ".join(one.kind for one in chosen)
     if format == "mealy" and len(chosen) > 1:
         raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
     if format in _PICTURES and len(chosen) > 1:
         raise OptionError(f"a picture shows one machine: add --machine {kinds}")
-    if format == "reward-machine" and len(chosen) == 1 and chosen[0].kind != "reward":
+    if format == "reward-machine" and machines.reward not in chosen:
         raise OptionError("--format reward-machine shows the reward machine: leave out --machine")
 
 
@@ -163,10 +167,9 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
 
 
 def _reward_machine(machines: Machines, source: Path) -> str:
-    pair = machines.as_pair()
     with ProgressBar() as bar:
-        traces = read_traces(source, progress=bar.reading(source))
-    return encode_reward_machine(EdgeRewardMachine.from_pair(pair, traces)).decode()
+        traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
+    return encode_reward_machine(EdgeRewardMachine.from_pair(machines, traces)).decode()
 
 
 def _tables(machine: Machine) -> dict[str, Any]:
