@@ -120,10 +120,13 @@ class Learner:
 
         With that one's states beside the observation, unless this is switched off, the
         others are learned. `numbers` are those of the traces among all. Machines that
-        are `known` already are not learned.
+        are `known` already are not learned. Where none are, a machine for when episodes
+        end that nobody asked for is forgotten: the new ones may tell that without it.
 
         Paper: "Overall Algorithm".
         """
+        if known is None and self.options.outputs is None:
+            self._forget_ending()
         histories = Histories.of(traces, self.options.timing)
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
@@ -165,13 +168,12 @@ class Learner:
         histories = Histories.of(traces, self.options.timing)
         silence = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
         if len(remove_trivial(histories, silence).tree) > MOST_ENDING_NODES:
-            self._forget_ending()
+            self.chance = True
             return replace(found, ends_by_chance=True)
         self.outputs = [*self.outputs, TERMINATED]
         return self.learn(traces, numbers, found.machines)
 
     def _forget_ending(self) -> None:
-        self.chance = True
         self.outputs = [name for name in self.outputs if name != TERMINATED]
         for told in (self.statistics, self.verdicts, self.certificates, self.logs):
             told.pop(TERMINATED, None)
@@ -195,6 +197,7 @@ class Learner:
         except ContradictoryTraces:
             machine = None
         if machine is None or machine.states > MOST_ENDING_STATES:
+            self.chance = True
             self._forget_ending()
             return None
         return machine

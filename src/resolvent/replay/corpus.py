@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Corpus:
         self.steps = 0
         self._held: list[CodedShard] | None = None
         self._hasher: TraceDigest | None = None
+        self._hashing = Lock()
         self._digest: str | None = None
         self._pool = None if self.in_memory else _Pool(pool_steps)
         common = CommonValues()
@@ -189,13 +191,14 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all traces, as `TraceSet.digest` of them together would be."""
-        if self._digest is None:
-            if self.in_memory and len(self.shards) == 1:
-                self._digest = self.shards.read(0).digest
-            else:
+        """SHA-256 over all traces, as `TraceSet.digest` of them together would be.
+
+        Hashing goes on from here when there are more traces.
+        """
+        with self._hashing:  # whoever asks while it is under way waits for it
+            if self._digest is None:
                 self._digest = self._hashed().hexdigest()
-        return self._digest
+            return self._digest
 
     def _hashed(self) -> TraceDigest:
         if self._hasher is None:
@@ -207,12 +210,20 @@ class Corpus:
 
     def __getstate__(self) -> dict[str, Any]:
         # A hash under way cannot be written down, and codes follow from the traces.
-        return {**self.__dict__, "_digest": self.digest, "_hasher": None, "_held": None}
+        made_again = {"_hasher": None, "_hashing": None, "_held": None}
+        return {**self.__dict__, "_digest": self.digest, **made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._hashing = Lock()
         if self.in_memory:
             self._held = self._coded_anew()
+
+    def __copy__(self) -> "Corpus":
+        # What pickling leaves out would have to be made again, from all traces.
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Corpus":
         return self  # it never changes
