@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from planning_oracles import naive_model
-from resolvent.control.labelling import Labelling
-from resolvent.control.model import Model
-from resolvent.control.steps import Space, Steps
+from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.steps import Space, Steps
 from resolvent.environments import House, PhaseGrid
 from resolvent.machines.score import steps_asked
 from resolvent.samples import LabelTiming

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.curve import Curve
+from resolvent.control.learning.curve import Curve
 from resolvent.display.report import write_report
 from resolvent.trust import gather
 

@@ -20,7 +20,7 @@ from resolvent.cli.options import (
 )
 from resolvent.cli.printing import command, print_json
 from resolvent.control import Plan, Runs
-from resolvent.control.planning import plan as plan_for
+from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from resolvent.control.steps import Keys, Space, Steps, Table, as_function
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, as_function
 from resolvent.errors import ModelError
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet, label_text
@@ -21,7 +21,7 @@ class Labelling:
     """Tells the label read after a step; `by` says what it is taken to depend on."""
 
     by: str
-    table: Table
+    table: Lookup
     space: Space
 
     @classmethod
@@ -34,14 +34,14 @@ class Labelling:
         """
         on_observation = _labels_of_observations(traces, timing, space)
         if timing.lag:
-            if isinstance(on_observation, Table):
+            if isinstance(on_observation, Lookup):
                 return cls("observation", on_observation, space)
             raise ModelError(
                 f"{_disagreement(traces, on_observation, 'observation')}; with timing {timing} "
                 f"a label is read one step late, so planning needs labels that depend on the "
                 f"observation alone: infer with another timing"
             )
-        if isinstance(on_observation, Table):
+        if isinstance(on_observation, Lookup):
             return cls("next observation", on_observation, space)
         columns: _Columns = (
             steps.observation,
@@ -54,7 +54,7 @@ class Labelling:
             keys = _KEYS[by](columns, space)
             rows = np.flatnonzero(keys >= 0)
             found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
-            if isinstance(found, Table):
+            if isinstance(found, Lookup):
                 return cls(by, found, space)
             one, other = (_after(traces, int(rows[row])) for row in found)
         raise ModelError(
@@ -70,14 +70,14 @@ class Labelling:
 
 def _labels_of_observations(
     traces: TraceSet, timing: LabelTiming, space: Space
-) -> Table | tuple[int, int]:
+) -> Lookup | tuple[int, int]:
     """Return labels as a function of their observation, or two positions that disagree."""
     seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
     labels = traces.label_codes
     if timing.first:
         seen, labels = traces.after_step(seen), traces.after_step(labels)
     found = as_function(seen.astype(np.int64), labels, len(space.observations))
-    if isinstance(found, Table) or not timing.first:
+    if isinstance(found, Lookup) or not timing.first:
         return found
     return _after(traces, found[0]), _after(traces, found[1])
 

@@ -87,14 +87,14 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Lookup:
     """A function from numbers to codes, known at some of them."""
 
     keys: Keys
     values: Codes
 
     @classmethod
-    def of(cls, keys: Keys, values: Codes) -> "Table":
+    def of(cls, keys: Keys, values: Codes) -> "Lookup":
         """Make a table of distinct keys, in any order."""
         order = np.argsort(keys)
         return cls(keys[order], values[order])
@@ -104,7 +104,7 @@ class Table:
         return look_up(self.keys, self.values, wanted)
 
 
-def as_function(keys: Keys, values: Codes, size: int) -> Table | tuple[int, int]:
+def as_function(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
     """Return the table that rows of keys and values make, or the first two that disagree.
 
     Keys are below `size`.
@@ -120,7 +120,7 @@ def as_function(keys: Keys, values: Codes, size: int) -> Table | tuple[int, int]
     others = np.flatnonzero(values[first][place] != values)
     if len(others):
         return int(first[place[others[0]]]), int(others[0])
-    return Table(distinct, values[first])
+    return Lookup(distinct, values[first])
 
 
 def distinct_keys(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:

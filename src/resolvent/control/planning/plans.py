@@ -18,11 +18,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control import plan_files
-from resolvent.control.experiment import NextExperiment, situation_text
-from resolvent.control.model import Model
-from resolvent.control.running import Runs, policy_in, run
-from resolvent.control.solving import PayingCycle, Solution, solve
+from resolvent.control.planning import plan_files
+from resolvent.control.planning.experiment import NextExperiment, situation_text
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.running import Runs, policy_in, run
+from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import MachinePair
 from resolvent.result import InferenceResult

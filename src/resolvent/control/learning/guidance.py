@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.augment_observation import AugmentObservation
-from resolvent.control.model import Model
+from resolvent.control.planning.model import Model
+from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live import Names
 from resolvent.traces.symbols import Symbol, as_symbol
@@ -22,7 +22,7 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class Guidance:
     """What a learner takes from a model.
 
     `codes` are the model's codes of observations as the environment gives them,
@@ -46,7 +46,7 @@ class Knowledge:
         counterfactual: bool,
         shaping: bool,
         gamma: float,
-    ) -> "Knowledge":
+    ) -> "Guidance":
         """Take from a model what was asked for."""
         pair = augmented.machines
         states = pair.transition.states, pair.reward.states

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.ending import ENDS, GOES_ON, SOMETIMES, Ending
-from resolvent.control.labelling import Labelling
-from resolvent.control.steps import Keys, Space, Steps, Table
+from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, Ending
+from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, MachinePair
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
@@ -209,7 +209,7 @@ def _check_acquainted(pair: MachinePair, traces: TraceSet) -> None:
         )
 
 
-def _paired(pair: MachinePair, space: Space) -> Table:
+def _paired(pair: MachinePair, space: Space) -> Lookup:
     """Return what the Reward Machine calls an observation in a state of the other machine."""
     states = space.transition_states
     called: list[Any] = list(pair.reward.observations)
@@ -220,7 +220,7 @@ def _paired(pair: MachinePair, space: Space) -> Table:
         codes //= states
     seen = codes_of((one for one, _ in called), space.observations, -1)
     keys = np.int64(seen) * states + np.array([state for _, state in called], np.int64)
-    return Table.of(keys[seen >= 0], codes[seen >= 0])
+    return Lookup.of(keys[seen >= 0], codes[seen >= 0])
 
 
 def _moves(machine: Machine, labels: Vocabulary[Label]) -> Codes:

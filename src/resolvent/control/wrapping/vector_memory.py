@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.memory import (
+from resolvent.control.wrapping.memory import (
     OnUnseen,
     check_on_unseen,
     known_labels,

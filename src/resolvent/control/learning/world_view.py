@@ -16,7 +16,7 @@ from gymnasium.wrappers import FrameStackObservation, OrderEnforcing, PassiveEnv
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.augment_observation import AugmentObservation
+from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.environments.world import World
 from resolvent.machines import Machine
 from resolvent.traces.symbols import Symbol, as_symbol

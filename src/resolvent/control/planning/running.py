@@ -9,15 +9,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.augment_observation import augmented_inside
-from resolvent.control.memory import Memory
+from resolvent.control.wrapping.augment_observation import augmented_inside
+from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live import Labels, Names
 from resolvent.traces.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
 
 if TYPE_CHECKING:
-    from resolvent.control.planning import Plan
+    from resolvent.control.planning.plans import Plan
 
 _PATIENCE = 10_000
 """Steps in a circle after which nothing is expected to end an episode."""

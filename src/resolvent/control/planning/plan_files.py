@@ -12,7 +12,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 
 if TYPE_CHECKING:
-    from resolvent.control.planning import Plan
+    from resolvent.control.planning.plans import Plan
 
 FORMAT = "resolvent-plan"
 VERSION = 1

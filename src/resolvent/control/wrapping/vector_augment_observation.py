@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from resolvent.control.augmentation import Mode, augmentation
-from resolvent.control.fitting import GivenMachines, check_fit, pair_of
-from resolvent.control.memory import OnUnseen
-from resolvent.control.vector_memory import VectorMemory
+from resolvent.control.wrapping.augmentation import Mode, augmentation
+from resolvent.control.wrapping.fitting import GivenMachines, check_fit, pair_of
+from resolvent.control.wrapping.memory import OnUnseen
+from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
 from resolvent.traces.vector_live import Mask, VectorEpisodes, one_environment
 

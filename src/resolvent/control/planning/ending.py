@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.steps import Keys, Space, Steps, Table, distinct_keys
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, distinct_keys
 from resolvent.machines import MachinePair
 from resolvent.traces.vocabulary import Codes
 
@@ -25,8 +25,8 @@ class Ending:
     that differs, it is unknown.
     """
 
-    of_step: Table
-    of_action: Table
+    of_step: Lookup
+    of_action: Lookup
     space: Space
 
     @classmethod
@@ -78,9 +78,9 @@ def _stored(pair: MachinePair, space: Space) -> NDArray[np.int64]:
     return np.array(coded, np.int64).reshape(len(coded), 5).T
 
 
-def _verdicts(keys: Keys, ended: NDArray[np.bool_], size: int) -> Table:
+def _verdicts(keys: Keys, ended: NDArray[np.bool_], size: int) -> Lookup:
     distinct, place = distinct_keys(keys, size)
     count = np.bincount(place, minlength=len(distinct))
     ends = np.bincount(place, ended, len(distinct))
     verdict = np.where(ends == 0, GOES_ON, np.where(ends == count, ENDS, SOMETIMES))
-    return Table(distinct, verdict.astype(np.int32))
+    return Lookup(distinct, verdict.astype(np.int32))

@@ -6,9 +6,9 @@ from typing import Any
 
 import gymnasium as gym
 
-from resolvent.control.augmentation import Mode, augmentation
-from resolvent.control.fitting import GivenMachines, check_fit, pair_of
-from resolvent.control.memory import Memory, OnUnseen
+from resolvent.control.wrapping.augmentation import Mode, augmentation
+from resolvent.control.wrapping.fitting import GivenMachines, check_fit, pair_of
+from resolvent.control.wrapping.memory import Memory, OnUnseen
 from resolvent.errors import OptionError
 from resolvent.traces.live import Labels
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from resolvent.control import Model
-from resolvent.control.knowledge import potential
+from resolvent.control.learning.guidance import potential
 from resolvent.traces import Vocabulary
 
 
