@@ -1,9 +1,10 @@
-"""The memory of a live episode: labels, one after the other → the states of both machines."""
+"""The memory of a live episode: labels, one after the other → the states of all machines."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines import Machine, MachinePair
+from resolvent.machines import Machine, Machines
 from resolvent.samples import LabelReader
 from resolvent.traces.symbols import Label, as_label, label_text
 
@@ -12,12 +13,11 @@ OnUnseen: TypeAlias = Literal["stay", "raise"]
 
 
 class Memory:
-    """The states of both machines in a live episode.
+    """The states of all machines of a set in a live episode.
 
     Call `reset` with the label of an episode's first observation and `step` with
-    that of each observation a step leads to. `transition_state` and
-    `reward_state` are then those in which the machines answer for that
-    observation, by the pair's own label timing.
+    that of each observation a step leads to. `states` are then those in which the
+    machines answer for that observation, by the set's own label timing.
 
     A label that a machine was never shown in its state leaves that state as it
     is and is counted in `unseen`, or raises a `ModelError` if `on_unseen` is
@@ -30,23 +30,43 @@ class Memory:
     >>> memory = Memory(rs.infer(traces).machines)
     >>> memory.reset(None)
     >>> memory.step({"key"})
-    >>> memory.transition_state, memory.reward_state, memory.unseen
-    (1, 0, 0)
+    >>> memory.states, memory.transition_state, memory.unseen
+    ({'transition': 1, 'reward': 0}, 1, 0)
     """
 
-    def __init__(self, machines: MachinePair, *, on_unseen: OnUnseen = "stay") -> None:
+    def __init__(self, machines: Machines, *, on_unseen: OnUnseen = "stay") -> None:
         check_on_unseen(on_unseen)
         self.machines = machines
-        self.transition_state = 0
-        self.reward_state = 0
+        self.values: tuple[int, ...] = (0,) * len(machines)
+        """The states in the order of the machines."""
         self.unseen = 0
         self._raises = on_unseen == "raise"
         self._reader = LabelReader(machines.timing)
-        self._moves = _moves(machines)
+        self._moves = {
+            label: tuple(next_states(machine, label) for machine in machines.values())
+            for label in known_labels(machines)
+        }
+        self._nowhere = tuple([-1] * machine.states for machine in machines.values())
+
+    @property
+    def states(self) -> dict[str, int]:
+        """The state of each machine, by its kind."""
+        return dict(zip(self.machines, self.values, strict=True))
+
+    @property
+    def transition_state(self) -> int:
+        """The state of the Transition Machine; `ModelError` if there is none."""
+        return self.values[place_of(self.machines, "transition")]
+
+    @property
+    def reward_state(self) -> int:
+        """The state of the Reward Machine; `ModelError` if there is none."""
+        return self.values[place_of(self.machines, "reward")]
 
     def reset(self, label: Any) -> None:
         """Begin an episode whose first observation has this label."""
-        self.transition_state = self.reward_state = self.unseen = 0
+        self.values = (0,) * len(self.values)
+        self.unseen = 0
         read = self._reader.reset(as_label(label))
         if read is not None:
             self._read(read, False)
@@ -58,29 +78,16 @@ class Memory:
         self._read(self._reader.step(label), terminated)
 
     def _read(self, label: Label, terminated: bool) -> None:
-        moves = self._moves.get(label)
-        if moves is None:
-            self._unseen(label, -1, -1, terminated)
-            return
-        transition_state = moves[0][self.transition_state]
-        reward_state = moves[1][self.reward_state]
-        if transition_state < 0 or reward_state < 0:
-            self._unseen(label, transition_state, reward_state, terminated)
-            return
-        self.transition_state = transition_state
-        self.reward_state = reward_state
-
-    def _unseen(
-        self, label: Label, transition_state: int, reward_state: int, terminated: bool
-    ) -> None:
-        if not terminated:
-            if self._raises:
-                raise unseen_error(self.machines, label, self.transition_state, self.reward_state)
-            self.unseen += 1
-        if transition_state >= 0:
-            self.transition_state = transition_state
-        if reward_state >= 0:
-            self.reward_state = reward_state
+        moves = self._moves.get(label, self._nowhere)
+        following = tuple(map(list.__getitem__, moves, self.values))
+        if min(following) < 0:
+            if not terminated:
+                if self._raises:
+                    raise unseen_error(self.machines, label, self.values)
+                self.unseen += 1
+            both = zip(self.values, following, strict=True)
+            following = tuple(before if after < 0 else after for before, after in both)
+        self.values = following
 
 
 def check_on_unseen(on_unseen: str) -> None:
@@ -89,9 +96,19 @@ def check_on_unseen(on_unseen: str) -> None:
         raise OptionError(f"on_unseen={on_unseen!r}: use 'stay' or 'raise'")
 
 
-def known_labels(machines: MachinePair) -> list[Label]:
-    """Return the labels that either machine knows, each once."""
-    return list(dict.fromkeys([*machines.transition.labels, *machines.reward.labels]))
+def place_of(machines: Machines, kind: str) -> int:
+    """Return which of the machines is of a kind, as a place in their order."""
+    if kind not in machines:
+        raise ModelError(
+            f"there is no {kind} machine here, so that it has no state: there is "
+            f"{', '.join(machines)}"
+        )
+    return list(machines).index(kind)
+
+
+def known_labels(machines: Machines) -> list[Label]:
+    """Return the labels that any of the machines knows, each once."""
+    return list(dict.fromkeys(label for one in machines.values() for label in one.labels))
 
 
 def next_states(machine: Machine, label: Label) -> list[int]:
@@ -103,27 +120,16 @@ def next_states(machine: Machine, label: Label) -> list[int]:
     return column
 
 
-def unseen_error(
-    machines: MachinePair, label: Label, transition_state: int, reward_state: int
-) -> ModelError:
+def unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> ModelError:
     """Return an error that says which label was never seen where, and what to do."""
-    states = ((machines.transition, transition_state), (machines.reward, reward_state))
     never = [
-        f"state {state} of the {machine.kind} machine"
-        for machine, state in states
+        f"state {state} of the {kind} machine"
+        for (kind, machine), state in zip(machines.items(), states, strict=True)
         if next_states(machine, label)[state] < 0
     ]
-    known = any(label in machine.labels for machine, _ in states)
+    known = any(label in machine.labels for machine in machines.values())
     return ModelError(
         f"label '{label_text(label)}' was never seen "
         f"{'in ' + ' and '.join(never) if known else 'at all'}: collect traces that show it "
         'there and infer again, or go on with on_unseen="stay"'
     )
-
-
-def _moves(machines: MachinePair) -> dict[Label, tuple[list[int], list[int]]]:
-    """Return for each known label where it leads from each state of either machine."""
-    return {
-        label: (next_states(machines.transition, label), next_states(machines.reward, label))
-        for label in known_labels(machines)
-    }
