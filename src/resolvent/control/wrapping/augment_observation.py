@@ -88,6 +88,7 @@ class AugmentObservation(
         self._memory = Memory(self.machines, on_unseen=on_unseen)
         self._labels = Labels(env, label_of)
         self._state_names = state_names(self.machines)
+        self._named: dict[tuple[int, ...], dict[str, int]] = {}  # those met, by their states
         self._knowledge: StepKnowledge | None = None
         if knowledge:
             spaces = env.observation_space, env.action_space
@@ -131,7 +132,9 @@ class AugmentObservation(
         self._seen = observation
         memory = self._memory
         states = memory.values
-        named = dict(zip(self._state_names, states, strict=True))
+        named = self._named.get(states)
+        if named is None:
+            named = self._named[states] = dict(zip(self._state_names, states, strict=True))
         info = {**info, **named, "unseen": memory.unseen}
         return self._augmentation.one(observation, states), info
 

@@ -47,6 +47,8 @@ class Memory:
             for label in known_labels(machines)
         }
         self._nowhere = tuple([-1] * machine.states for machine in machines.values())
+        # Where each label led from all states together: as few as are met, and found at once.
+        self._led: dict[tuple[Label, tuple[int, ...]], tuple[int, ...]] = {}
 
     @property
     def states(self) -> dict[str, int]:
@@ -78,16 +80,24 @@ class Memory:
         self._read(self._reader.step(label), terminated)
 
     def _read(self, label: Label, terminated: bool) -> None:
+        following = self._led.get((label, self.values))
+        if following is None:
+            following = self._followed(label, terminated)
+        self.values = following
+
+    def _followed(self, label: Label, terminated: bool) -> tuple[int, ...]:
+        """Return where a label leads all machines, and count it if one was never shown it."""
         moves = self._moves.get(label, self._nowhere)
         following = tuple(map(list.__getitem__, moves, self.values))
-        if min(following) < 0:
-            if not terminated:
-                if self._raises:
-                    raise unseen_error(self.machines, label, self.values)
-                self.unseen += 1
-            both = zip(self.values, following, strict=True)
-            following = tuple(before if after < 0 else after for before, after in both)
-        self.values = following
+        if min(following) >= 0:
+            self._led[label, self.values] = following
+            return following
+        if not terminated:
+            if self._raises:
+                raise unseen_error(self.machines, label, self.values)
+            self.unseen += 1
+        both = zip(self.values, following, strict=True)
+        return tuple(before if after < 0 else after for before, after in both)
 
 
 def check_on_unseen(on_unseen: str) -> None:

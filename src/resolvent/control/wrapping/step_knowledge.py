@@ -27,7 +27,7 @@ class StepKnowledge:
     """Says of each machine whether its answer to a step is witnessed, assumed or unseen.
 
     The environment is the one whose names count; the spaces are those of one
-    environment. Where both are Discrete, levels are looked up in tables.
+    environment. Where both are Discrete, levels are looked up.
 
     >>> from resolvent.environments import House
     >>> house = House()
@@ -47,6 +47,7 @@ class StepKnowledge:
         self._observations, self._actions = Names(env, "observation"), Names(env, "action")
         self._tables: Levels | None = None
         self._first = 0, 0
+        self._met: dict[tuple[int, int, tuple[int, ...]], dict[str, Knowledge]] = {}
         if isinstance(observation_space, gym.spaces.Discrete) and isinstance(
             action_space, gym.spaces.Discrete
         ):
@@ -61,11 +62,11 @@ class StepKnowledge:
         """Return the level of each machine's answer, asked in these states."""
         if self._tables is None:
             return self._asked(observation, action, states)
-        seen, done = observation - self._first[0], action - self._first[1]
-        return {
-            kind: LEVELS[table[seen, done, states[0] if table.shape[2] > 1 else 0, state]]
-            for (kind, table), state in zip(self._tables.items(), states, strict=True)
-        }
+        step = int(observation), int(action), tuple(states)
+        found = self._met.get(step)
+        if found is None:
+            found = self._met[step] = self._asked(observation, action, states)
+        return found.copy()
 
     def many(
         self,
