@@ -58,7 +58,7 @@ def naive_model(
     def answer(machine: Any, state: int, seen: Any, a: Any) -> Any:
         constant = (seen, a) in machine.constant_outputs
         told = trust or not constant or (machine.kind, state, seen, a) in asked
-        return machine.output(state, seen, a, assumed=told)
+        return machine.output(state, seen, a) if told else UNSEEN
 
     def step(o: Any, q: int, u: int, a: Any) -> Step:
         paid = answer(pair.reward, u, _seen(pair, o, q), a)

@@ -14,7 +14,7 @@ from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.steps import Space, Steps
 from resolvent.environments import House, PhaseGrid
-from resolvent.machines.score import steps_asked
+from resolvent.replay import replay_traces
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from strategies import infer_options, world_traces
@@ -193,8 +193,8 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
         space = Space.of(pair, traces)
-        asked = steps_asked(pair.transition, pair.reward, timing, traces)
-        return Labelling.of(Steps.of(asked, traces, space), traces, timing, space).by
+        steps = Steps.of(replay_traces(pair, traces, states=True), traces, space)
+        return Labelling.of(steps, traces, timing, space).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

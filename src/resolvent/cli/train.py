@@ -231,7 +231,7 @@ def _check_targets(curve: Path | None, picture: Path | None, output: Path | None
 
 def _in_view(env: gym.Env[Any, Any], machines: Path | None, stack: int | None) -> gym.Env[Any, Any]:
     if machines is not None:
-        return AugmentObservation(env, load(machines).as_pair())
+        return AugmentObservation(env, load(machines))
     return env if stack is None else gym.wrappers.FrameStackObservation(env, stack)
 
 

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.control.by_value import ByValue
 from resolvent.control.learning import policy_files
 from resolvent.control.learning.curve import Curve, write_curve
 from resolvent.control.learning.evaluating import (
@@ -22,7 +23,7 @@ from resolvent.traces.symbols import Symbol, as_symbol
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class Learned(ByValue):
     """The values that Q-learning found.
 
     `q[n, a]` is what action `a` is worth in `situations[n]`, the symbol of what

@@ -40,8 +40,8 @@ class Lessons(ABC):
         self.learner = learner
         self.guidance = guidance
         if guidance is not None:
-            for _, q, u in guidance.situations:
-                learner.add(float(guidance.potential[q, u]))
+            for _, *states in guidance.situations:
+                learner.add(float(guidance.potential[*states]))
 
     @abstractmethod
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
@@ -116,8 +116,8 @@ class LiveLessons(Lessons):
             number = self._numbers[symbol] = len(self._numbers)
             potential = 0.0
             if self.guidance is not None:
-                _, q, u = self.guidance.augmented.situation
-                potential = float(self.guidance.potential[q, u])
+                _, *states = self.guidance.augmented.situation
+                potential = float(self.guidance.potential[*states])
             self.learner.add(potential)
         return number
 

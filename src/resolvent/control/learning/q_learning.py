@@ -49,12 +49,12 @@ def q_learning(
     """Learn by trying what each action is worth, in a table over what the environment shows.
 
     With `AugmentObservation` around it, that is the observation and the states of
-    both machines, which is all there is to know. The defaults are the paper's.
+    the machines, which is all there is to know. The defaults are the paper's.
     Of equally good actions chance picks one. The same seed
     gives the same values: it goes to the first reset and to the learner.
 
-    A built-in world is played on its tables ("native"), any other environment is
-    stepped ("python"); both engines give the same, bit for bit.
+    A built-in world is played on its tables ("native"), alone or with a Transition and a
+    Reward Machine; any other environment or set of machines is stepped ("python"). Both engines give the same, bit for bit.
 
     Args:
         env: What to learn in; its actions are Discrete.

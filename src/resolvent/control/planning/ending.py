@@ -1,13 +1,15 @@
 """Steps of traces → whether a step ends the episode, also one that was never taken."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, distinct_keys
-from resolvent.machines import MachinePair
+from resolvent.control.planning.situations import KINDS
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known, distinct_keys
+from resolvent.machines import Machines
 from resolvent.traces.vocabulary import Codes
 
 GOES_ON: Final = 0
@@ -30,21 +32,19 @@ class Ending:
     space: Space
 
     @classmethod
-    def of(cls, pair: MachinePair, steps: Steps, space: Space) -> "Ending":
-        """Put together what the pair has stored and what these traces show."""
-        stored = _stored(pair, space)
-        o, q, u, a = (
+    def of(cls, machines: Machines, steps: Steps, space: Space) -> "Ending":
+        """Put together what is stored with all machines and what these traces show."""
+        o, *states, a, ended = (
             np.concatenate([column, more])
             for column, more in zip(
-                (steps.observation, steps.transition_state, steps.reward_state, steps.action),
-                stored[:4].astype(np.int32),
+                (steps.observation, *steps.states, steps.action, steps.ended),
+                _stored(machines, space),
                 strict=True,
             )
         )
-        ended = np.concatenate([steps.ended, stored[4].astype(bool)])
         on_action = np.int64(o) * len(space.actions) + a
-        on_step = space.situation(o, q, u) * len(space.actions) + a
-        told = (q >= 0) & (u >= 0)
+        on_step = space.situation(o, states) * len(space.actions) + a
+        told, ended = are_known(states), ended.astype(bool)
         size = len(space.observations) * len(space.actions)
         return cls(
             _verdicts(on_step[told], ended[told], space.situations * len(space.actions)),
@@ -52,30 +52,37 @@ class Ending:
             space,
         )
 
-    def __call__(
-        self, observation: Codes, transition_state: Codes, reward_state: Codes, action: Codes
-    ) -> Codes:
+    def __call__(self, observation: Codes, states: Sequence[Codes], action: Codes) -> Codes:
         """Return `ENDS`, `GOES_ON`, `SOMETIMES` or `UNKNOWN` for each step."""
         actions = len(self.space.actions)
-        situation = self.space.situation(observation, transition_state, reward_state)
-        found = self.of_step(situation * actions + action)
+        found = self.of_step(self.space.situation(observation, states) * actions + action)
         elsewhere = self.of_action(np.int64(observation) * actions + action)
-        # Not met in these traces, nor among the endings the pair has stored.
+        # Not met in these traces, nor among the endings that are stored.
         elsewhere[elsewhere == UNKNOWN] = GOES_ON
         elsewhere[elsewhere == SOMETIMES] = UNKNOWN
         return np.where(found == UNKNOWN, elsewhere, found)
 
 
-def _stored(pair: MachinePair, space: Space) -> NDArray[np.int64]:
-    """Return rows (observation, states, action, ended) of what the pair knows to end."""
-    known = pair.termination
-    rows = [(*situation, True) for situation in known.ends]
-    rows += [(*situation, ended) for situation in known.ambiguous for ended in (True, False)]
+def _stored(machines: Machines, space: Space) -> NDArray[np.int32]:
+    """Return columns (observation, states, action, ended) of what is known to end.
+
+    Situations are stored with the states of all machines; those that do not matter
+    for acting are left out.
+    """
+    places = [place for place, kind in enumerate(machines, 1) if kind in KINDS]
+    known = machines.termination
+    rows = [(one, True) for one in known.ends]
+    rows += [(one, ended) for one in known.ambiguous for ended in (True, False)]
     coded = [
-        (space.observations.code(o), q, u, space.actions.code(a), ended)
-        for o, q, u, a, ended in rows
+        (
+            space.observations.code(one[0]),
+            *(one[place] for place in places),
+            space.actions.code(one[-1]),
+            ended,
+        )
+        for one, ended in rows
     ]
-    return np.array(coded, np.int64).reshape(len(coded), 5).T
+    return np.array(coded, np.int32).reshape(len(coded), len(places) + 3).T
 
 
 def _verdicts(keys: Keys, ended: NDArray[np.bool_], size: int) -> Lookup:

@@ -1,24 +1,26 @@
 """Machines + traces → the model they define: every situation that can be reached, and its steps.
 
-A situation is an observation with the states of both machines. A step from it is
-known when the machines tell the next observation and the reward, the traces tell
-the label read then and whether the episode ends, and both machines know where
-that label leads. Everything else is unknown, never guessed.
+A situation is an observation with the states of the machines that matter for acting.
+A step from it is known when the machines tell the next observation and the reward, the
+traces tell the label read then, a machine or the traces tell whether the episode ends,
+and all machines know where that label leads. Everything else is unknown, never guessed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, Ending
+from resolvent.control.by_value import ByValue
+from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, UNKNOWN, Ending
 from resolvent.control.planning.labelling import Labelling
-from resolvent.control.planning.steps import Keys, Lookup, Space, Steps
+from resolvent.control.planning.situations import Situation, that_matter
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known
 from resolvent.errors import ModelError
-from resolvent.machines import Machine, MachinePair
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.machines import Machine, Machines
+from resolvent.replay import TERMINATED, Replay, in_machine_codes, replay_traces, score_of
 from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
 from resolvent.traces.vocabulary import Codes, codes_of
@@ -27,9 +29,10 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(ByValue):
     """The situations reachable from where the traces began, numbered as they are reached.
 
+    `observation` and `states`, by the kinds of the machines, say what each consists of.
     `following`, `reward`, `ends`, `known` and `sometimes_ends` have a row for each
     situation and a column for each action. `following` is −1 where the step ends
     the episode or is not known, `reward` is NaN where it is not known. Where the
@@ -40,8 +43,7 @@ class Model:
     observations: Vocabulary[Symbol]
     actions: Vocabulary[Symbol]
     observation: Codes
-    transition_state: Codes
-    reward_state: Codes
+    states: dict[str, Codes]
     following: Codes
     reward: NDArray[np.float64]
     ends: Flags
@@ -52,13 +54,13 @@ class Model:
     reward_range: tuple[float, float]
 
     @classmethod
-    def of(cls, pair: MachinePair, traces: TraceSet, *, trust_constants: bool = False) -> "Model":
+    def of(cls, machines: Machines, traces: TraceSet, *, trust_constants: bool = False) -> "Model":
         """Build the model of the world that the traces come from.
 
         The machines may have been inferred from other traces of that world. The
         traces tell where episodes begin, which labels follow and where they end.
-        A machine's constant answers count only where they are witnessed, by these
-        traces or those the machine was inferred from, unless they are trusted.
+        A machine's constant answers count only in states in which these traces ask
+        for them, unless they are trusted.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -72,23 +74,27 @@ class Model:
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
-        _check_acquainted(pair, traces)
-        told = steps_asked(pair, traces, states_at_steps(pair, traces))
-        asked = told["transition"], told["reward"]
-        _check_predictions(pair, traces, asked)
-        pair = pair.replacing(*(one.machine.witnessing(one.states, one.questions) for one in asked))
-        space = Space.of(pair, traces)
-        steps = Steps.of(asked, traces, space)
+        acting = that_matter(machines)
+        _check_acquainted(acting, traces)
+        shown = replay_traces(acting, traces, states=True)
+        _check_predictions(acting, shown)
+        if not trust_constants:
+            acting = acting.replacing(*(_as_asked(one, shown) for one in acting.values()))
+        space = Space.of(acting, traces)
+        steps = Steps.of(shown, traces, space)
+        ending = None if TERMINATED in acting else Ending.of(machines, steps, space)
+        labelling = Labelling.of(steps, traces, acting.timing, space)
         starts, counts = _starts(steps, traces, space)
-        situations, answers = _explored(
-            starts, _Stepping(pair, traces, steps, space, trust_constants)
-        )
+        stepping = _Stepping(acting, traces, space, labelling, ending, trust_constants)
+        situations, answers = _explored(starts, stepping)
+        observation, states = space.parts(situations)
         order = np.argsort(situations)
-        paid = {*pair.reward.outputs, *rounded(traces.rewards, pair.reward.reward_digits)}
+        paid = {*acting.reward.outputs, *rounded(traces.rewards, acting.reward.reward_digits)}
         return cls(
             space.observations,
             space.actions,
-            *space.parts(situations),
+            observation,
+            dict(zip(acting, states, strict=True)),
             following=_places(answers.following, situations, order),
             reward=answers.reward,
             ends=answers.ends,
@@ -107,22 +113,27 @@ class Model:
         """How many steps, of situation and action, are not known."""
         return int(np.count_nonzero(~self.known))
 
-    def situation(
-        self, observation: Symbol, transition_state: int, reward_state: int
-    ) -> int | None:
-        """Return the number of a situation, or None when it is not one of the model's."""
-        return self._numbers.get((observation, transition_state, reward_state))
+    @property
+    def transition_state(self) -> Codes:
+        """The state of the Transition Machine in every situation."""
+        return self.states["transition"]
 
-    def named(self, situation: int) -> tuple[Symbol, int, int]:
+    @property
+    def reward_state(self) -> Codes:
+        """The state of the Reward Machine in every situation."""
+        return self.states["reward"]
+
+    def situation(self, observation: Symbol, *states: int) -> int | None:
+        """Return the number of a situation, or None when it is not one of the model's."""
+        return self._numbers.get((observation, *states))
+
+    def named(self, situation: int) -> Situation:
         """Return the observation and the states of a situation."""
-        return (
-            self.observations[int(self.observation[situation])],
-            int(self.transition_state[situation]),
-            int(self.reward_state[situation]),
-        )
+        states = (int(column[situation]) for column in self.states.values())
+        return (self.observations[int(self.observation[situation])], *states)
 
     @cached_property
-    def _numbers(self) -> dict[tuple[Symbol, int, int], int]:
+    def _numbers(self) -> dict[Situation, int]:
         return {self.named(number): number for number in range(len(self))}
 
 
@@ -141,86 +152,120 @@ class _Answers:
 
 
 class _Stepping:
-    """Asks both machines about all actions in many situations at once."""
+    """Asks all machines about all actions in many situations at once."""
 
     def __init__(
-        self, pair: MachinePair, traces: TraceSet, steps: Steps, space: Space, assumed: bool
+        self,
+        machines: Machines,
+        traces: TraceSet,
+        space: Space,
+        labelling: Labelling,
+        ending: Ending | None,
+        assumed: bool,
     ) -> None:
-        self.pair, self.space, self.assumed = pair, space, assumed
-        self.labelling = Labelling.of(steps, traces, pair.timing, space)
-        self.ending = Ending.of(pair, steps, space)
-        self.rewards = np.array([*pair.reward.outputs, np.nan])  # −1 is the last one
-        self.observed = codes_of(space.observations, pair.transition.observations, -1)
-        self.arrived = np.append(codes_of(pair.transition.outputs, space.observations, -1), -1)
-        self.paired = _paired(pair, space)
-        self.moves = [_moves(machine, traces.labels) for machine in (pair.transition, pair.reward)]
+        self.machines, self.space, self.assumed = machines, space, assumed
+        self.labelling, self.ending = labelling, ending
+        self.asking = {kind: _Asking(one, machines, space) for kind, one in machines.items()}
+        self.moves = [_moves(machine, traces.labels) for machine in machines.values()]
+        # In what follows, −1 is the last one.
+        transition, reward = machines.transition, machines.reward
+        self.arrived = np.append(codes_of(transition.outputs, space.observations, -1), -1)
+        self.rewards = np.array([*reward.outputs, np.nan])
+        ends = machines[TERMINATED].outputs if ending is None else ()
+        self.verdicts = np.array([*(ENDS if one else GOES_ON for one in ends), UNKNOWN], np.int32)
 
     def __call__(self, situations: Keys) -> _Answers:
         """Return what happens in each situation under each action."""
         actions = len(self.space.actions)
         shape = len(situations), actions
-        o, q, u = (np.repeat(part, actions) for part in self.space.parts(situations))
+        observation, states = self.space.parts(situations)
+        o, s = np.repeat(observation, actions), [np.repeat(one, actions) for one in states]
         a = np.tile(np.arange(actions, dtype=np.int32), len(situations))
-        transition, reward = self.pair.transition, self.pair.reward
-        following = self.arrived[self._answers(transition, q, self.observed[o], a)]
-        asked = self.paired(np.int64(o) * self.space.transition_states + q)
-        paid = self.rewards[self._answers(reward, u, asked, a)]
-        label = self.labelling((o, q, u, a, following))
-        next_q, next_u = self.moves[0][q, label], self.moves[1][u, label]
-        ending = self.ending(o, q, u, a)
+        answers = {
+            kind: machine.answer_many(own, self.asking[kind](o, s[0], a), assumed=self.assumed)
+            for (kind, machine), own in zip(self.machines.items(), s, strict=True)
+        }
+        following = self.arrived[answers["transition"]]
+        paid = self.rewards[answers["reward"]]
+        ending = self._ending(o, s, a, answers)
+        label = self.labelling((o, s, a, following))
+        after = [moves[own, label] for moves, own in zip(self.moves, s, strict=True)]
         ends = (ending == ENDS) & ~np.isnan(paid)
-        goes_on = (ending == GOES_ON) & ~np.isnan(paid)
-        goes_on &= (following >= 0) & (next_q >= 0) & (next_u >= 0)
+        goes_on = (ending == GOES_ON) & ~np.isnan(paid) & (following >= 0) & are_known(after)
         known = ends | goes_on
         return _Answers(
-            np.where(goes_on, self.space.situation(following, next_q, next_u), -1).reshape(shape),
+            np.where(goes_on, self.space.situation(following, after), -1).reshape(shape),
             np.where(known, paid, np.nan).reshape(shape),
             ends.reshape(shape),
             known.reshape(shape),
             (ending == SOMETIMES).reshape(shape),
         )
 
-    def _answers(self, machine: Machine, states: Codes, observed: Codes, action: Codes) -> Codes:
-        done = codes_of(self.space.actions, machine.actions, -1)[action]
-        questions = np.int64(observed) * len(machine.actions) + done
-        questions[(observed < 0) | (done < 0)] = -1
-        return machine.answer_many(states, questions, assumed=self.assumed)
+    def _ending(
+        self, observation: Codes, states: list[Codes], action: Codes, answers: dict[str, Codes]
+    ) -> Codes:
+        if self.ending is None:  # a machine tells
+            return self.verdicts[answers[TERMINATED]]
+        return self.ending(observation, states, action)
 
 
-def _check_predictions(
-    pair: MachinePair, traces: TraceSet, asked: tuple[StepsAsked, StepsAsked]
-) -> None:
-    for one in asked:
-        predicted = one.machine.answer_many(one.states, one.questions)
-        if np.any((predicted >= 0) & (predicted != one.outputs)):
-            raise ModelError(
-                f"{pair.score(traces).first_mismatch}; this environment is not deterministic under "
-                f"these labels, or these are not its machines"
+class _Asking:
+    """Turns observations, states of the Transition Machine and actions into one's questions."""
+
+    def __init__(self, machine: Machine, machines: Machines, space: Space) -> None:
+        self._actions = len(machine.actions)
+        self._done = codes_of(space.actions, machine.actions, -1)
+        self._paired = machines.transition.states if machine.supplemented else None
+        if self._paired is None:
+            self._seen = Lookup.of(
+                np.arange(len(space.observations)),
+                codes_of(space.observations, machine.observations, -1),
             )
+        else:
+            pairs: list[Any] = list(machine.observations)
+            seen = codes_of((one for one, _ in pairs), space.observations, -1)
+            keys = np.int64(seen) * self._paired + np.array([state for _, state in pairs], np.int64)
+            codes = np.arange(len(pairs), dtype=np.int32)
+            self._seen = Lookup.of(keys[seen >= 0], codes[seen >= 0])
+
+    def __call__(self, observation: Codes, transition_state: Codes, action: Codes) -> Keys:
+        """Return the numbers of the machine's questions, −1 where it never met them."""
+        keys = observation.astype(np.int64)
+        if self._paired is not None:
+            keys = keys * self._paired + transition_state
+        seen, done = self._seen(keys), self._done[action]
+        questions = np.int64(seen) * self._actions + done
+        questions[(seen < 0) | (done < 0)] = -1
+        return questions
 
 
-def _check_acquainted(pair: MachinePair, traces: TraceSet) -> None:
+def _as_asked(machine: Machine, shown: Replay) -> Machine:
+    """Return a machine whose constant answers are witnessed where these traces ask for them."""
+    rows = shown.machines[machine.kind].known
+    asked = in_machine_codes(machine, rows, shown.alphabets, shown.sizes["transition"])
+    nowhere = replace(
+        machine, asked_state=np.empty(0, np.int32), asked_question=np.empty(0, np.int64)
+    )
+    return nowhere.witnessing(np.ascontiguousarray(rows["state"]), asked.question)
+
+
+def _check_predictions(machines: Machines, shown: Replay) -> None:
+    mismatch = score_of(machines, shown).first_mismatch
+    if mismatch is not None:
+        raise ModelError(
+            f"{mismatch}; this environment is not deterministic under these labels, or these are "
+            f"not its machines"
+        )
+
+
+def _check_acquainted(machines: Machines, traces: TraceSet) -> None:
     """Refuse traces of which the machines know no observation at all."""
-    shown, known = traces.observations, pair.transition.observations
+    shown, known = traces.observations, machines.transition.observations
     if not any(symbol in known for symbol in shown):
         raise ModelError(
             f"the machines know no observation of the traces, such as {symbol_text(shown[0])} "
             f"(they know {symbol_text(known[0])}): these are traces of another world"
         )
-
-
-def _paired(pair: MachinePair, space: Space) -> Lookup:
-    """Return what the Reward Machine calls an observation in a state of the other machine."""
-    states = space.transition_states
-    called: list[Any] = list(pair.reward.observations)
-    if not pair.reward.supplemented:
-        called = [(one, state) for one in called for state in range(states)]
-    codes = np.arange(len(called), dtype=np.int32)
-    if not pair.reward.supplemented:
-        codes //= states
-    seen = codes_of((one for one, _ in called), space.observations, -1)
-    keys = np.int64(seen) * states + np.array([state for _, state in called], np.int64)
-    return Lookup.of(keys[seen >= 0], codes[seen >= 0])
 
 
 def _moves(machine: Machine, labels: Vocabulary[Label]) -> Codes:
@@ -233,8 +278,8 @@ def _moves(machine: Machine, labels: Vocabulary[Label]) -> Codes:
 def _starts(steps: Steps, traces: TraceSet, space: Space) -> tuple[Keys, NDArray[np.int64]]:
     """Return the situations in which traces begin, and how many begin in each."""
     rows = traces.offsets[:-1]
-    q, u = steps.transition_state[rows], steps.reward_state[rows]
-    lost = np.flatnonzero((q < 0) | (u < 0))
+    states = [column[rows] for column in steps.states]
+    lost = np.flatnonzero(~are_known(states))
     if len(lost):
         trace = int(lost[0])
         first = label_text(traces.labels[int(traces.label_codes[rows[trace] + trace])])
@@ -242,7 +287,7 @@ def _starts(steps: Steps, traces: TraceSet, space: Space) -> tuple[Keys, NDArray
             f"trace {trace} begins with label {first}, which the machines were never shown there: "
             f"infer them from traces that begin so"
         )
-    return np.unique(space.situation(steps.observation[rows], q, u), return_counts=True)
+    return np.unique(space.situation(steps.observation[rows], states), return_counts=True)
 
 
 def _explored(starts: Keys, stepping: _Stepping) -> tuple[Keys, _Answers]:

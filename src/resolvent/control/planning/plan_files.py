@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from resolvent.atomic_file import atomic_write
+from resolvent.control.planning.situations import by_name
 from resolvent.errors import ModelError, TraceError
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
@@ -20,8 +21,11 @@ VERSION = 1
 State = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Row(msgspec.Struct, forbid_unknown_fields=True):
-    """What to do in one situation, and its worth, at least and at most; null is infinite."""
+class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What to do in one situation, and its worth, at least and at most; null is infinite.
+
+    `terminated_state` is there if a machine tells when episodes end.
+    """
 
     observation: Any
     transition_state: State
@@ -29,6 +33,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     action: Any
     pessimistic: float | None
     optimistic: float | None
+    terminated_state: State | None = None
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +56,7 @@ def content_of(plan: "Plan") -> PlanFile:
     model = plan.model
     rows = [
         Row(
-            *model.named(number),
+            **by_name(model.named(number)),
             action=model.actions[int(plan.policy[number])],
             pessimistic=json_number(plan.pessimistic[number]),
             optimistic=json_number(plan.optimistic[number]),
