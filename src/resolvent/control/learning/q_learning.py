@@ -54,7 +54,8 @@ def q_learning(
     gives the same values: it goes to the first reset and to the learner.
 
     A built-in world is played on its tables ("native"), alone or with a Transition and a
-    Reward Machine; any other environment or set of machines is stepped ("python"). Both engines give the same, bit for bit.
+    Reward Machine; any other environment or set of machines is stepped ("python").
+    Both engines give the same, bit for bit.
 
     Args:
         env: What to learn in; its actions are Discrete.
