@@ -22,10 +22,7 @@ State = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to do in one situation, and its worth, at least and at most; null is infinite.
-
-    `terminated_state` is there if a machine tells when episodes end.
-    """
+    """What to do in one situation, and its worth, at least and at most; null is infinite."""
 
     observation: Any
     transition_state: State
@@ -33,7 +30,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     action: Any
     pessimistic: float | None
     optimistic: float | None
-    terminated_state: State | None = None
+    terminated_state: State | None = None  # there if a machine tells when episodes end
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):

@@ -47,7 +47,7 @@ class Augmentation(ABC):
         """Return the inner observation and the states."""
         raise OptionError(
             'only observations of mode="discrete" need decoding: '
-            'elsewhere read info["transition_state"] and info["reward_state"]'
+            'elsewhere read the states in info, such as info["transition_state"]'
         )
 
 
