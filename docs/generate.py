@@ -13,7 +13,8 @@ import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
 from resolvent.cli.app import app
-from resolvent.control import plan_files, policy_files
+from resolvent.control.learning import policy_files
+from resolvent.control.planning import plan_files
 from resolvent.environments.grids import files as grid_files
 from resolvent.machines import file_layout, file_layout_v1, storage
 from resolvent.traces import json_lines

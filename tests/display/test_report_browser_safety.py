@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.curve import Curve
+from resolvent.control.learning.curve import Curve
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import resolvent as rs
 from pages import DOCS
-from resolvent.control import plan_files
+from resolvent.control.planning import plan_files
 from resolvent.environments import RandomWorld
 
 SCHEMAS = {

@@ -1,6 +1,6 @@
-from contextlib import suppress
-
 """Time limits and progress, in both engines."""
+
+from contextlib import suppress
 
 import numpy as np
 import pytest

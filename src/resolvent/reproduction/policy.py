@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.control import AugmentObservation, Model
-from resolvent.control.q_learning import q_learning
+from resolvent.control.learning.q_learning import q_learning
 from resolvent.pipeline import infer
 from resolvent.reproduction.ablation import WORLD
 from resolvent.reproduction.running.processes import Clock

@@ -16,7 +16,7 @@ from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.control import Learned, Plan
-    from resolvent.control.plan_files import PlanFile
+    from resolvent.control.planning.plan_files import PlanFile
 
 
 def report(

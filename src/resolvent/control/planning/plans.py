@@ -18,13 +18,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control import plan_files
-from resolvent.control.experiment import NextExperiment, situation_text
-from resolvent.control.model import Model
-from resolvent.control.running import Runs, policy_in, run
-from resolvent.control.solving import PayingCycle, Solution, solve
+from resolvent.control.by_value import ByValue
+from resolvent.control.planning import plan_files
+from resolvent.control.planning.experiment import NextExperiment
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.running import Runs, policy_in, run
+from resolvent.control.planning.situations import Situation, situation_text
+from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines import MachinePair
+from resolvent.machines import Machines
 from resolvent.result import InferenceResult
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.symbols import as_symbol, symbol_text
@@ -33,7 +35,7 @@ from resolvent.wording import amount
 
 
 def plan(
-    machines: MachinePair | InferenceResult,
+    machines: Machines | InferenceResult,
     traces: TraceSet,
     *,
     gamma: float = 0.95,
@@ -126,7 +128,7 @@ def _cycle_text(model: Model, cycle: PayingCycle) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(ByValue):
     """What to do in every situation, and what that is worth.
 
     `policy` holds the code of an action for each situation of the model. Acting
@@ -134,7 +136,7 @@ class Plan:
     as long as no step pays outside `reward_range`.
     """
 
-    machines: MachinePair
+    machines: Machines
     model: Model
     gamma: float
     reward_range: tuple[float, float]
@@ -177,9 +179,17 @@ class Plan:
         same = self.optimistic == self.pessimistic  # both may be infinite
         return np.subtract(self.optimistic, self.pessimistic, out=np.zeros(len(same)), where=~same)
 
-    def action(self, observation: Any, transition_state: int, reward_state: int) -> Symbol:
-        """Return what to do in a situation; `ModelError` if it is not one of the model's."""
-        situation = (as_symbol(observation), transition_state, reward_state)
+    def action(self, observation: Any, *states: int, **named: int) -> Symbol:
+        """Return what to do in a situation; `ModelError` if it is not one of the model's.
+
+        The states are those of the Transition Machine, the Reward Machine and, if there
+        is one, the machine that tells when episodes end; or `transition_state=` and so on.
+        """
+        names = [f"{kind}_state" for kind in self.model.states]
+        given = {**dict(zip(names, states, strict=False)), **named}
+        if set(given) != set(names) or len(states) + len(named) != len(names):
+            raise OptionError(f"a situation is an observation with {', '.join(names)}: give each")
+        situation: Situation = (as_symbol(observation), *(given[name] for name in names))
         number = self.model.situation(*situation)
         if number is None:
             raise ModelError(

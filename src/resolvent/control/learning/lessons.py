@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.evaluating import best_actions
-from resolvent.control.knowledge import Knowledge
-from resolvent.control.world_view import WorldView
+from resolvent.control.learning.evaluating import best_actions
+from resolvent.control.learning.guidance import Guidance
+from resolvent.control.learning.world_view import WorldView
 from resolvent.traces.live import finite_reward
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
@@ -34,14 +34,14 @@ class Lessons(ABC):
     """One learner in one environment."""
 
     def __init__(
-        self, env: gym.Env[Any, Any], learner: _core.QLearner, knowledge: Knowledge | None
+        self, env: gym.Env[Any, Any], learner: _core.QLearner, guidance: Guidance | None
     ) -> None:
         self.env = env
         self.learner = learner
-        self.knowledge = knowledge
-        if knowledge is not None:
-            for _, q, u in knowledge.situations:
-                learner.add(float(knowledge.potential[q, u]))
+        self.guidance = guidance
+        if guidance is not None:
+            for _, *states in guidance.situations:
+                learner.add(float(guidance.potential[*states]))
 
     @abstractmethod
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
@@ -66,16 +66,16 @@ class LiveLessons(Lessons):
         self,
         env: gym.Env[Any, Any],
         learner: _core.QLearner,
-        knowledge: Knowledge | None,
+        guidance: Guidance | None,
         gamma: float,
     ) -> None:
-        super().__init__(env, learner, knowledge)
+        super().__init__(env, learner, guidance)
         self._gamma = gamma
         self._first_action = int(getattr(env.action_space, "start", 0))
         self._numbers: dict[Symbol, int] = {}
-        if knowledge is not None:
-            encode = knowledge.augmented.encode
-            for number, situation in enumerate(knowledge.situations):
+        if guidance is not None:
+            encode = guidance.augmented.encode
+            for number, situation in enumerate(guidance.situations):
                 self._numbers[as_symbol(encode(*situation))] = number
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
@@ -91,8 +91,8 @@ class LiveLessons(Lessons):
             reward, ended = finite_reward(paid), bool(ended)
             arrived = situation if ended else self._met(observation)
             learner.update(situation, action, reward, arrived, ended)
-            if shown is not None and self.knowledge is not None and self.knowledge.steps:
-                learner.imagine(self.knowledge.steps, shown, action, situation)
+            if shown is not None and self.guidance is not None and self.guidance.steps:
+                learner.imagine(self.guidance.steps, shown, action, situation)
             total += reward
             discounted += weight * reward
             weight *= self._gamma
@@ -115,17 +115,17 @@ class LiveLessons(Lessons):
         if number is None:
             number = self._numbers[symbol] = len(self._numbers)
             potential = 0.0
-            if self.knowledge is not None:
-                _, q, u = self.knowledge.augmented.situation
-                potential = float(self.knowledge.potential[q, u])
+            if self.guidance is not None:
+                _, *states = self.guidance.augmented.situation
+                potential = float(self.guidance.potential[*states])
             self.learner.add(potential)
         return number
 
     def _shown(self) -> int | None:
         """Return the model's code of the inner observation, if there are steps to imagine."""
-        if self.knowledge is None or self.knowledge.steps is None:
+        if self.guidance is None or self.guidance.steps is None:
             return None
-        return self.knowledge.observation_code(self.knowledge.augmented.situation[0])
+        return self.guidance.observation_code(self.guidance.augmented.situation[0])
 
 
 class TableLessons(Lessons):
@@ -135,23 +135,23 @@ class TableLessons(Lessons):
         self,
         env: gym.Env[Any, Any],
         learner: _core.QLearner,
-        knowledge: Knowledge | None,
+        guidance: Guidance | None,
         view: WorldView,
     ) -> None:
-        super().__init__(env, learner, knowledge)
+        super().__init__(env, learner, guidance)
         self._view = view
-        if knowledge is None:
+        if guidance is None:
             self.tables = view.lessons()
             return
         codes = [
-            knowledge.observation_code(o) for o in range(len(view.world.mechanics.observations))
+            guidance.observation_code(o) for o in range(len(view.world.mechanics.observations))
         ]
         self.tables = view.lessons(
-            knowledge.steps,
+            guidance.steps,
             np.array([-1 if code is None else code for code in codes], np.int32),
-            knowledge.potential,
+            guidance.potential,
         )
-        self.tables.expect(np.array(knowledge.situations, np.int32).ravel())
+        self.tables.expect(np.array(guidance.situations, np.int32).ravel())
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
         """Play an episode, many steps at a time, so that Ctrl-C gets through."""

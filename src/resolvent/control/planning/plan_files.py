@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from resolvent.atomic_file import atomic_write
+from resolvent.control.planning.situations import by_name
 from resolvent.errors import ModelError, TraceError
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 
 if TYPE_CHECKING:
-    from resolvent.control.planning import Plan
+    from resolvent.control.planning.plans import Plan
 
 FORMAT = "resolvent-plan"
 VERSION = 1
@@ -20,7 +21,7 @@ VERSION = 1
 State = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Row(msgspec.Struct, forbid_unknown_fields=True):
+class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What to do in one situation, and its worth, at least and at most; null is infinite."""
 
     observation: Any
@@ -29,6 +30,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True):
     action: Any
     pessimistic: float | None
     optimistic: float | None
+    terminated_state: State | None = None  # there if a machine tells when episodes end
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +53,7 @@ def content_of(plan: "Plan") -> PlanFile:
     model = plan.model
     rows = [
         Row(
-            *model.named(number),
+            **by_name(model.named(number)),
             action=model.actions[int(plan.policy[number])],
             pessimistic=json_number(plan.pessimistic[number]),
             optimistic=json_number(plan.optimistic[number]),

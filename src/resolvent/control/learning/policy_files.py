@@ -7,13 +7,13 @@ import msgspec
 import numpy as np
 
 from resolvent.atomic_file import atomic_write
-from resolvent.control.curve import Curve
-from resolvent.control.evaluating import Evaluation
+from resolvent.control.learning.curve import Curve
+from resolvent.control.learning.evaluating import Evaluation
 from resolvent.errors import ModelError, TraceError
 from resolvent.traces.symbols import Symbol, as_symbol
 
 if TYPE_CHECKING:
-    from resolvent.control.learned import Learned
+    from resolvent.control.learning.learned import Learned
 
 FORMAT = "resolvent-policy"
 VERSION = 1

@@ -1,12 +1,10 @@
 """The next thing to try: how to get to a step that nobody has taken."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.traces.symbols import Symbol, symbol_text
-
-Situation: TypeAlias = tuple[Symbol, int, int]
-"""Observation, Transition Machine state, Reward Machine state."""
 
 _ACTIONS_SHOWN = 12
 
@@ -26,11 +24,10 @@ class NextExperiment:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        names = ("observation", "transition_state", "reward_state")
         return {
-            "start": dict(zip(names, self.start, strict=True)),
+            "start": by_name(self.start),
             "actions": list(self.actions),
-            "situation": dict(zip(names, self.situation, strict=True)),
+            "situation": by_name(self.situation),
             "action": self.action,
         }
 
@@ -44,12 +41,3 @@ class NextExperiment:
             f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
             f"and go on: what follows is not known"
         )
-
-
-def situation_text(situation: Situation) -> str:
-    """Write a situation for people."""
-    observation, transition_state, reward_state = situation
-    return (
-        f"{symbol_text(observation)} (transition state {transition_state}, "
-        f"reward state {reward_state})"
-    )

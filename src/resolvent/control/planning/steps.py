@@ -1,14 +1,16 @@
-"""Traces + machines → their steps in the codes of a model, and tables that follow from them."""
+"""Traces + machines → their steps in the codes of a model, and lookups that follow from them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.machines import MachinePair
+from resolvent.machines import Machines
 from resolvent.machines.machine import look_up
-from resolvent.replay import StepsAsked
+from resolvent.replay import Replay
 from resolvent.traces import Symbol, TraceSet, Vocabulary
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import DENSE, Codes, codes_of
@@ -18,40 +20,44 @@ Keys = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Space:
-    """All situations and steps there could be, each with a number of its own."""
+    """All situations and steps there could be, each with a number of its own.
+
+    `sizes` are the numbers of states of the machines that matter, in their order.
+    """
 
     observations: Vocabulary[Symbol]
     actions: Vocabulary[Symbol]
-    transition_states: int
-    reward_states: int
+    sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, pair: MachinePair, traces: TraceSet) -> "Space":
+    def of(cls, machines: Machines, traces: TraceSet) -> "Space":
         """Take in all that the machines or the traces name."""
-        transition, reward = pair.transition, pair.reward
+        transition = machines.transition
         return cls(
             _joined(traces.observations, transition.observations, transition.outputs),
-            _joined(traces.actions, transition.actions, reward.actions),
-            transition.states,
-            reward.states,
+            _joined(traces.actions, *(machine.actions for machine in machines.values())),
+            tuple(machine.states for machine in machines.values()),
         )
 
     @property
     def situations(self) -> int:
         """How many situations there could be."""
-        return len(self.observations) * self.transition_states * self.reward_states
+        return len(self.observations) * prod(self.sizes)
 
-    def situation(self, observation: Any, transition_state: Any, reward_state: Any) -> Any:
+    def situation(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return the number of a situation, or of many."""
-        pair = np.int64(observation) * self.transition_states + transition_state
-        return pair * self.reward_states + reward_state
+        number = np.int64(observation)
+        for size, state in zip(self.sizes, states, strict=True):
+            number = number * size + state
+        return number
 
-    def parts(self, situation: Keys) -> tuple[Codes, Codes, Codes]:
-        """Return observation, transition state and reward state of situations."""
-        pair, reward_state = np.divmod(situation, self.reward_states)
-        observation, transition_state = np.divmod(pair, self.transition_states)
-        parts = (observation, transition_state, reward_state)
-        return parts[0].astype(np.int32), parts[1].astype(np.int32), parts[2].astype(np.int32)
+    def parts(self, situation: Keys) -> tuple[Codes, tuple[Codes, ...]]:
+        """Return the observation and the states of situations."""
+        states: list[Codes] = []
+        for size in reversed(self.sizes):
+            situation, state = np.divmod(situation, size)
+            states.append(state.astype(np.int32))
+        return situation.astype(np.int32), tuple(reversed(states))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,23 +68,21 @@ class Steps:
     """
 
     observation: Codes
-    transition_state: Codes
-    reward_state: Codes
+    states: tuple[Codes, ...]
     action: Codes
     following: Codes
     label: Codes
     ended: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, asked: tuple[StepsAsked, StepsAsked], traces: TraceSet, space: Space) -> "Steps":
-        """Return the steps of traces, with the states in which the machines are asked there."""
+    def of(cls, shown: Replay, traces: TraceSet, space: Space) -> "Steps":
+        """Return the steps of traces, with the states that a replay of them found."""
         seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
         ended = np.zeros(traces.steps, bool)
         ended[traces.offsets[1:] - 1] = traces.terminated
         return cls(
             traces.at_step(seen),
-            asked[0].states,
-            asked[1].states,
+            tuple(shown.states.values()),
             codes_of(traces.actions, space.actions, -1)[traces.action_codes],
             traces.after_step(seen),
             traces.after_step(traces.label_codes),
@@ -86,16 +90,22 @@ class Steps:
         )
 
 
+def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
+    """Return where the states of all machines are known."""
+    known: NDArray[np.bool_] = np.min(states, axis=0) >= 0
+    return known
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Lookup:
     """A function from numbers to codes, known at some of them."""
 
     keys: Keys
     values: Codes
 
     @classmethod
-    def of(cls, keys: Keys, values: Codes) -> "Table":
-        """Make a table of distinct keys, in any order."""
+    def of(cls, keys: Keys, values: Codes) -> "Lookup":
+        """Make a lookup of distinct keys, in any order."""
         order = np.argsort(keys)
         return cls(keys[order], values[order])
 
@@ -104,8 +114,8 @@ class Table:
         return look_up(self.keys, self.values, wanted)
 
 
-def as_function(keys: Keys, values: Codes, size: int) -> Table | tuple[int, int]:
-    """Return the table that rows of keys and values make, or the first two that disagree.
+def as_function(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
+    """Return the lookup that rows of keys and values make, or the first two that disagree.
 
     Keys are below `size`.
 
@@ -120,7 +130,7 @@ def as_function(keys: Keys, values: Codes, size: int) -> Table | tuple[int, int]
     others = np.flatnonzero(values[first][place] != values)
     if len(others):
         return int(first[place[others[0]]]), int(others[0])
-    return Table(distinct, values[first])
+    return Lookup(distinct, values[first])
 
 
 def distinct_keys(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from resolvent.control import Model
-from resolvent.control.knowledge import potential
+from resolvent.control.learning.guidance import potential
 from resolvent.traces import Vocabulary
 
 
@@ -16,8 +16,10 @@ def model(observation, states, following, reward, ends):
         observations=Vocabulary(["here", "there", "far"]),
         actions=Vocabulary(["go", "stay"]),
         observation=np.array(observation, np.int32),
-        transition_state=np.array([q for q, _ in states], np.int32),
-        reward_state=np.array([u for _, u in states], np.int32),
+        states={
+            "transition": np.array([q for q, _ in states], np.int32),
+            "reward": np.array([u for _, u in states], np.int32),
+        },
         following=following,
         reward=np.where(known, np.array(reward, float), np.nan),
         ends=ends,

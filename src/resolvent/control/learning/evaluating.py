@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.world_view import WorldView
+from resolvent.control.learning.world_view import WorldView
 from resolvent.errors import OptionError
 
 

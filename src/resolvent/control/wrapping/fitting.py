@@ -1,4 +1,4 @@
-"""What was given as machines → a `MachinePair` that fits the environment, or a plain refusal."""
+"""What was given as machines → `Machines` that fit the environment, or a plain refusal."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -8,31 +8,31 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines import MachinePair, load
+from resolvent.machines import Machine, Machines, load
 from resolvent.result import InferenceResult
 from resolvent.traces.live import AnyEnv, Names
 from resolvent.traces.symbols import Symbol
 
-GivenMachines: TypeAlias = MachinePair | InferenceResult | str | Path
-"""A pair of machines, the result that holds it, or the file that it was saved to."""
+GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
+"""Machines, the result that holds them, or the file that they were saved to."""
 
 
-def pair_of(given: GivenMachines) -> MachinePair:
-    """Return the pair of machines, from a file if need be."""
-    if isinstance(given, MachinePair):
+def machines_from(given: GivenMachines) -> Machines:
+    """Return the machines, from a file if need be."""
+    if isinstance(given, Machines):
         return given
     if isinstance(given, InferenceResult):
         return given.machines
     if isinstance(given, str | Path):
-        return load(given).as_pair()
+        return load(given)
     raise OptionError(
-        f"machines is a {type(given).__name__}: give a MachinePair, what infer returned, "
-        "or the path of a model file"
+        f"machines is a {type(given).__name__}: give a MachinePair or other Machines, what infer "
+        "returned, or the path of a model file"
     )
 
 
 def check_fit(
-    machines: MachinePair,
+    machines: Machines,
     env: AnyEnv,
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
@@ -55,13 +55,14 @@ def check_fit(
     """
     actions = Names(env, "action").of_space(action_space)
     if actions is not None:
-        lacking = [action for action in machines.transition.actions if action not in actions]
+        known = dict.fromkeys(action for one in machines.values() for action in one.actions)
+        lacking = [action for action in known if action not in actions]
         if lacking:
             raise ModelError(
                 f"the machines know the action {_examples(lacking)}, which the environment lacks "
                 f"(it has {_examples(actions)}): they were learned in another one"
             )
-    seen = machines.transition.observations
+    seen = dict.fromkeys(one for machine in machines.values() for one in _observed(machine))
     observations = Names(env, "observation").of_space(observation_space)
     if observations is not None and len(seen) and not any(one in seen for one in observations):
         raise ModelError(
@@ -69,6 +70,14 @@ def check_fit(
             f"(they know {_examples(seen)}; it has {_examples(observations)}): "
             f"they were learned in another one"
         )
+
+
+def _observed(machine: Machine) -> Iterable[Symbol]:
+    """Return the observations that a machine knows, without the states they are paired with."""
+    if not machine.supplemented:
+        return machine.observations
+    pairs: Iterable[Any] = machine.observations
+    return (observation for observation, _ in pairs)
 
 
 def _examples(symbols: Iterable[Symbol]) -> str:

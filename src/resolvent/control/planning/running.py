@@ -9,22 +9,24 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.augment_observation import augmented_inside
-from resolvent.control.memory import Memory
+from resolvent.control.by_value import ByValue
+from resolvent.control.planning.situations import states_text, that_matter
+from resolvent.control.wrapping.augment_observation import augmented_inside
+from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live import Labels, Names
 from resolvent.traces.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
 
 if TYPE_CHECKING:
-    from resolvent.control.planning import Plan
+    from resolvent.control.planning.plans import Plan
 
 _PATIENCE = 10_000
 """Steps in a circle after which nothing is expected to end an episode."""
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class Runs(ByValue):
     """What some episodes paid, one entry for each."""
 
     returns: NDArray[np.float64]
@@ -102,11 +104,20 @@ def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
             f"{env} does not show the states of the machines: wrap it in AugmentObservation, "
             "or let the plan keep track of them by run()"
         )
+    kinds = list(augmented.machines)
+    lacking = [kind for kind in plan.model.states if kind not in kinds]
+    if lacking:
+        raise OptionError(
+            f"{env} does not show the state of the {lacking[0]} machine: wrap it in "
+            "AugmentObservation with the plan's own machines"
+        )
+    places = [1 + kinds.index(kind) for kind in plan.model.states]
     observations, actions = Names(augmented.env, "observation"), Names(augmented.env, "action")
 
     def act(shown: Any) -> Any:
-        observation, *states = augmented.situation
-        return actions.value(plan.action(observations(observation), *states))
+        situation = augmented.situation
+        states = (situation[place] for place in places)
+        return actions.value(plan.action(observations(situation[0]), *states))
 
     return act
 
@@ -123,7 +134,7 @@ class _Actor:
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
-        self.plan, self.env, self.memory = plan, env, Memory(plan.machines)
+        self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
         self.labels = Labels(env, label_of)
         self.observations, self.actions = Names(env, "observation"), Names(env, "action")
         self.max_steps, self.may_guess = max_steps, may_guess
@@ -166,17 +177,15 @@ class _Actor:
 
     def _planned(self, observation: Symbol, memory: Memory) -> Any:
         """Return the action the plan has here, as the environment takes it, or None."""
-        states = memory.transition_state, memory.reward_state
         model = self.plan.model
-        situation = model.situation(observation, *states)
+        situation = model.situation(observation, *memory.values)
         if situation is None or memory.unseen:  # after an unseen label the states are guesses
             return None
         return self.actions.value(model.actions[int(self.plan.policy[situation])])
 
 
 def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:
-    states = f"transition state {memory.transition_state}, reward state {memory.reward_state}"
-    why = "no known step leads there"
+    states, why = states_text(memory.values), "no known step leads there"
     if memory.unseen:
         states, why = "states unknown", "a label was read that the machines were never shown there"
     return (

@@ -5,6 +5,7 @@ order of the model's.
 """
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.augment_observation import AugmentObservation
-from resolvent.control.model import Model
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.situations import Situation
+from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live import Names
 from resolvent.traces.symbols import Symbol, as_symbol
@@ -22,18 +24,18 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class Guidance:
     """What a learner takes from a model.
 
     `codes` are the model's codes of observations as the environment gives them,
     and `situations` the model's with such observations.
-    `steps` is None where nothing is imagined; `potential` is what being in each
-    two states of the machines promises, all 0 where rewards are not shaped.
+    `steps` is None where nothing is imagined; `potential` is what being in such
+    states of the machines promises, all 0 where rewards are not shaped.
     """
 
     augmented: AugmentObservation
     codes: dict[Symbol, int]
-    situations: tuple[tuple[Any, int, int], ...]
+    situations: tuple[Situation, ...]
     steps: _core.KnownSteps | None
     potential: NDArray[np.float64]
 
@@ -46,21 +48,24 @@ class Knowledge:
         counterfactual: bool,
         shaping: bool,
         gamma: float,
-    ) -> "Knowledge":
+    ) -> "Guidance":
         """Take from a model what was asked for."""
-        pair = augmented.machines
-        states = pair.transition.states, pair.reward.states
+        machines = augmented.machines
+        if list(machines) != list(model.states):
+            raise ModelError(
+                f"the model is about the machines {', '.join(model.states)}, and in view are "
+                f"{', '.join(machines)}: put those in view that the model is about"
+            )
         values = _values(augmented.env, model)
-        if len(model) and (
-            model.transition_state.max() >= states[0] or model.reward_state.max() >= states[1]
-        ):
+        sizes = tuple(machine.states for machine in machines.values())
+        columns = zip(model.states.values(), sizes, strict=True)
+        if any(column.max(initial=-1) >= size for column, size in columns):
             raise ModelError(
                 "the model has states that the machines lack: build it with the machines in view"
             )
         situations = zip(
             (values[code] for code in model.observation.tolist()),
-            model.transition_state.tolist(),
-            model.reward_state.tolist(),
+            *(column.tolist() for column in model.states.values()),
             strict=True,
         )
         return cls(
@@ -68,7 +73,7 @@ class Knowledge:
             {as_symbol(value): code for code, value in enumerate(values)},
             tuple(situations),
             _steps(augmented.env, model) if counterfactual else None,
-            potential(model, states, gamma) if shaping else np.zeros(states),
+            potential(model, sizes, gamma) if shaping else np.zeros(sizes),
         )
 
     def observation_code(self, observation: Any) -> int | None:
@@ -117,18 +122,18 @@ def _steps(env: gym.Env[Any, Any], model: Model) -> _core.KnownSteps:
     )
 
 
-def potential(model: Model, states: tuple[int, int], gamma: float) -> NDArray[np.float64]:
-    """Return what each two states of the machines promise: value iteration over the machines.
+def potential(model: Model, sizes: tuple[int, ...], gamma: float) -> NDArray[np.float64]:
+    """Return what the states of the machines promise: value iteration over the machines.
 
-    From anywhere in (q, u), take the best way that the model knows to any other
-    two states, whose promise one then gets, or to the end. The mean of that over
-    all situations in (q, u) is their promise. So moves between states take the
+    From anywhere in such states, take the best way that the model knows to any
+    others, whose promise one then gets, or to the end. The mean of that over all
+    situations in these states is their promise. So moves between states take the
     time they take. Toro Icarte, Klassen, Valenzano and McIlraith (2022) let each
     take one step, which promises too much: a learner then tries everything
     everywhere before it believes otherwise.
     """
-    place = model.transition_state.astype(np.int64) * states[1] + model.reward_state
-    size = states[0] * states[1]
+    place = np.ravel_multi_index(tuple(model.states.values()), sizes)
+    size = prod(sizes)
     count = np.maximum(np.bincount(place, minlength=size), 1)
     goes_on = model.known & ~model.ends
     target = np.where(goes_on, model.following, 0)
@@ -144,4 +149,4 @@ def potential(model: Model, states: tuple[int, int], gamma: float) -> NDArray[np
         change = np.abs(improved - values).max(initial=0.0)
         values, promise = improved, np.bincount(place, improved, size) / count
         if change <= _CLOSE:
-            return promise.reshape(states)
+            return promise.reshape(sizes)

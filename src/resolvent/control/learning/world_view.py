@@ -16,9 +16,9 @@ from gymnasium.wrappers import FrameStackObservation, OrderEnforcing, PassiveEnv
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.augment_observation import AugmentObservation
+from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.environments.world import World
-from resolvent.machines import Machine
+from resolvent.machines import Machine, MachinePair
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes, codes_of
 
@@ -29,7 +29,7 @@ _TRANSPARENT = (OrderEnforcing, PassiveEnvChecker)
 class WorldView:
     """A world, and how its observations reach the agent.
 
-    That is with the states of machines (`augmented`), the last few at once
+    That is with the states of a pair of machines (`augmented`), the last few at once
     (`stack`), or as they are. A view's codes are then (observation, transition
     state, reward state), the observations, or the one observation.
     """
@@ -128,6 +128,8 @@ def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
         if type(inner) is TimeLimit:
             limits.append(inner._max_episode_steps)
         elif type(inner) is AugmentObservation and inner.is_plain and not changed:
+            if not isinstance(inner.machines, MachinePair):
+                return f"its tables have no place for the machines {', '.join(inner.machines)}"
             augmented = inner
         elif type(inner) is FrameStackObservation and _is_plain(inner) and not changed:
             stack = inner.stack_size

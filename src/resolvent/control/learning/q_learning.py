@@ -11,14 +11,14 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent import _core
-from resolvent.control.augment_observation import augmented_inside
-from resolvent.control.curve import Curve
-from resolvent.control.evaluating import Evaluation, evaluate_exactly
-from resolvent.control.knowledge import Knowledge
-from resolvent.control.learned import Learned
-from resolvent.control.lessons import Lessons, LiveLessons, Played, TableLessons
-from resolvent.control.model import Model
-from resolvent.control.world_view import WorldView, world_behind
+from resolvent.control.learning.curve import Curve
+from resolvent.control.learning.evaluating import Evaluation, evaluate_exactly
+from resolvent.control.learning.guidance import Guidance
+from resolvent.control.learning.learned import Learned
+from resolvent.control.learning.lessons import Lessons, LiveLessons, Played, TableLessons
+from resolvent.control.learning.world_view import WorldView, world_behind
+from resolvent.control.planning.model import Model
+from resolvent.control.wrapping.augment_observation import augmented_inside
 from resolvent.errors import OptionError, locating
 from resolvent.traces.live import Names
 
@@ -49,12 +49,13 @@ def q_learning(
     """Learn by trying what each action is worth, in a table over what the environment shows.
 
     With `AugmentObservation` around it, that is the observation and the states of
-    both machines, which is all there is to know. The defaults are the paper's.
+    the machines, which is all there is to know. The defaults are the paper's.
     Of equally good actions chance picks one. The same seed
     gives the same values: it goes to the first reset and to the learner.
 
-    A built-in world is played on its tables ("native"), any other environment is
-    stepped ("python"); both engines give the same, bit for bit.
+    A built-in world is played on its tables ("native"), alone or with a Transition and a
+    Reward Machine; any other environment or set of machines is stepped ("python").
+    Both engines give the same, bit for bit.
 
     Args:
         env: What to learn in; its actions are Discrete.
@@ -106,16 +107,16 @@ def q_learning(
         raise OptionError(
             f"evaluate_every needs a built-in world, and {view}: evaluate afterwards instead"
         )
-    knowledge = None
+    guidance = None
     if counterfactual or shaping:
-        knowledge = _knowledge(env, model, counterfactual, shaping, gamma)
+        guidance = _guidance(env, model, counterfactual, shaping, gamma)
     learner = _core.QLearner(int(actions.n), alpha, gamma, seed, initial_value)
     lessons: Lessons
     if native and isinstance(view, WorldView):
-        lessons = TableLessons(env, learner, knowledge, view)
+        lessons = TableLessons(env, learner, guidance, view)
         max_steps = min((one for one in (max_steps, view.max_steps) if one), default=None)
     else:
-        lessons = LiveLessons(env, learner, knowledge, gamma)
+        lessons = LiveLessons(env, learner, guidance, gamma)
     played: list[Played] = []
     epsilons: list[float] = []
     evaluations: list[Evaluation] = []
@@ -182,13 +183,13 @@ def _is_native(engine: str, view: WorldView | str) -> bool:
     return engine != "python" and isinstance(view, WorldView)
 
 
-def _knowledge(
+def _guidance(
     env: gym.Env[Any, Any],
     model: Model | None,
     counterfactual: bool,
     shaping: bool,
     gamma: float,
-) -> Knowledge:
+) -> Guidance:
     name = "counterfactual" if counterfactual else "shaping"
     if model is None:
         raise OptionError(f"{name} needs a model: pass model=Model.of(machines, traces)")
@@ -199,6 +200,6 @@ def _knowledge(
         raise OptionError(f"{name} needs the machines in view: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
         raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")
-    return Knowledge.of(
+    return Guidance.of(
         augmented, model, counterfactual=counterfactual, shaping=shaping, gamma=gamma
     )

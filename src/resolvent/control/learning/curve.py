@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
+from resolvent.control.by_value import ByValue
 from resolvent.errors import OptionError
 
 SUFFIXES = (".csv", ".json")
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(ByValue):
     """Episodes of learning, one entry for each; `epsilons` is how much was left to chance."""
 
     returns: NDArray[np.float64]

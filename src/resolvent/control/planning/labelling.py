@@ -1,19 +1,19 @@
 """Steps of traces → which label the machines read after a step that was never taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from resolvent.control.steps import Keys, Space, Steps, Table, as_function
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known, as_function
 from resolvent.errors import ModelError
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet, label_text
 from resolvent.traces.vocabulary import Codes, codes_of
 
-_Columns: TypeAlias = tuple[Codes, Codes, Codes, Codes, Codes]
-"""Observation, transition state, reward state, action, next observation; −1 where not known."""
+_Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
+"""Observation, the states, action, next observation; −1 where not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,7 @@ class Labelling:
     """Tells the label read after a step; `by` says what it is taken to depend on."""
 
     by: str
-    table: Table
+    table: Lookup
     space: Space
 
     @classmethod
@@ -34,27 +34,21 @@ class Labelling:
         """
         on_observation = _labels_of_observations(traces, timing, space)
         if timing.lag:
-            if isinstance(on_observation, Table):
+            if isinstance(on_observation, Lookup):
                 return cls("observation", on_observation, space)
             raise ModelError(
                 f"{_disagreement(traces, on_observation, 'observation')}; with timing {timing} "
                 f"a label is read one step late, so planning needs labels that depend on the "
                 f"observation alone: infer with another timing"
             )
-        if isinstance(on_observation, Table):
+        if isinstance(on_observation, Lookup):
             return cls("next observation", on_observation, space)
-        columns: _Columns = (
-            steps.observation,
-            steps.transition_state,
-            steps.reward_state,
-            steps.action,
-            steps.following,
-        )
+        columns: _Columns = (steps.observation, steps.states, steps.action, steps.following)
         for by in ("step", "situation and action"):
             keys = _KEYS[by](columns, space)
             rows = np.flatnonzero(keys >= 0)
             found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
-            if isinstance(found, Table):
+            if isinstance(found, Lookup):
                 return cls(by, found, space)
             one, other = (_after(traces, int(rows[row])) for row in found)
         raise ModelError(
@@ -70,14 +64,14 @@ class Labelling:
 
 def _labels_of_observations(
     traces: TraceSet, timing: LabelTiming, space: Space
-) -> Table | tuple[int, int]:
+) -> Lookup | tuple[int, int]:
     """Return labels as a function of their observation, or two positions that disagree."""
     seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
     labels = traces.label_codes
     if timing.first:
         seen, labels = traces.after_step(seen), traces.after_step(labels)
     found = as_function(seen.astype(np.int64), labels, len(space.observations))
-    if isinstance(found, Table) or not timing.first:
+    if isinstance(found, Lookup) or not timing.first:
         return found
     return _after(traces, found[0]), _after(traces, found[1])
 
@@ -105,21 +99,20 @@ def _of_observation(columns: _Columns, space: Space) -> Keys:
 
 
 def _of_following(columns: _Columns, space: Space) -> Keys:
-    return columns[4].astype(np.int64)
+    return columns[3].astype(np.int64)
 
 
 def _of_step(columns: _Columns, space: Space) -> Keys:
-    observation, _, _, action, following = columns
+    observation, _, action, following = columns
     keys = np.int64(observation) * len(space.actions) + action
     keys = keys * len(space.observations) + following
     return np.where(following < 0, np.int64(-1), keys)
 
 
 def _of_situation(columns: _Columns, space: Space) -> Keys:
-    observation, transition_state, reward_state, action, _ = columns
-    situation = space.situation(observation, transition_state, reward_state)
-    keys = situation * len(space.actions) + action
-    return np.where((transition_state < 0) | (reward_state < 0), np.int64(-1), keys)
+    observation, states, action, _ = columns
+    keys = space.situation(observation, states) * len(space.actions) + action
+    return np.where(are_known(states), keys, np.int64(-1))
 
 
 _KEYS: dict[str, Callable[[_Columns, Space], Keys]] = {

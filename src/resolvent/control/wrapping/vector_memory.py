@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.memory import (
+from resolvent.control.wrapping.memory import (
     OnUnseen,
     check_on_unseen,
     known_labels,
     next_states,
+    place_of,
     unseen_error,
 )
 from resolvent.errors import ModelError, TraceError, locating
-from resolvent.machines import Machine, MachinePair
+from resolvent.machines import Machine, Machines
 from resolvent.traces.symbols import Label, as_label
 from resolvent.traces.vector_live import Mask
 
@@ -22,33 +23,47 @@ Numbers = NDArray[np.int64]
 
 
 class VectorMemory:
-    """The states of both machines in many live episodes, as `Memory` is for one.
+    """The states of all machines of a set in many live episodes, as `Memory` is for one.
 
-    `transition_state`, `reward_state` and `unseen` have an entry for each
-    environment; they are replaced and never written into.
+    The columns of `states` and `unseen` have an entry for each environment; they
+    are replaced and never written into.
     """
 
     def __init__(
-        self, machines: MachinePair, environments: int, *, on_unseen: OnUnseen = "stay"
+        self, machines: Machines, environments: int, *, on_unseen: OnUnseen = "stay"
     ) -> None:
         check_on_unseen(on_unseen)
         self.machines = machines
-        self.transition_state: Numbers = np.zeros(environments, np.int64)
-        self.reward_state = self.unseen = self.transition_state
+        self.unseen: Numbers = np.zeros(environments, np.int64)
+        self.values: tuple[Numbers, ...] = (self.unseen,) * len(machines)
+        """The columns of states in the order of the machines."""
         self._raises = on_unseen == "raise"
         labels = known_labels(machines)
         self._codes = _LabelCodes(labels)
-        self._transition = _Table(machines.transition, labels)
-        self._reward = _Table(machines.reward, labels)
+        self._tables = [_Moves(machine, labels) for machine in machines.values()]
         self._lagged = machines.timing.lag > 0
         self._reads_at_reset = machines.timing.reads_at_reset
         self._last: Numbers = np.zeros(environments, np.int64)
 
+    @property
+    def states(self) -> dict[str, Numbers]:
+        """The states of each machine, by its kind."""
+        return dict(zip(self.machines, self.values, strict=True))
+
+    @property
+    def transition_state(self) -> Numbers:
+        """The states of the Transition Machine; `ModelError` if there is none."""
+        return self.values[place_of(self.machines, "transition")]
+
+    @property
+    def reward_state(self) -> Numbers:
+        """The states of the Reward Machine; `ModelError` if there is none."""
+        return self.values[place_of(self.machines, "reward")]
+
     def reset(self, labels: Sequence[Any], mask: Mask) -> None:
         """Begin episodes in the masked environments, whose first observations have these labels."""
         keep = ~mask
-        self.transition_state = self.transition_state * keep
-        self.reward_state = self.reward_state * keep
+        self.values = tuple(column * keep for column in self.values)
         self.unseen = self.unseen * keep
         if self._reads_at_reset:
             self._read(self._codes.of(labels), mask, None)
@@ -67,33 +82,27 @@ class VectorMemory:
         self._read(read, mask, terminated)
 
     def _read(self, codes: Numbers, mask: Mask | None, terminated: Mask | None) -> None:
-        at_transition = self._transition.entry(self.transition_state, codes)
-        at_reward = self._reward.entry(self.reward_state, codes)
-        unseen = self._transition.unseen.take(at_transition)
-        unseen |= self._reward.unseen.take(at_reward)
-        transition_state = self._transition.following.take(at_transition)
-        reward_state = self._reward.following.take(at_reward)
+        unseen = np.zeros(len(codes), bool)
+        following = []
+        for table, states in zip(self._tables, self.values, strict=True):
+            at = table.entry(states, codes)
+            unseen |= table.unseen.take(at)
+            after = table.following.take(at)
+            following.append(after if mask is None else np.where(mask, after, states))
         if mask is not None:
             unseen &= mask
-            transition_state = np.where(mask, transition_state, self.transition_state)
-            reward_state = np.where(mask, reward_state, self.reward_state)
         if unseen.any():
             if terminated is not None:
                 unseen &= ~terminated
             if self._raises and unseen.any():
                 raise self._error(int(np.argmax(unseen)), codes)
             self.unseen = self.unseen + unseen
-        self.transition_state = transition_state
-        self.reward_state = reward_state
+        self.values = tuple(following)
 
     def _error(self, number: int, codes: Numbers) -> ModelError:
-        error = unseen_error(
-            self.machines,
-            self._codes.labels[int(codes[number])],
-            int(self.transition_state[number]),
-            int(self.reward_state[number]),
-        )
-        return ModelError(f"environment {number}: {error}")
+        label = self._codes.labels[int(codes[number])]
+        states = [int(column[number]) for column in self.values]
+        return ModelError(f"environment {number}: {unseen_error(self.machines, label, states)}")
 
 
 class _LabelCodes(dict[Any, int]):
@@ -129,7 +138,7 @@ class _LabelCodes(dict[Any, int]):
         return code
 
 
-class _Table:
+class _Moves:
     """Where each label leads from each state, the state itself where that was never seen.
 
     Both columns are laid out by state, then label, with one place more for all

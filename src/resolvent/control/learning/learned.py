@@ -9,20 +9,21 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control import policy_files
-from resolvent.control.curve import Curve, write_curve
-from resolvent.control.evaluating import (
+from resolvent.control.by_value import ByValue
+from resolvent.control.learning import policy_files
+from resolvent.control.learning.curve import Curve, write_curve
+from resolvent.control.learning.evaluating import (
     Evaluation,
     best_actions,
     evaluate_by_playing,
     evaluate_exactly,
 )
-from resolvent.control.world_view import WorldView, world_behind
+from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.traces.symbols import Symbol, as_symbol
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class Learned(ByValue):
     """The values that Q-learning found.
 
     `q[n, a]` is what action `a` is worth in `situations[n]`, the symbol of what
