@@ -20,9 +20,10 @@ from resolvent.control.planning.situations import Situation, that_matter
 from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.replay import TERMINATED, Replay, in_machine_codes, replay_traces, score_of
+from resolvent.replay import Replay, in_machine_codes, replay_traces, score_of
 from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
+from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.vocabulary import Codes, codes_of
 
 Flags = NDArray[np.bool_]

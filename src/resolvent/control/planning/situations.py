@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.replay import TERMINATED
+from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.symbols import symbol_text
 
 Situation: TypeAlias = tuple[Any, ...]
