@@ -136,7 +136,7 @@ MADE = {
     "read_traces": read,
     "scan_traces": scanned,
     "to_dot": lambda: rs.to_dot(pair().transition),
-    "to_mealy_dot": lambda: rs.to_mealy_dot(pair()),
+    "to_mealy_dot": lambda: rs.to_mealy_dot(pair().transition),
     "to_mermaid": lambda: rs.to_mermaid(pair().transition),
     "to_png": lambda: rs.to_png(pair().transition),
     "to_svg": lambda: rs.to_svg(pair().transition),

@@ -173,7 +173,8 @@ against cyanroom (trace 99, step 2)
     """
     strategy = None
     if isinstance(machines, InferenceResult):
-        machines, strategy = machines.machines, machines.options.strategy
+        strategy = machines.options.strategy
+        machines = machines.machines
     made = machines.provenance
     infer_again: Callable[[TraceSet], Machines] | None = None
     if made is not None and made.traces_sha256 == traces.digest:
