@@ -13,10 +13,12 @@ import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
 from resolvent.cli.app import app
-from resolvent.control import plan_files, policy_files
-from resolvent.environments import grid_files
+from resolvent.control.learning import policy_files
+from resolvent.control.planning import plan_files
+from resolvent.environments.grids import files as grid_files
 from resolvent.machines import file_layout, file_layout_v1, storage
 from resolvent.traces import json_lines
+from resolvent.traces.column_names import RESERVED
 
 DOCS = Path(__file__).parent
 
@@ -147,6 +149,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         _hold_symbols(episode, episode["properties"][column])
     for column, least in (("observations", 2), ("labels", 2), ("actions", 1), ("rewards", 1)):
         episode["properties"][column]["minItems"] = least
+    further = episode["properties"]["columns"]
+    further["propertyNames"] = {"minLength": 1, "not": {"enum": sorted(RESERVED)}}
+    further["additionalProperties"]["minItems"] = 1
+    _hold_symbols(episode, further["additionalProperties"])
     return found
 
 

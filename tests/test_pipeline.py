@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.merging import Progress
+from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
+from resolvent.progress import Progress
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
@@ -345,16 +346,6 @@ def test_machines_can_be_inferred_as_others_were(interference, options):
     assert rs.evidence(pair.replacing(provenance=None), interference).holdout.carries_over is None
 
 
-class KeepingLabels(rs.Strategy):
-    """As edsm, but every label stays in the search."""
-
-    name = "keeping labels"
-    keeps_labels = True
-
-    def score(self, merge):
-        return merge.agreeing
-
-
 def test_a_strategy_that_keeps_labels_drops_only_no_event(decoyed):
     assert rs.infer(decoyed).trivial_labels() != ["taken to change nothing: no event"]
     result = rs.infer(decoyed, strategy=KeepingLabels())
@@ -434,3 +425,56 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size, limit):
     assert {name for name, _ in told} <= {"transition", "reward"}
     assert any(name == "reward" for name, _ in told)
     assert all(isinstance(progress, Progress) for _, progress in told)
+
+
+# ---- strategies of one's own -----------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_an_own_strategy_runs_on_the_python_engine_whatever_was_asked(house, engine):
+    result = rs.infer(house, strategy=MostAgreeing(), engine=engine)
+    assert result.options.engine == "python"
+    assert result.as_dict()["options"]["engine"] == "python"
+    assert result.as_dict()["options"]["strategy"] == "most agreeing"
+    assert (result.transition.states, result.reward.states) == (2, 2)
+
+
+def test_a_stricter_strategy_finds_more_states():
+    """Three nodes in a line, asked one question each: to loop their label folds two of them."""
+    waiting = rs.TraceSet([rs.Trace([0] * 4, ["tick"] * 4, ["wait"] * 3, [0, 0, 0])])
+    states = [
+        rs.infer(waiting, strategy=AtLeast(k), trivial=[], remove_redundant=False).reward.states
+        for k in (0, 1, 2, 3)
+    ]
+    assert states == [1, 1, 1, 3]
+
+
+def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
+    monkeypatch.setattr("resolvent.pipeline.REFINE_ABOVE", 10)
+    monkeypatch.setattr("resolvent.pipeline.SAMPLE_STEPS", 100)
+    learned_from = {
+        strategy: rs.infer(house, strategy=strategy).refinement.traces
+        for strategy in ("edsm", "rpni", MostAgreeing(), FirstInOrder())
+    }
+    assert learned_from["edsm"] == learned_from[MostAgreeing()] < len(house)
+    assert learned_from["rpni"] == learned_from[FirstInOrder()] == len(house)
+
+
+def test_machines_of_an_own_strategy_are_saved_with_its_name(house, tmp_path):
+    result = rs.infer(house, strategy=MostAgreeing())
+    result.machines.save(tmp_path / "own.json")
+    pair = rs.load(tmp_path / "own.json")
+    assert pair == result.machines
+    assert pair.provenance.options["strategy"] == "most agreeing"
+    with pytest.raises(rs.ModelError, match="strategy 'most agreeing', which is not built in"):
+        Options.from_dict(pair.provenance.options)
+    assert rs.evidence(pair, house).holdout is None
+    assert rs.evidence(result, house).holdout.carries_over is not None
+    again = Options.from_dict(pair.provenance.options, MostAgreeing())
+    assert infer_with(again, house).machines == pair
+
+
+def test_an_own_strategy_has_evidence_and_updates(house):
+    result = rs.infer(house[:100], strategy=MostAgreeing())
+    assert result.evidence.holdout is not None
+    assert result.update(house[100:]).options.strategy == MostAgreeing()

@@ -26,12 +26,12 @@ from resolvent.merging import (
     STRATEGIES,
     Automaton,
     Contradiction,
-    Progress,
     Strategy,
     find_contradiction,
     merge,
 )
 from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
     Basis,
     ConstantOutputs,
@@ -42,11 +42,12 @@ from resolvent.reduction import (
     remove_redundant,
     remove_trivial,
 )
-from resolvent.replay import TERMINATED, states_at_steps
+from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 
 SEARCH: Final = STRATEGIES["search"]
 """Finds the machine that a proof of minimality starts from."""
@@ -64,9 +65,6 @@ NO_TIME: Final = 1e-9
 MOST_ENDING_NODES, MOST_ENDING_STATES = 50_000, 64
 """When episodes end gets a machine by itself only from prefix trees of so many nodes, and only if
 it has so few states: a larger one would learn by heart what is chance."""
-
-ProgressListener = Callable[[str, Progress], None]
-"""Told now and then which machine is being inferred and how far it is."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Learner:
     trivial: frozenset[Label] | None
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
-    progress: ProgressListener | None = None
+    progress: Listener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
@@ -141,7 +139,7 @@ class Learner:
             if machine is None:
                 continue
             machines.append(machine)
-            if predicts == "observation" and self.options.supplement and later:
+            if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
                 observed = supplement(alone.transition, traces, states)
@@ -402,9 +400,9 @@ class Learner:
         return ask
 
     def _digits(self, predicts: str) -> int | None:
-        return self.options.reward_digits if predicts == "reward" else None
+        return self.options.reward_digits if predicts == REWARD else None
 
-    def _listener(self, name: str) -> Callable[[Progress], None] | None:
+    def _listener(self, name: str) -> Callable[[Progress], object] | None:
         if self.progress is None:
             return None
         listen = self.progress

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Literal
 
@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
-from resolvent.learning import NO_TIME, Learner, ProgressListener
+from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
-from resolvent.merging import Progress, Strategy
+from resolvent.merging import STRATEGIES, Strategy
 from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
-from resolvent.replay import TERMINATED, Corpus, Replay, replay
+from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
-from resolvent.trust import Evidence, Listener, gather
+from resolvent.trust import Evidence, gather
 from resolvent.wording import visible
 
 REFINE_ABOVE = 500_000
@@ -60,7 +62,7 @@ def infer(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    progress: ProgressListener | None = None,
+    progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer the machines that explain the traces.
 
@@ -107,8 +109,8 @@ def infer(
     >>> pair = infer(house).machines
     >>> pair.transition.states, pair.reward.states
     (2, 2)
-    >>> infer(house, outputs=["reward"]).machines
-    Machines(reward: 3 states)
+    >>> list(infer(house, outputs=["reward"]).machines)
+    ['reward']
     """
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
@@ -131,7 +133,7 @@ def infer(
 def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
-    progress: ProgressListener | None = None,
+    progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer machines as `infer` does, with options that are made already."""
     if isinstance(traces, TraceSet) and len(traces) == 0:
@@ -143,7 +145,7 @@ def infer_with(
 
 
 def update(
-    result: InferenceResult, traces: TraceSet, progress: ProgressListener | None = None
+    result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
     if len(traces) == 0:
@@ -173,23 +175,26 @@ against cyanroom (trace 99, step 2)
     """
     strategy = None
     if isinstance(machines, InferenceResult):
-        strategy = machines.options.strategy
-        machines = machines.machines
+        strategy, machines = machines.options.strategy, machines.machines
     made = machines.provenance
-    infer_again: Callable[[TraceSet], Machines] | None = None
+    infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
-        options = Options.from_dict(made.options, strategy)
-
-        def infer_again(some: TraceSet) -> Machines:
-            return infer_with(options, some).machines
-
+        named = made.options.get("strategy")
+        # Of a strategy that is not built in, a file knows the name alone.
+        own = isinstance(named, str) and named not in STRATEGIES
+        if strategy is not None or not own:
+            infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
+
+
+def _machines_with(options: Options, traces: TraceSet) -> Machines:
+    return infer_with(options, traces).machines
 
 
 class _Run:
     """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, options: Options, progress: ProgressListener | None) -> None:
+    def __init__(self, options: Options, progress: Listener | None) -> None:
         self.started = time.perf_counter()
         self.options = options
         self.progress = progress
@@ -262,9 +267,9 @@ class _Run:
 
     def _outputs(self, corpus: Corpus) -> list[str]:
         """Return the columns to predict, "observation" first: the others are told its states."""
-        known = ("observation", TERMINATED, *corpus.alphabets.columns)
+        known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
-            return [name for name in ("observation", "reward") if name in known]
+            return [name for name in (OBSERVATION, REWARD) if name in known]
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from resolvent.control.memory import Memory
-from resolvent.control.vector_memory import VectorMemory
+from resolvent.control.wrapping.memory import Memory
+from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
 from resolvent.samples import LabelTiming

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import resolvent as rs
 from pages import DOCS
-from resolvent.control import plan_files
+from resolvent.control.planning import plan_files
 from resolvent.environments import RandomWorld
 
 SCHEMAS = {
@@ -110,6 +110,24 @@ def test_every_row_of_a_parquet_file_holds_to_it(house, tmp_path):
     final = next(row for row in rows if row["action"] is None)
     assert not valid("parquet-row", {**final, "reward": 1.0})
     assert not valid("parquet-row", {**rows[0], "reward": None})
+
+
+def test_traces_without_rewards_and_with_further_columns_hold_to_it(tmp_path):
+    columns = {"cost": [3, 4], "at": [(0, 1), (1, 1)], "fault": [False, True]}
+    traces = rs.TraceSet([rs.Trace([0, 1, 0], [None] * 3, "ab", columns=columns)])
+    traces.save(tmp_path / "t.jsonl")
+    line = json.loads((tmp_path / "t.jsonl").read_text())
+    assert "rewards" not in line
+    assert valid("episode", line)
+    traces.save(tmp_path / "t.parquet")
+    assert all(
+        valid("parquet-row", row) for row in pq.read_table(tmp_path / "t.parquet").to_pylist()
+    )
+    for further in ({"": [1, 2]}, {"step": [1, 2]}, {"cost": 3}, {"cost": []}, {"cost": [1, None]}):
+        (tmp_path / "t.jsonl").write_text(json.dumps({**line, "columns": further}) + "\n")
+        assert not valid("episode", {**line, "columns": further})
+        with pytest.raises(rs.TraceError):
+            rs.read_traces(tmp_path / "t.jsonl")
 
 
 def broken(name, content):

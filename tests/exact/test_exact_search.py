@@ -298,8 +298,8 @@ def test_a_listener_hears_the_bounds():
     samples = hard_samples()
     minimal_automaton(samples, merge(samples), time_limit=0.5, listener=heard.append)
     assert heard
-    assert all(now.red >= 1 and now.blue >= 0 and now.settled <= now.nodes for now in heard)
-    assert [now.red for now in heard] == sorted(now.red for now in heard)
+    assert all(now.states >= 1 and now.undecided >= 0 and now.done <= now.total for now in heard)
+    assert [now.states for now in heard] == sorted(now.states for now in heard)
 
 
 def test_an_error_of_the_listener_passes_through():

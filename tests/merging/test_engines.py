@@ -200,7 +200,12 @@ def test_replay_by_hand():
 
 
 def test_replay_without_labels():
-    assert _core.walk_states(ids(), 0, ids(-1, -1, 3, -1), offsets(0, 1, 4)).tolist() == [0, 0, -1, -1]
+    assert _core.walk_states(ids(), 0, ids(-1, -1, 3, -1), offsets(0, 1, 4)).tolist() == [
+        0,
+        0,
+        -1,
+        -1,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 
 from resolvent.baselines import Outcome
 from resolvent.environments import PhaseGrid
-from resolvent.reproduction.processes import Clock
-from resolvent.reproduction.run import Run
 from resolvent.machines import EdgeRewardMachine
 from resolvent.machines.edge_rewards import Edge
 from resolvent.machines.guards import Guard
+from resolvent.reproduction.running.processes import Clock
+from resolvent.reproduction.running.run import Run
 from resolvent.traces.trace_set import TraceSet
 
 

@@ -3,10 +3,15 @@
 from tiny import ABOUT, ablated, compared, failed, learned
 
 from resolvent.errors import MissingExtra
-from resolvent.reproduction import figures
-from resolvent.reproduction.report import markdown, troubles, write_report
-from resolvent.reproduction.store import Results
-from resolvent.reproduction.tables import ablation_table, baseline_table, policy_table, tables
+from resolvent.reproduction.analysis import figures
+from resolvent.reproduction.analysis.report import markdown, troubles, write_report
+from resolvent.reproduction.analysis.tables import (
+    ablation_table,
+    baseline_table,
+    policy_table,
+    tables,
+)
+from resolvent.reproduction.running.store import Results
 
 OURS = [compared("rpni", n, seconds=seconds) for n, seconds in enumerate((0.02, 0.01, 0.04))]
 RECORDS = [

@@ -4,9 +4,9 @@ import pytest
 from test_analysis import RESULTS
 
 from resolvent.errors import ResolventError
-from resolvent.reproduction.documenting import BEGIN, END, compact, section, with_section
-from resolvent.reproduction.settings import EXPERIMENTS
-from resolvent.reproduction.store import Results
+from resolvent.reproduction.analysis.documenting import BEGIN, END, compact, section, with_section
+from resolvent.reproduction.running.settings import EXPERIMENTS
+from resolvent.reproduction.running.store import Results
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

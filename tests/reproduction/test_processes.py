@@ -4,8 +4,8 @@ import time
 import pytest
 from fake_methods import run
 
-from resolvent.reproduction import processes
-from resolvent.reproduction.processes import Clock, record_of, run_apart
+from resolvent.reproduction.running import processes
+from resolvent.reproduction.running.processes import Clock, record_of, run_apart
 
 
 @pytest.fixture(autouse=True)

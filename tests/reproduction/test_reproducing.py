@@ -1,9 +1,9 @@
 import pytest
 from tiny import tiny
 
-from resolvent.reproduction.reproducing import reproduce
-from resolvent.reproduction.settings import EXPERIMENTS, settings
-from resolvent.reproduction.store import Store
+from resolvent.reproduction.running.reproducing import reproduce
+from resolvent.reproduction.running.settings import EXPERIMENTS, settings
+from resolvent.reproduction.running.store import Store
 
 
 def store_in(folder, chosen):

@@ -5,8 +5,8 @@ from fake_methods import run
 from tiny import tiny
 
 from resolvent.errors import ResolventError
-from resolvent.reproduction import store as storing
-from resolvent.reproduction.store import Results, Store
+from resolvent.reproduction.running import store as storing
+from resolvent.reproduction.running.store import Results, Store
 
 RUN = run("answers")
 

@@ -9,7 +9,7 @@ from resolvent.reproduction.ablation import ablate
 from resolvent.reproduction.baselines import compare
 from resolvent.reproduction.methods import METHODS
 from resolvent.reproduction.policy import learn
-from resolvent.reproduction.processes import Clock
+from resolvent.reproduction.running.processes import Clock
 
 
 @pytest.mark.parametrize(("method", "verdict"), [("truth", "exact"), ("forgetful", "wrong")])

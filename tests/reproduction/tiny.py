@@ -5,8 +5,8 @@ from typing import Any
 
 from fake_methods import run
 
-from resolvent.reproduction.run import Run
-from resolvent.reproduction.settings import Settings, settings
+from resolvent.reproduction.running.run import Run
+from resolvent.reproduction.running.settings import Settings, settings
 
 
 class TinySettings(Settings):

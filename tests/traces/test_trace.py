@@ -83,7 +83,7 @@ def test_further_columns_are_values_too():
     assert trace != Trace([0, 1, 0], [None] * 3, "ab", [0, 1])
     with pytest.raises(TypeError):
         trace.columns["cost"] = (1, 1)
-    for again in (pickle.loads(pickle.dumps(trace)), copy.deepcopy(trace)):
+    for again in (pickle.loads(pickle.dumps(trace)), copy.deepcopy(trace)):  # noqa: S301
         assert again == trace
         assert hash(again) == hash(trace)
     assert dataclasses.replace(trace, rewards=None).columns == trace.columns
@@ -117,8 +117,10 @@ def test_columns_that_are_refused(columns, message):
 
 @pytest.mark.parametrize(
     "name",
-    ["observation", "observations", "label", "labels", "action", "actions", "reward", "rewards"]
-    + ["terminated", "truncated", "episode", "step"],
+    [
+        *("observation", "observations", "label", "labels", "action", "actions"),
+        *("reward", "rewards", "terminated", "truncated", "episode", "step"),
+    ],
 )
 def test_names_that_mean_something_else(name):
     with pytest.raises(TraceError, match=f"cannot be called `{name}`.* another name"):

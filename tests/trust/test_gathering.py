@@ -23,7 +23,7 @@ def test_progress_names_every_stage_and_changes_nothing():
     told = []
     evidence = rs.evidence(result, traces, progress=lambda *now: told.append(now))
     assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
-    assert all(0 <= fraction <= 1 for _, fraction in told)
+    assert all(0 <= now.fraction <= 1 for _, now in told)
     silent = gather(
         result.machines, traces, infer=lambda some: infer_with(result.options, some).machines
     )

@@ -9,4 +9,4 @@ from resolvent.trust import Evidence
 
 def gathered(machines: Machines, traces: TraceSet, bar: ProgressBar) -> Evidence:
     """Gather evidence; only machines that were inferred from these traces are inferred again."""
-    return evidence(machines, traces, progress=bar.show)
+    return evidence(machines, traces, progress=lambda stage, now: bar.show(stage, now.fraction))

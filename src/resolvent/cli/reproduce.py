@@ -10,13 +10,13 @@ from resolvent.cli.options import Json
 from resolvent.cli.printing import command, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
-from resolvent.reproduction.report import troubles, write_report
-from resolvent.reproduction.reproducing import reproduce as run_all
-from resolvent.reproduction.run import Run
-from resolvent.reproduction.settings import EXPERIMENTS
-from resolvent.reproduction.settings import settings as chosen_settings
-from resolvent.reproduction.store import Store
-from resolvent.reproduction.tables import tables
+from resolvent.reproduction.analysis.report import troubles, write_report
+from resolvent.reproduction.analysis.tables import tables
+from resolvent.reproduction.running.reproducing import reproduce as run_all
+from resolvent.reproduction.running.run import Run
+from resolvent.reproduction.running.settings import EXPERIMENTS
+from resolvent.reproduction.running.settings import settings as chosen_settings
+from resolvent.reproduction.running.store import Store
 from resolvent.wording import amount
 
 

@@ -4,7 +4,6 @@ from resolvent.merging.answers import Agreement, Answer, Answers, ProposedMerge
 from resolvent.merging.automaton import Automaton, Contradiction, Event
 from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
-from resolvent.merging.watch import Progress
 
 __all__ = [
     "ENGINES",
@@ -16,7 +15,6 @@ __all__ = [
     "Contradiction",
     "Engine",
     "Event",
-    "Progress",
     "ProposedMerge",
     "Strategy",
     "engine_for",

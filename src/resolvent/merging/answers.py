@@ -6,6 +6,7 @@ folded, so it holds only until the strategy's method returns.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from resolvent.merging.folding import Fold
@@ -14,7 +15,8 @@ from resolvent.samples import SampleSet
 from resolvent.traces.symbols import Symbol
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """What came of a question, and how often that was seen."""
 
     output: Any

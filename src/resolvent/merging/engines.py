@@ -9,7 +9,8 @@ from resolvent.errors import OptionError
 from resolvent.merging.automaton import Automaton, Contradiction, Event
 from resolvent.merging.red_blue import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
-from resolvent.merging.watch import Listener, Progress, out_of_time
+from resolvent.merging.watch import Watcher, out_of_time
+from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 
 SEARCH_BUDGET: Final = 6_000_000_000
@@ -31,13 +32,13 @@ class Engine(Protocol):
         samples: SampleSet,
         strategy: Strategy,
         time_limit: float | None,
-        listener: Listener | None,
+        listener: Watcher | None,
     ) -> Automaton:
         """Merge states as a strategy has it."""
 
 
 def merge_natively(
-    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Listener | None
+    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
     return _learn(samples, time_limit, listener, partial(_core.learn, order=strategy.name))
@@ -49,7 +50,7 @@ def search(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    listener: Listener | None = None,
+    listener: Watcher | None = None,
 ) -> Automaton:
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
@@ -69,7 +70,7 @@ def search(
 def _learn(
     samples: SampleSet,
     time_limit: float | None,
-    listener: Listener | None,
+    listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
 ) -> Automaton:
     tree = samples.histories.tree
@@ -135,7 +136,7 @@ def merge(
     order: str | Strategy = "edsm",
     engine: str = "native",
     time_limit: float | None = None,
-    listener: Listener | None = None,
+    listener: Watcher | None = None,
     seed: int = 0,
     effort: float = 1.0,
 ) -> Automaton:

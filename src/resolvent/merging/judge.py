@@ -61,10 +61,12 @@ class Judge:
         except Exception as error:
             said = ": ".join(filter(None, (type(error).__name__, visible(str(error)))))
             raise OptionError(
-                f"strategy '{self._strategy.name}': {method}() raised {said}; correct it and infer again"
+                f"{self._where(method)} raised {said}; correct it and infer again"
             ) from error
 
     def _nonsense(self, method: str, given: object, remedy: str) -> OptionError:
-        return OptionError(
-            f"strategy '{self._strategy.name}': {method}() gave {visible(reprlib.repr(given))}: {remedy}"
-        )
+        shown = visible(reprlib.repr(given))
+        return OptionError(f"{self._where(method)} gave {shown}: {remedy}")
+
+    def _where(self, method: str) -> str:
+        return f"strategy '{self._strategy.name}': {method}()"

@@ -15,7 +15,8 @@ from resolvent.merging.judge import Judge
 from resolvent.merging.orders import Merge, Order
 from resolvent.merging.prefix_tree import PrefixTree, build_prefix_tree
 from resolvent.merging.strategy import Strategy
-from resolvent.merging.watch import Listener, Progress, Watch
+from resolvent.merging.watch import Watch, Watcher
+from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 
 
@@ -90,7 +91,7 @@ class RedBlue:
 
 
 def merge_in_python(
-    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Listener | None
+    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` written to be read."""
     watch = Watch(time_limit, listener)

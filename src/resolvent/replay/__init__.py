@@ -5,7 +5,7 @@ over shards, threads and time. Refinement, evidence, scores, plans, the suppleme
 the report all read them.
 """
 
-from resolvent.replay.coded import TERMINATED, Alphabets, CodedShard
+from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus
 from resolvent.replay.replaying import (
     replay,
@@ -20,7 +20,6 @@ from resolvent.replay.tables import Tables
 from resolvent.replay.translating import in_machine_codes
 
 __all__ = [
-    "TERMINATED",
     "Alphabets",
     "CodedShard",
     "Corpus",

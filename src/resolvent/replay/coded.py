@@ -13,7 +13,7 @@ from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
 from resolvent.traces.choosing import content_keys, core_columns, trace_keys
-from resolvent.traces.column_names import BASIC, TERMINATED
+from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -44,23 +44,27 @@ class Alphabets:
         `rounding` says of some columns to how many decimals machines see them.
         """
         columns = dict(values)
-        first = (columns.pop(name) for name in BASIC)
+        observations, labels, actions = (columns.pop(name) for name in BASIC)
         answers = {
             name: Vocabulary(sorted(set(rounded(columns[name], digits))))
             for name, digits in (rounding or {}).items()
             if name in columns
         }
-        return cls(*first, columns, answers)
+        return cls(observations, labels, actions, columns, answers)
 
     @property
     def values(self) -> dict[str, Vocabulary[Any]]:
         """The values of every column, by the names of `TraceSet.all_columns`."""
-        first = {"observation": self.observations, "label": self.labels, "action": self.actions}
-        return {**first, **self.columns}
+        return {
+            OBSERVATION: self.observations,
+            LABEL: self.labels,
+            ACTION: self.actions,
+            **self.columns,
+        }
 
     def outputs(self, column: str) -> Vocabulary[Any]:
         """Return what a machine that predicts a column answers with."""
-        if column == "observation":
+        if column == OBSERVATION:
             return self.observations
         if column == TERMINATED:
             return _WHETHER
@@ -68,7 +72,7 @@ class Alphabets:
 
     def column_number(self, column: str) -> int:
         """Return by which number the core calls the column that a machine predicts."""
-        if column == "observation":
+        if column == OBSERVATION:
             return _core.NEXT_OBSERVATION
         if column == TERMINATED:
             return _core.WHETHER_TERMINATED

@@ -11,11 +11,12 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.replay.coded import TERMINATED, THREADS, Alphabets, CodedShard
+from resolvent.replay.coded import THREADS, Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus
 from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
 from resolvent.replay.tables import Tables
 from resolvent.traces import Codes, Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, TERMINATED
 
 
 def replay(
@@ -63,7 +64,7 @@ def replay_traces(
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
     >>> shown = replay_traces(rs.infer(traces).machines, traces)
     >>> shown.traces, shown.consistent, int(shown.machines["reward"].answers["count"].sum())
-    (20, True, 628)
+    (20, True, 550)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
     _check_columns(machines, shard.alphabets)
@@ -94,7 +95,7 @@ def rounding_of(machines: Machines) -> dict[str, int]:
 
 
 def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
-    known = ("observation", TERMINATED, *alphabets.columns)
+    known = (OBSERVATION, TERMINATED, *alphabets.columns)
     for kind, machine in machines.items():
         if machine.predicts not in known:
             raise ModelError(

@@ -133,7 +133,7 @@ class Replay:
     def situation(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
         """Return the observation, the states and the action that situations consist of."""
         parts = []
-        for size in (len(self.alphabets.actions), *reversed(self.sizes.values())):
+        for size in (len(self.alphabets.actions), *reversed(list(self.sizes.values()))):
             numbers, part = np.divmod(numbers, size)
             parts.append(part)
         return (numbers, *reversed(parts))

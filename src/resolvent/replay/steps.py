@@ -1,7 +1,8 @@
 """Traces + the states that machines are in there → what machines are asked, step by step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from resolvent.machines import Machine, Machines
 from resolvent.samples import Histories, rounded
 from resolvent.traces import Codes, TraceSet
+from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.vocabulary import codes_of, distinct_pairs
 
 
@@ -87,7 +89,8 @@ def _paired(machine: Machine, traces: TraceSet, state: Codes, states: int) -> Co
 
 
 def _answered(machine: Machine, traces: TraceSet) -> Codes:
-    if machine.predicts == "observation":
+    values: Iterable[Any]
+    if machine.predicts == OBSERVATION:
         values, codes = traces.observations, traces.after_step(traces.observation_codes)
     else:
         values, codes = traces.column(machine.predicts)

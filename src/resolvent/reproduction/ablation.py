@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from resolvent.baselines.outcome import Outcome
 from resolvent.pipeline import infer
-from resolvent.reproduction.processes import Clock
-from resolvent.reproduction.run import Run
+from resolvent.reproduction.running.processes import Clock
+from resolvent.reproduction.running.run import Run
 from resolvent.reproduction.worlds import about, gathered, judged, world_called
 
 EXPERIMENT: Final = "ablation"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from resolvent.reproduction.methods import METHODS, Method
-from resolvent.reproduction.processes import Clock
-from resolvent.reproduction.run import Run, function_called
+from resolvent.reproduction.running.processes import Clock
+from resolvent.reproduction.running.run import Run, function_called
 from resolvent.reproduction.worlds import about, gathered, judged, world_called
 
 EXPERIMENT: Final = "baselines"

@@ -11,11 +11,11 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.control import AugmentObservation, Model
-from resolvent.control.q_learning import q_learning
+from resolvent.control.learning.q_learning import q_learning
 from resolvent.pipeline import infer
 from resolvent.reproduction.ablation import WORLD
-from resolvent.reproduction.processes import Clock
-from resolvent.reproduction.run import Run
+from resolvent.reproduction.running.processes import Clock
+from resolvent.reproduction.running.run import Run
 from resolvent.reproduction.worlds import about, gathered, world_called
 
 EXPERIMENT: Final = "policy"

@@ -72,7 +72,8 @@ def output_samples(
     """
     outputs: Vocabulary[Any]
     if predicts == "observation":
-        outputs, output = traces.observations, traces.after_step(traces.observation_codes)
+        outputs = traces.observations
+        output = traces.after_step(traces.observation_codes)
     else:
         outputs, output = traces.column(predicts)
     if digits is not None:
@@ -88,7 +89,7 @@ def output_samples(
     )
 
 
-def rounded(numbers: Iterable[float], digits: int | None) -> list[float]:
+def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
     """Return numbers, rounded to `digits` decimals if that is given."""
     if digits is None:
         return list(numbers)

@@ -127,7 +127,13 @@ def _episode(
                 values.append(told_column(info, name))
         observation = following
         truncated = truncated or (len(actions) == max_steps and not terminated)
-    lists = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards, **further}
+    lists: dict[str, list[Any]] = {
+        OBSERVATION: observations,
+        LABEL: labels,
+        ACTION: actions,
+        REWARD: rewards,
+        **further,
+    }
     return lists, (bool(terminated), bool(truncated))
 
 

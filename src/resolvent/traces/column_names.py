@@ -80,11 +80,11 @@ def no_column(name: str, there: Iterable[str]) -> TraceError:
     >>> print(no_column("cots", ["cost", "fault"]))
     the traces have no column `cots`: there are cost, fault
     """
-    listed = ", ".join(map(visible, there))
-    return TraceError(
-        f"the traces have no {column_text(name)}: "
-        + (f"there are {listed}" if listed else "there are no further columns")
-    )
+    listed = list(map(visible, there))
+    found = "there are no further columns"
+    if listed:
+        found = f"there {'is' if len(listed) == 1 else 'are'} {', '.join(listed)}"
+    return TraceError(f"the traces have no {column_text(name)}: {found}")
 
 
 def check_same_columns(names: Iterable[str], others: Iterable[str], of_others: str) -> None:
@@ -97,9 +97,7 @@ def check_same_columns(names: Iterable[str], others: Iterable[str], of_others: s
     names, others = set(names), set(others)
     for name in in_column_order(dict.fromkeys(names ^ others)):
         text, them = column_text(name), "them" if name == REWARD else "it"
-        what = (
-            f"no {text}, but {of_others} has"
-            if name in others
-            else (f"{text} here, but {of_others} has none")
-        )
-        raise TraceError(f"{what}: give {them} to all traces or to none")
+        here = f"no {text}, but {of_others} has"
+        if name in names:
+            here = f"{text} here, but {of_others} has none"
+        raise TraceError(f"{here}: give {them} to all traces or to none")

@@ -9,8 +9,8 @@ import numpy as np
 from resolvent.errors import TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
-    BASIC,
     LABEL,
+    OBSERVATION,
     REWARD,
     SEEN,
     check_same_columns,
@@ -133,8 +133,9 @@ class CodedEpisodes:
 def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
     """Raise `TraceError` unless the columns of an episode are as long as they should be."""
     lengths = {name: len(column) for name, column in columns.items()}
-    basic = [lengths.pop(name) for name in BASIC]
-    check_lengths(*basic, lengths)
+    check_lengths(
+        lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
+    )
 
 
 def code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
+from resolvent.progress import FractionListener
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.json_lines import json_lines, read_json_lines
-from resolvent.traces.lines import BUFFER_BYTES, Line, Progress, read_lines
+from resolvent.traces.lines import BUFFER_BYTES, Line, read_lines
 from resolvent.traces.minari_datasets import minari_id
 from resolvent.traces.minari_reading import read_minari
 from resolvent.traces.minari_writing import write_minari
@@ -37,7 +38,7 @@ def read_traces(
     format: str | None = None,  # noqa: A002
     label_of: Callable[..., Any] | None = None,
     columns: Iterable[str] = (),
-    progress: Progress | None = None,
+    progress: FractionListener | None = None,
 ) -> TraceSet:
     """Read a file of traces, a folder of Parquet files, or a Minari dataset.
 
@@ -78,7 +79,7 @@ def _read(
     path: Path,
     format: str | None,  # noqa: A002
     columns: Sequence[str],
-    progress: Progress | None,
+    progress: FractionListener | None,
 ) -> TraceSet:
     if path.is_dir():
         return _read_parquet(path, columns, progress)
@@ -107,7 +108,9 @@ def _line_format(line: Line) -> str:
     )
 
 
-def _read_parquet(path: Path, columns: Sequence[str], progress: Progress | None) -> TraceSet:
+def _read_parquet(
+    path: Path, columns: Sequence[str], progress: FractionListener | None
+) -> TraceSet:
     # Loading Parquet takes longer than reading a small file without it.
     from resolvent.traces.parquet import read_parquet
 

@@ -8,7 +8,7 @@ string, an int and null are read too.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -76,7 +76,9 @@ def _episode_with(columns: Sequence[str]) -> type[_Episode]:
         for name in columns
         if name not in _Episode.__struct_encode_fields__
     ]
-    return msgspec.defstruct("_Episode", fields, bases=(_Episode,)) if fields else _Episode
+    if not fields:
+        return _Episode
+    return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
 
 
 def _field(name: str) -> str:

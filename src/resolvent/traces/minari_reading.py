@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.progress import FractionListener
 from resolvent.traces.column_names import (
     ACTION,
     LABEL,
@@ -17,7 +18,6 @@ from resolvent.traces.column_names import (
     no_column,
 )
 from resolvent.traces.columns import CodedEpisodes, LabelCodes, code_symbols
-from resolvent.traces.lines import Progress
 from resolvent.traces.minari_datasets import (
     METADATA_KEY,
     PREFIX,
@@ -33,7 +33,7 @@ from resolvent.traces.vocabulary import Codes, Interner
 
 def read_minari(
     dataset_id: str,
-    progress: Progress | None = None,
+    progress: FractionListener | None = None,
     label_of: Callable[..., Any] | None = None,
     named: Sequence[str] = (),
 ) -> TraceSet:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.progress import FractionListener
 from resolvent.traces.column_names import (
     ACTION,
     LABEL,
@@ -35,7 +36,6 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
-from resolvent.traces.lines import Progress
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
@@ -48,7 +48,7 @@ _SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
 
 
 def read_parquet(
-    path: Path, progress: Progress | None = None, columns: Sequence[str] = ()
+    path: Path, progress: FractionListener | None = None, columns: Sequence[str] = ()
 ) -> TraceSet:
     """Read a Parquet file, or all `.parquet` files of a folder in the order of their names.
 

@@ -227,14 +227,21 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
 def info_of(number: int, infos: Infos) -> dict[str, Any]:
     """Return one environment's part of infos; a mask beside each key says who told it.
 
-    >>> info_of(1, {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6]})
-    {'at': 6}
+    What has no row for each environment is left out.
+
+    >>> infos = {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6], "n": 2}
+    >>> info_of(0, infos), info_of(1, infos)
+    ({'cost': np.int64(3), 'at': 5}, {'at': 6})
     """
     told = {}
     for key, values in infos.items():
         is_mask = key.startswith("_") and key[1:] in infos
-        if not is_mask and (f"_{key}" not in infos or infos[f"_{key}"][number]):
-            told[key] = info_of(number, values) if isinstance(values, Mapping) else values[number]
+        if is_mask or (f"_{key}" in infos and not infos[f"_{key}"][number]):
+            continue
+        if isinstance(values, Mapping):
+            told[key] = info_of(number, values)
+        elif isinstance(values, np.ndarray | list | tuple) and number < len(values):
+            told[key] = values[number]
     return told
 
 

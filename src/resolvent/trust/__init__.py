@@ -5,14 +5,12 @@ from resolvent.trust.experiments import Experiment
 from resolvent.trust.gathering import Evidence, MachineEvidence, gather
 from resolvent.trust.holdout import Holdout, error_bound
 from resolvent.trust.separation import Question, Separation, Separations
-from resolvent.trust.telling import Listener
 
 __all__ = [
     "Completeness",
     "Evidence",
     "Experiment",
     "Holdout",
-    "Listener",
     "MachineEvidence",
     "OpenHistory",
     "Question",

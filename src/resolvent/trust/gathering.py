@@ -8,6 +8,7 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
+from resolvent.progress import Listener
 from resolvent.replay import Replay, StepsAsked, replay_traces, steps_asked
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
 from resolvent.trust.completeness import Completeness, check_completeness
@@ -22,7 +23,7 @@ from resolvent.trust.separation import (
     VaryingAnswers,
     question_of,
 )
-from resolvent.trust.telling import Listener, Teller
+from resolvent.trust.telling import Teller
 from resolvent.wording import amount
 
 

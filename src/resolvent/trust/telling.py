@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-Listener = Callable[[str, float], None]
-"""Told now and then what is being done, and how much of that is done: 0 to 1."""
+from resolvent.progress import Listener, Progress
 
-CoreListener = Callable[[int, int, int, int], None]
-"""What the core tells; how much is done and of how much are the last two."""
+CoreListener = Callable[[int, int, int, int], object]
+"""Told by the core the four numbers of a `Progress`."""
 
 
 class Teller:
@@ -24,5 +23,5 @@ class Teller:
         listener, text = self._listener, self._about + stage
         if listener is None:
             return None
-        listener(text, 0.0)
-        return lambda _red, _blue, done, total: listener(text, done / max(total, 1))
+        listener(text, Progress(0, 0, 0, 0))
+        return lambda *numbers: listener(text, Progress(*numbers))
