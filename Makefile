@@ -8,11 +8,11 @@ PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 STAMPS := .stamps
 # Named to the letter: any other version would bring gigabytes of CUDA along.
 TORCH := "torch==2.13.0+cpu"
-CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp)
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
-.PHONY: benchmark-policy benchmark-report benchmark-wrappers reproduction
+.PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -69,6 +69,10 @@ benchmark-policy: $(STAMPS)/developing
 # A report of 300 states and 100,000 traces: written, and opened in a browser.
 benchmark-report: $(STAMPS)/developing
 	$(BIN)/python benchmarks/report.py
+
+# What another trace costs, the first time and the sixtieth.
+benchmark-updates: $(STAMPS)/developing
+	$(BIN)/python benchmarks/updates.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

@@ -19,8 +19,8 @@ from typing import Any
 from pipeline import timed
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from resolvent.display.report import write_report
-from resolvent.evidence import gather
+from resolvent.display.report import report
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -55,7 +55,7 @@ def main() -> None:
             started = time.perf_counter()
             evidence = gather(pair, traces)
             gathered = time.perf_counter()
-            write_report(path, pair, traces, evidence)
+            report(pair, traces, path, evidence=evidence)
             written = time.perf_counter()
             cells = (
                 f"{number:,}",

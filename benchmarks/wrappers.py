@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
-from resolvent.control.memory import Memory
+from resolvent.control import Memory
 from resolvent.environments import House
 
 ROOMS = len(House.observation_names)
@@ -101,6 +101,7 @@ def main() -> None:
     }
     for mode in MODES:
         measured[mode] = stepping(rs.AugmentObservation(Ring(), pair, mode=mode), 0)
+    measured["dict, knowledge"] = stepping(rs.AugmentObservation(Ring(), pair, knowledge=True), 0)
     print("\none environment\n")
     table(measured, options.steps, 1, options.repetitions)
 
@@ -112,6 +113,8 @@ def main() -> None:
         for mode in MODES:
             wrapped = rs.VectorAugmentObservation(Rings(count, autoreset), pair, mode=mode)
             measured[mode] = stepping(wrapped, actions)
+        wrapped = rs.VectorAugmentObservation(Rings(count, autoreset), pair, knowledge=True)
+        measured["dict, knowledge"] = stepping(wrapped, actions)
         print(f"\n{count:,} environments, autoreset {autoreset.value}\n")
         table(measured, max(1, options.steps // 50), count, options.repetitions)
 

@@ -13,10 +13,12 @@ import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
 from resolvent.cli.app import app
-from resolvent.control import plan_files, policy_files
-from resolvent.environments import grid_files
-from resolvent.machines import file_layout, storage
+from resolvent.control.learning import policy_files
+from resolvent.control.planning import plan_files
+from resolvent.environments.grids import files as grid_files
+from resolvent.machines import file_layout, file_layout_v1, storage
 from resolvent.traces import json_lines
+from resolvent.traces.column_names import RESERVED
 
 DOCS = Path(__file__).parent
 
@@ -30,7 +32,8 @@ _SYMBOL = {
 }
 
 _TITLES = {
-    "machines": "A pair of machines, as MachinePair.save writes it",
+    "machines": "Machines, as Machines.save writes them",
+    "machines-v1": "A pair of machines, as MachinePair.save wrote it in format version 1",
     "plan": "A plan, as Plan.save writes it",
     "policy": "What Q-learning came to, as Learned.save writes it",
     "world": "A grid world, as RandomWorld.save writes it",
@@ -110,18 +113,29 @@ def schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each format that a struct of the package describes, by name."""
     found = {
         "machines": _schema("machines", file_layout.File, storage.FORMAT, storage.VERSION),
+        "machines-v1": _schema(
+            "machines-v1", file_layout_v1.File, storage.FORMAT, file_layout_v1.VERSION
+        ),
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
         "episode": _schema("episode", json_lines._Episode),
     }
-    for machine in ("Machine", "Reward"):
-        table = found["machines"]["$defs"][machine]["properties"]
-        table["states"]["minimum"] = 1
-        for column in ("observations", "actions", "outputs"):
-            _hold_symbols(found["machines"], table[column])
-    for column in found["machines"]["$defs"]["Decisions"]["properties"].values():
-        column["items"]["minimum"] = 0
+    for name, tables in (("machines", ["Tables"]), ("machines-v1", ["Tables", "Reward"])):
+        for defined in tables:
+            table = found[name]["$defs"][defined]["properties"]
+            table["states"]["minimum"] = 1
+            for column in ("observations", "actions", "outputs"):
+                _hold_symbols(found[name], table[column])
+        for column in found[name]["$defs"]["Decisions"]["properties"].values():
+            column["items"]["minimum"] = 0
+    parts = found["machines"]["$defs"]
+    found["machines"]["properties"]["machines"]["minItems"] = 1
+    parts["Machine"]["properties"]["predicts"]["minLength"] = 1
+    parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0
+    rows = [parts["Asked"]["properties"]["sets"], *parts["Termination"]["properties"].values()]
+    for row in rows:
+        row["items"]["items"]["minimum"] = 0
     plan = found["plan"]
     plan["$defs"]["Symbol"] = _SYMBOL
     for column in ("observation", "action"):
@@ -135,6 +149,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         _hold_symbols(episode, episode["properties"][column])
     for column, least in (("observations", 2), ("labels", 2), ("actions", 1), ("rewards", 1)):
         episode["properties"][column]["minItems"] = least
+    further = episode["properties"]["columns"]
+    further["propertyNames"] = {"minLength": 1, "not": {"enum": sorted(RESERVED)}}
+    further["additionalProperties"]["minItems"] = 1
+    _hold_symbols(episode, further["additionalProperties"])
     return found
 
 

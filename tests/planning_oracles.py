@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium import spaces
 
-from resolvent.machines import UNSEEN, MachinePair
+from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from worlds import MOVES, World
@@ -29,51 +29,62 @@ def labels_read_after(trace: Any, timing: LabelTiming) -> list[Any]:
 
 
 def naive_model(
-    pair: MachinePair, traces: TraceSet, trust: bool = False
+    machines: Machines, traces: TraceSet, trust: bool = False
 ) -> tuple[NaiveModel, Counter[Any]]:
     """What happens in every situation that can be reached, and how often traces begin where.
 
-    Labels must be a function of the observation.
+    Situations are an observation and the states of all machines. Labels must be a
+    function of the observation.
     """
     label_of: dict[Any, Any] = {}
     ended: dict[Any, list[bool]] = {}
     asked: set[Any] = set()
     starts: Counter[Any] = Counter()
     for trace in traces:
-        q = u = 0
-        if pair.timing is LabelTiming.CURRENT_WITH_INITIAL:
-            q, u = (m.step(0, trace.labels[0]) for m in (pair.transition, pair.reward))
-        starts[trace.observations[0], q, u] += 1
-        first = 1 if pair.timing is LabelTiming.CURRENT else 0
+        states = tuple(0 for _ in machines)
+        if machines.timing is LabelTiming.CURRENT_WITH_INITIAL:
+            states = _read(machines, states, trace.labels[0])
+        starts[trace.observations[0], *states] += 1
+        first = 1 if machines.timing is LabelTiming.CURRENT else 0
         for o, label in list(zip(trace.observations, trace.labels, strict=True))[first:]:
             assert label_of.setdefault(o, label) == label
-        for t, label in enumerate(labels_read_after(trace, pair.timing)):
+        for t, label in enumerate(labels_read_after(trace, machines.timing)):
             o, a = trace.observations[t], trace.actions[t]
-            asked |= {("transition", q, o, a), ("reward", u, _seen(pair, o, q), a)}
+            for machine, state in zip(machines.values(), states, strict=True):
+                asked.add((machine.kind, state, _seen(machine, o, states), a))
             over = trace.terminated and t == len(trace) - 1
-            ended.setdefault((o, q, u, a), []).append(over)
+            ended.setdefault((o, states, a), []).append(over)
             ended.setdefault((o, a), []).append(over)
-            q, u = pair.transition.step(q, label), pair.reward.step(u, label)
+            states = _read(machines, states, label)
 
-    def answer(machine: Any, state: int, seen: Any, a: Any) -> Any:
+    def answer(kind: str, o: Any, states: Any, a: Any) -> Any:
+        machine, state = machines[kind], states[list(machines).index(kind)]
+        seen = _seen(machine, o, states)
         constant = (seen, a) in machine.constant_outputs
-        if constant and not trust and (machine.kind, state, seen, a) not in asked:
-            return UNSEEN
-        return machine.output(state, seen, a)
+        told = trust or not constant or (kind, state, seen, a) in asked
+        return machine.output(state, seen, a) if told else UNSEEN
 
-    def step(o: Any, q: int, u: int, a: Any) -> Step:
-        paid = answer(pair.reward, u, _seen(pair, o, q), a)
-        over = set(ended.get((o, q, u, a)) or ended.get((o, a), [False]))
-        if paid is UNSEEN or len(over) == 2:
+    def over(o: Any, states: Any, a: Any) -> Any:
+        """Whether a step ends the episode, UNSEEN where nobody knows."""
+        if "terminated" in machines:
+            return answer("terminated", o, states, a)
+        found = set(ended.get((o, states, a)) or ended.get((o, a), [False]))
+        return found.pop() if len(found) == 1 else UNSEEN
+
+    def step(here: Any, a: Any) -> Step:
+        o, *own = here
+        states = tuple(own)
+        paid, ends = answer("reward", o, states, a), over(o, states, a)
+        if paid is UNSEEN or ends is UNSEEN:
             return None
-        if over == {True}:
+        if ends:
             return paid, None
-        following = answer(pair.transition, q, o, a)
+        following = answer("transition", o, states, a)
         if following is UNSEEN:
             return None
-        label = label_of[o if pair.timing is LabelTiming.LAGGED else following]
-        states = pair.transition.step(q, label), pair.reward.step(u, label)
-        return None if UNSEEN in states else (paid, (following, *states))
+        label = label_of[o if machines.timing is LabelTiming.LAGGED else following]
+        after = _read(machines, states, label)
+        return None if UNSEEN in after else (paid, (following, *after))
 
     actions = list(traces.actions)
     model: NaiveModel = {}
@@ -81,13 +92,18 @@ def naive_model(
     while ahead:
         here = ahead.pop()
         if here not in model:
-            model[here] = {a: step(*here, a) for a in actions}
+            model[here] = {a: step(here, a) for a in actions}
             ahead += [found[1] for found in model[here].values() if found and found[1]]
     return model, starts
 
 
-def _seen(pair: MachinePair, o: Any, q: int) -> Any:
-    return (o, q) if pair.reward.supplemented else o
+def _read(machines: Machines, states: tuple[Any, ...], label: Any) -> tuple[Any, ...]:
+    both = zip(machines.values(), states, strict=True)
+    return tuple(machine.step(state, label) for machine, state in both)
+
+
+def _seen(machine: Machine, o: Any, states: tuple[Any, ...]) -> Any:
+    return (o, states[0]) if machine.supplemented else o
 
 
 def best_values(

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, sample sets.
+"""Hypothesis strategies for what Resolvent takes in: symbols, labels, traces, sample sets, tables.
 
 Large structures are drawn as sizes and a seed: Hypothesis shrinks the sizes,
 and drawing stays fast.
@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
@@ -31,9 +32,20 @@ labels = st.frozensets(propositions, max_size=3)
 paper_labels = st.frozensets(propositions.filter(lambda name: name != "None"), max_size=1)
 
 
+column_names = st.one_of(
+    st.sampled_from(["cost", "fault", "a.b", "a/b", "columns", "events", "é"]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3),
+)
+
+
 @st.composite
-def trace_sets(draw, labels=labels, min_size=1):
-    """Up to four traces of up to six steps over common alphabets."""
+def trace_sets(draw, labels=labels, min_size=1, any_columns=False):
+    """Up to four traces of up to six steps over common alphabets.
+
+    They have rewards and no further columns, or else any columns.
+    """
+    has_rewards = draw(st.booleans()) if any_columns else True
+    further = draw(st.dictionaries(column_names, alphabets, max_size=3)) if any_columns else {}
     observations = st.sampled_from(draw(alphabets))
     actions = st.sampled_from(draw(alphabets))
     rewards = st.sampled_from([0.0, -0.0, 1.0, 1.73, -1e300, 1 / 3])
@@ -49,9 +61,12 @@ def trace_sets(draw, labels=labels, min_size=1):
                 column(observations, steps + 1),
                 column(labels, steps + 1),
                 column(actions, steps),
-                column(rewards, steps),
+                column(rewards, steps) if has_rewards else None,
                 terminated=draw(st.booleans()),
                 truncated=draw(st.booleans()),
+                columns={
+                    name: column(st.sampled_from(values), steps) for name, values in further.items()
+                },
             )
         )
     return TraceSet(traces)
@@ -217,3 +232,64 @@ infer_options = st.fixed_dictionaries(
     }
 )
 """Every choice that `infer` leaves to the caller, but for the engine."""
+
+
+_NO_CODES, _NO_QUESTIONS = np.empty(0, np.int32), np.empty(0, np.int64)
+
+
+def moving_machine(predicts, labels, table, **more):
+    """A machine that only moves: nothing is known of what it answers."""
+    kinds = {"observation": TransitionMachine, "reward": RewardMachine}
+    return kinds.get(predicts, Machine)(
+        labels=labels,
+        observations=Vocabulary([]),
+        actions=Vocabulary([]),
+        outputs=Vocabulary([]),
+        transitions=np.array(table, np.int32).reshape(len(table), len(labels)),
+        trivial=(),
+        output_state=_NO_CODES,
+        output_question=_NO_QUESTIONS,
+        output_value=_NO_CODES,
+        constant_question=_NO_QUESTIONS,
+        constant_value=_NO_CODES,
+        predicts=predicts,
+        **more,
+    )
+
+
+@st.composite
+def moving_machines(draw, labels):
+    """Any tables over some of the labels, for one to four outputs: moves may be missing."""
+    known = Vocabulary(draw(st.lists(st.sampled_from(labels), min_size=1, unique=True)))
+    outputs = ("observation", "reward", "terminated", "cost")
+    wanted = draw(st.lists(st.sampled_from(outputs), min_size=1, unique=True))
+
+    def table():
+        states = draw(st.integers(1, 3))
+        row = st.lists(st.integers(-1, states - 1), min_size=len(known), max_size=len(known))
+        return draw(st.lists(row, min_size=states, max_size=states))
+
+    def supplemented(predicts):
+        return predicts != "observation" and "observation" in wanted and draw(st.booleans())
+
+    return machines_of(
+        [moving_machine(one, known, table(), supplemented=supplemented(one)) for one in wanted],
+        draw(st.sampled_from(LabelTiming)),
+    )
+
+
+@st.composite
+def traces_with_cost(draw):
+    """Trace sets with a column more."""
+    return TraceSet(
+        Trace(
+            trace.observations,
+            trace.labels,
+            trace.actions,
+            trace.rewards,
+            trace.terminated,
+            trace.truncated,
+            columns={"cost": [draw(st.integers(0, 2)) for _ in trace.actions]},
+        )
+        for trace in draw(trace_sets())
+    )

@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
-from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
+from resolvent.machines import MachinePair
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Vocabulary
+from strategies import moving_machine
 
 
 def world(following, reward, ends, *, seen=None, labels=None, starts=(0,)):
@@ -34,30 +35,11 @@ def world(following, reward, ends, *, seen=None, labels=None, starts=(0,)):
     )
 
 
-def machine(kind, table, labels):
-    """A machine that only moves: nothing is known of what it answers."""
-    none = np.zeros(0, np.int64)
-    codes = np.zeros(0, np.int32)
-    return kind(
-        labels=Vocabulary(labels),
-        observations=Vocabulary([]),
-        actions=Vocabulary([]),
-        outputs=Vocabulary([]),
-        transitions=np.array(table, np.int32).reshape(-1, len(labels)),
-        trivial=(),
-        output_state=codes,
-        output_question=none,
-        output_value=codes,
-        constant_question=none,
-        constant_value=codes,
-    )
-
-
 def pair(transition, reward, labels, timing):
-    labels = [frozenset(label) for label in labels]
+    known = Vocabulary(frozenset(label) for label in labels)
     return MachinePair(
-        machine(TransitionMachine, transition, labels),
-        machine(RewardMachine, reward, labels),
+        moving_machine("observation", known, transition),
+        moving_machine("reward", known, reward),
         timing,
     )
 

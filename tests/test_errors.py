@@ -1,19 +1,77 @@
+import copy
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+
 import pytest
 
 import resolvent as rs
 from resolvent import errors
-from resolvent.errors import ResolventError, TraceError, locating
+from resolvent.errors import ResolventError, TraceError, TracePlace, locating
+
+KINDS = [
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
+]
+
+FIELDS = {
+    "output": "reward",
+    "places": (TracePlace(0, 1), TracePlace(7, 4, "part-2.parquet", 3)),
+    "values": (0.5, 2.0),
+    "question": ((1, "hall"), "up"),
+    "outcomes": ((2.0, 9), (0.5, 1)),
+    "history": (frozenset({"key"}), frozenset({"bell", "door"})),
+    "labels_read": True,
+    "advice": "sleep on it",
+    "timing": "lagged",
+}
+
+QUARREL = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)])
 
 
 def test_one_except_is_enough():
-    kinds = [
-        kind
-        for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, Exception)
-    ]
-    assert len(kinds) >= 7
-    assert all(issubclass(kind, ResolventError) for kind in kinds)
-    assert all(getattr(rs, kind.__name__) is kind for kind in kinds)
+    assert len(KINDS) >= 7
+    assert all(issubclass(kind, ResolventError) for kind in KINDS)
+    assert all(getattr(rs, kind.__name__) is kind for kind in KINDS)
+
+
+def pickled(error):
+    return pickle.loads(pickle.dumps(error))  # noqa: S301
+
+
+@pytest.mark.parametrize("remade", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_errors_survive_copies_and_pickles(kind, remade):
+    fields = FIELDS if kind is rs.ContradictoryTraces else {}
+    error = kind("no such room", **fields)
+    error.add_note("in the attic")
+    again = remade(error)
+    assert type(again) is kind
+    assert again is not error
+    assert (str(again), again.args) == ("no such room", ("no such room",))
+    assert vars(again) == {**fields, "__notes__": ["in the attic"]}
+
+
+def test_the_name_of_a_missing_package_survives_too():
+    assert pickled(rs.MissingExtra("no ray", name="ray")).name == "ray"
+
+
+def test_an_error_comes_back_from_another_process():
+    with pytest.raises(rs.ContradictoryTraces) as here:
+        rs.infer(QUARREL)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
+        there = processes.submit(rs.infer, QUARREL).exception()
+    assert type(there) is rs.ContradictoryTraces
+    assert there.args == here.value.args
+    assert vars(there) == vars(here.value)
+    assert there.outcomes == ((1.0, 1), (2.0, 1))
+
+
+@pytest.mark.parametrize(
+    ("output", "machine"),
+    [("observation", "transition"), ("reward", "reward"), ("cost", "cost")],
+)
+def test_a_column_and_its_machine(output, machine):
+    assert rs.ContradictoryTraces("", **{**FIELDS, "output": output}).machine == machine
 
 
 def test_errors_are_also_what_python_would_raise():

@@ -1,4 +1,4 @@
-from importlib import metadata
+from importlib import metadata, resources
 
 import pytest
 from packaging.requirements import Requirement
@@ -26,6 +26,10 @@ def install(tmp_path, monkeypatch):
 
 def test_every_extra_is_explained():
     assert sorted(EXTRAS) == sorted(metadata.metadata("resolvent").get_all("Provides-Extra"))
+
+
+def test_type_checkers_of_users_read_our_types():
+    assert resources.files("resolvent").joinpath("py.typed").is_file()
 
 
 def test_what_is_needed_is_here():

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.merging import Progress
-from resolvent.pipeline import inferring_like
+from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
+from resolvent.options import Options
+from resolvent.pipeline import infer_with
+from resolvent.progress import Progress
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
@@ -32,6 +34,10 @@ BELL = rs.TraceSet(
         rs.Trace([0] * 4, [None, "bell", "bell", None], ["wait"] * 3, [0, 0, 1], terminated=True),
     ]
 )
+
+
+PAPERS = ["observation", "reward"]
+"""What the paper's two machines predict, and no machine for when episodes end."""
 
 
 # ---- the paper's house -----------------------------------------------------
@@ -133,7 +139,8 @@ BELL_NEEDED = {
 
 
 def test_as_dict_holds_what_the_command_prints():
-    result = rs.infer(BELL, timing="current", engine="python", reward_digits=3)
+    asked = {"timing": "current", "engine": "python", "reward_digits": 3, "outputs": PAPERS}
+    result = rs.infer(BELL, **asked)
     told = result.as_dict()
     assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
     assert all(value >= 0 for value in told.pop("seconds").values())
@@ -141,6 +148,7 @@ def test_as_dict_holds_what_the_command_prints():
     assert folds["transition"] >= 1
     assert folds["reward"] >= 1
     assert told == {
+        "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
         "rm_states": 3,
         "traces": 2,
@@ -158,6 +166,7 @@ def test_as_dict_holds_what_the_command_prints():
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
         "options": {
+            "outputs": ["observation", "reward"],
             "strategy": "edsm",
             "timing": "current",
             "trivial": "auto",
@@ -173,7 +182,7 @@ def test_as_dict_holds_what_the_command_prints():
 
 
 def test_a_result_prints_states_merges_and_seconds():
-    lines = str(rs.infer(BELL)).splitlines()
+    lines = str(rs.infer(BELL, outputs=PAPERS)).splitlines()
     assert lines[0] == "2 traces, 7 steps"
     assert lines[1].startswith(
         "Transition Machine  1 state, from 3 prefix-tree nodes by 1 merge, in "
@@ -330,14 +339,16 @@ def test_evidence_comes_with_the_result(house):
 )
 def test_machines_can_be_inferred_as_others_were(interference, options):
     pair = rs.infer(interference, **options).machines
-    assert inferring_like(pair)(interference) == pair
-    with pytest.raises(rs.ModelError, match="do not say how"):
-        inferring_like(replace(pair, provenance=None))
+    asked = Options.from_dict(pair.provenance.options)
+    assert infer_with(asked, interference).machines == pair
+    assert rs.evidence(pair, interference).holdout.carries_over is not None
+    # Where nothing says what they were inferred from, traces are taken to be new.
+    assert rs.evidence(pair.replacing(provenance=None), interference).holdout.carries_over is None
 
 
-def test_a_search_that_proves_minimality_drops_only_no_event(decoyed, monkeypatch):
-    monkeypatch.setattr("resolvent.learning.KEEPING", frozenset({"edsm"}))
-    result = rs.infer(decoyed)
+def test_a_strategy_that_keeps_labels_drops_only_no_event(decoyed):
+    assert rs.infer(decoyed).trivial_labels() != ["taken to change nothing: no event"]
+    result = rs.infer(decoyed, strategy=KeepingLabels())
     assert result.trivial_labels() == ["taken to change nothing: no event"]
 
 
@@ -350,7 +361,7 @@ def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
         ]
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
-    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
+    monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
     result = rs.infer(traces, refine=True)
     assert result.refinement.rounds == 2
     assert result.machines.score(traces).perfect
@@ -367,7 +378,7 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
         ]
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
-    monkeypatch.setattr("resolvent.refinement.corpus.Corpus.sample", sample)
+    monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
     refined = rs.infer(traces, refine=True, trivial=["a", "c"])
     whole = rs.infer(traces, trivial=["a", "c"])
     assert refined.machines.transition == whole.machines.transition
@@ -414,3 +425,56 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size, limit):
     assert {name for name, _ in told} <= {"transition", "reward"}
     assert any(name == "reward" for name, _ in told)
     assert all(isinstance(progress, Progress) for _, progress in told)
+
+
+# ---- strategies of one's own -----------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_an_own_strategy_runs_on_the_python_engine_whatever_was_asked(house, engine):
+    result = rs.infer(house, strategy=MostAgreeing(), engine=engine)
+    assert result.options.engine == "python"
+    assert result.as_dict()["options"]["engine"] == "python"
+    assert result.as_dict()["options"]["strategy"] == "most agreeing"
+    assert (result.transition.states, result.reward.states) == (2, 2)
+
+
+def test_a_stricter_strategy_finds_more_states():
+    """Three nodes in a line, asked one question each: to loop their label folds two of them."""
+    waiting = rs.TraceSet([rs.Trace([0] * 4, ["tick"] * 4, ["wait"] * 3, [0, 0, 0])])
+    states = [
+        rs.infer(waiting, strategy=AtLeast(k), trivial=[], remove_redundant=False).reward.states
+        for k in (0, 1, 2, 3)
+    ]
+    assert states == [1, 1, 1, 3]
+
+
+def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
+    monkeypatch.setattr("resolvent.pipeline.REFINE_ABOVE", 10)
+    monkeypatch.setattr("resolvent.pipeline.SAMPLE_STEPS", 100)
+    learned_from = {
+        strategy: rs.infer(house, strategy=strategy).refinement.traces
+        for strategy in ("edsm", "rpni", MostAgreeing(), FirstInOrder())
+    }
+    assert learned_from["edsm"] == learned_from[MostAgreeing()] < len(house)
+    assert learned_from["rpni"] == learned_from[FirstInOrder()] == len(house)
+
+
+def test_machines_of_an_own_strategy_are_saved_with_its_name(house, tmp_path):
+    result = rs.infer(house, strategy=MostAgreeing())
+    result.machines.save(tmp_path / "own.json")
+    pair = rs.load(tmp_path / "own.json")
+    assert pair == result.machines
+    assert pair.provenance.options["strategy"] == "most agreeing"
+    with pytest.raises(rs.ModelError, match="strategy 'most agreeing', which is not built in"):
+        Options.from_dict(pair.provenance.options)
+    assert rs.evidence(pair, house).holdout is None
+    assert rs.evidence(result, house).holdout.carries_over is not None
+    again = Options.from_dict(pair.provenance.options, MostAgreeing())
+    assert infer_with(again, house).machines == pair
+
+
+def test_an_own_strategy_has_evidence_and_updates(house):
+    result = rs.infer(house[:100], strategy=MostAgreeing())
+    assert result.evidence.holdout is not None
+    assert result.update(house[100:]).options.strategy == MostAgreeing()

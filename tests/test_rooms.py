@@ -12,27 +12,41 @@ SOURCE = Path(resolvent.__file__).parent
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
     ["errors", "_core"],
-    ["atomic_file", "installation", "wording"],
+    ["atomic_file", "installation", "progress", "wording"],
     ["traces"],
     ["samples"],
     ["reduction"],
     ["merging"],
     ["exact"],
     ["machines"],
-    ["supplement"],
-    ["refinement", "evidence"],
-    ["contradiction", "result"],
+    ["supplement", "replay", "options", "contradiction"],
+    ["refinement", "result", "trust"],
     ["learning"],
     ["pipeline"],
     ["environments"],
     ["control"],
     ["baselines"],
     ["display"],
-    ["experiments"],
+    ["reproduction"],
     ["cli"],
     ["__main__"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
+
+# A method may be the short way to a room below: it imports one function there and calls it.
+SHORT_WAYS = {
+    "machines/machine_set.py": {
+        "Machines.score": "resolvent.replay",  # users ask machines how well they predict
+    },
+    "machines/edge_rewards.py": {
+        "EdgeRewardMachine.from_pair": "resolvent.replay.edges_of_pair",  # the other constructor
+    },
+    "result.py": {  # a result is plain data; these save users three imports
+        "InferenceResult.evidence": "resolvent.pipeline",
+        "InferenceResult.update": "resolvent.pipeline",
+        "InferenceResult.report": "resolvent.display.report",
+    },
+}
 
 # Only what sits on top of everything may use the public namespace.
 ON_TOP = {"__init__", "cli", "__main__"}
@@ -46,10 +60,40 @@ def files():
     return sorted(path for path in SOURCE.rglob("*.py"))
 
 
+def is_for_type_checkers(node):
+    return isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
+
+
+def short_ways(path, tree):
+    """The imports that short ways are allowed, as nodes; their types may be named, too."""
+    allowed = SHORT_WAYS.get(path.relative_to(SOURCE).as_posix(), {})
+    if allowed:
+        for node in filter(is_for_type_checkers, tree.body):
+            yield from node.body
+    methods = {
+        f"{owner.name}.{method.name}": method
+        for owner in tree.body
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef)
+    }
+    for name, target in allowed.items():
+        # Past the docstring there is the import, and what is done with it.
+        _, first, *rest = methods[name].body
+        assert isinstance(first, ast.ImportFrom), f"{name} imports nothing: take it off the list"
+        assert first.module == target
+        assert len(first.names) == len(rest) == 1, f"{name} does more than forward"
+        yield first
+
+
 def imports(path):
-    """The dotted names that a file imports from this package, wherever in it."""
+    """The dotted names that a file imports from this package, but for those of short ways."""
     package = ["resolvent", *path.relative_to(SOURCE).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    allowed = list(short_ways(path, tree))
+    for node in ast.walk(tree):
+        if node in allowed:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "resolvent":
@@ -110,11 +154,44 @@ def test_a_room_imports_only_rooms_above_it(path):
         ("cli/x.py", "import resolvent as rs", False),
         ("supplement.py", "from resolvent.pipeline import infer", True),
         ("traces/x.py", "from resolvent.attic import Trunk", True),
+        ("result.py", "from resolvent.pipeline import update", True),
+        ("options.py", "if TYPE_CHECKING:\n    from resolvent.trust import Evidence", True),
     ],
 )
 def test_the_test_itself(tmp_path, monkeypatch, place, code, wrong):
     monkeypatch.setattr("test_rooms.SOURCE", tmp_path)
     path = tmp_path / place
+    monkeypatch.setattr("test_rooms.SHORT_WAYS", {})
     path.parent.mkdir(exist_ok=True)
     path.write_text(code, encoding="utf-8")
     assert bool(list(wrongs(path))) is wrong
+
+
+FORWARDS = """
+class InferenceResult:
+    def update(self, traces):
+        "Take in more traces."
+        from resolvent.pipeline import update
+        {rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        (FORWARDS.format(rest="return update(self, traces)"), None),
+        (FORWARDS.format(rest="self.told = 1\n        return update(self, traces)"), "does more"),
+        (FORWARDS.replace("from resolvent.pipeline import update", "pass"), "imports nothing"),
+    ],
+)
+def test_a_short_way_only_forwards(tmp_path, monkeypatch, code, complaint):
+    monkeypatch.setattr("test_rooms.SOURCE", tmp_path)
+    allowed = {"result.py": {"InferenceResult.update": "resolvent.pipeline"}}
+    monkeypatch.setattr("test_rooms.SHORT_WAYS", allowed)
+    path = tmp_path / "result.py"
+    path.write_text(code, encoding="utf-8")
+    if complaint is None:
+        assert list(wrongs(path)) == []
+    else:
+        with pytest.raises(AssertionError, match=complaint):
+            list(wrongs(path))

@@ -1,8 +1,9 @@
 import pytest
 
 import resolvent as rs
-from resolvent.machines.score import states_at_steps
-from resolvent.samples import Histories, LabelTiming
+from resolvent.machines import machines_of
+from resolvent.replay import states_at_steps
+from resolvent.samples import LabelTiming
 from resolvent.supplement import supplement
 
 # The key opens the door between hall and room: one bit of memory.
@@ -18,7 +19,7 @@ TRACES = rs.TraceSet(
 
 def pairs(timing):
     machine = rs.infer(TRACES, timing=timing, remove_redundant=False).machines.transition
-    states = states_at_steps(machine, Histories.of(TRACES, timing))
+    states = states_at_steps(machines_of([machine], timing), TRACES)["transition"]
     vocabulary, codes = supplement(machine, TRACES, states)
     return machine, vocabulary, [vocabulary[code] for code in codes]
 
@@ -49,6 +50,6 @@ def test_labels_the_machine_was_never_shown_are_refused():
             rs.Trace(["hall"] * 4, [None, None, "gong", None], ["push"] * 3, [0] * 3),
         ]
     )
-    states = states_at_steps(machine, Histories.of(other, LabelTiming.CURRENT))
+    states = states_at_steps(machines_of([machine]), other)["transition"]
     with pytest.raises(rs.ModelError, match="trace 1, step 2: the transition machine was never"):
         supplement(machine, other, states)

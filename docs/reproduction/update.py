@@ -7,9 +7,9 @@ kept here in compact form; without, from those kept here.
 import sys
 from pathlib import Path
 
-from resolvent.experiments.documenting import compact, section, with_section
-from resolvent.experiments.figures import draw_baselines, draw_policy
-from resolvent.experiments.store import Results
+from resolvent.reproduction.analysis.documenting import compact, section, with_section
+from resolvent.reproduction.analysis.figures import draw_baselines, draw_policy
+from resolvent.reproduction.running.store import Results
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results.jsonl"

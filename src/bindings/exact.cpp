@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "evidence_tree.hpp"
+#include "answer_tree.hpp"
 #include "learning.hpp"
 #include "red_blue.hpp"
 
@@ -29,7 +29,7 @@ resolvent::PrefixTree prefix_tree(const resolvent::HistoryTree& histories, const
   return std::get<resolvent::PrefixTree>(std::move(built));
 }
 
-resolvent::EvidenceTree evidence_tree(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
+resolvent::AnswerTree answer_tree(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
                                       Id labels) {
   const resolvent::Answers answers = checked_answers(alpha, output, histories);
   for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
@@ -37,7 +37,7 @@ resolvent::EvidenceTree evidence_tree(const resolvent::HistoryTree& histories, c
   return resolvent::evidence_of(prefix_tree(histories, answers), labels);
 }
 
-nb::object settle(const resolvent::EvidenceTree& tree, const Ids& table) {
+nb::object settle(const resolvent::AnswerTree& tree, const Ids& table) {
   states_of(span_of(table), tree.labels, 0);
   return nb::cast(array(resolvent::settle(tree, span_of(table))));
 }
@@ -70,10 +70,10 @@ nb::dict merge_as(const resolvent::HistoryTree& histories, const Ids& alpha, con
 }  // namespace
 
 void bind_exact(nb::module_& module) {
-  nb::class_<resolvent::EvidenceTree>(module, "EvidenceTree")
-      .def("__len__", &resolvent::EvidenceTree::size)
+  nb::class_<resolvent::AnswerTree>(module, "AnswerTree")
+      .def("__len__", &resolvent::AnswerTree::size)
       .def("settle", &settle, "table"_a);
-  module.def("evidence_tree", &evidence_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
+  module.def("answer_tree", &answer_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
   module.def("first_clash", &first_clash, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
   module.def("merge_as", &merge_as, "histories"_a, "alpha"_a, "output"_a, "table"_a, "labels"_a);
 }

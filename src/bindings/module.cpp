@@ -23,13 +23,13 @@
 #include "prefix_tree.hpp"
 #include "pulse.hpp"
 #include "red_blue.hpp"
-#include "replay.hpp"
+#include "state_walk.hpp"
 #include "samples.hpp"
 
 void bind_baum_welch(nb::module_& module);
 void bind_build(nb::module_& module);
 void bind_control(nb::module_& module);
-void bind_evidence(nb::module_& module);
+void bind_replay(nb::module_& module);
 void bind_exact(nb::module_& module);
 void bind_q_learning(nb::module_& module);
 void bind_search(nb::module_& module);
@@ -124,7 +124,7 @@ nb::object recode(const Ids& codes, const Ids& table) {
   return nb::cast(array(std::move(out)));
 }
 
-nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
+nb::object walk_states(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
   require(labels >= 0, "labels must be at least 0");
   const auto table = span_of(transitions);
   require(labels == 0 ? table.empty() : table.size() % static_cast<std::size_t>(labels) == 0,
@@ -139,7 +139,7 @@ nb::object replay(const Ids& transitions, Id labels, const Ids& beta, const Rows
   std::vector<Id> out(beta.size());
   {
     nb::gil_scoped_release no_gil;
-    resolvent::replay(table, labels, span_of(beta), span_of(offsets), out);
+    resolvent::walk_states(table, labels, span_of(beta), span_of(offsets), out);
   }
   return nb::cast(array(std::move(out)));
 }
@@ -232,12 +232,12 @@ NB_MODULE(_core, module) {
   module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a,
              "seconds"_a);
   module.def("recode", &recode, "codes"_a, "table"_a);
-  module.def("replay", &replay, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
+  module.def("walk_states", &walk_states, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
   bind_baum_welch(module);
   bind_build(module);
   bind_control(module);
-  bind_evidence(module);
+  bind_replay(module);
   bind_exact(module);
   bind_q_learning(module);
   bind_search(module);

@@ -16,7 +16,7 @@ from resolvent.control import (
     plan,
     q_learning,
 )
-from resolvent.display.report import write_report_of_result
+from resolvent.display.report import report
 from resolvent.errors import (
     ContradictoryTraces,
     MissingExtra,
@@ -29,8 +29,10 @@ from resolvent.errors import (
 from resolvent.machines import (
     UNSEEN,
     EdgeRewardMachine,
+    Knowledge,
     Machine,
     MachinePair,
+    Machines,
     RewardMachine,
     Score,
     TransitionMachine,
@@ -45,33 +47,39 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
-from resolvent.pipeline import infer
+from resolvent.merging import Strategy
+from resolvent.options import Options
+from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_traces
 from resolvent.traces.collecting import collect
+from resolvent.trust import Evidence
 
 __version__ = version("resolvent")
-
-InferenceResult._write_report = write_report_of_result
 
 __all__ = [
     "UNSEEN",
     "AugmentObservation",
     "ContradictoryTraces",
     "EdgeRewardMachine",
+    "Evidence",
     "InferenceResult",
+    "Knowledge",
     "LabelTiming",
     "Learned",
     "Machine",
     "MachinePair",
+    "Machines",
     "MissingExtra",
     "ModelError",
     "OptionError",
+    "Options",
     "Plan",
     "ResolventError",
     "RewardMachine",
     "Score",
+    "Strategy",
     "TimeLimitReached",
     "Trace",
     "TraceError",
@@ -81,6 +89,7 @@ __all__ = [
     "VectorAugmentObservation",
     "baselines",
     "collect",
+    "evidence",
     "infer",
     "is_isomorphic",
     "is_minimal",
@@ -89,6 +98,7 @@ __all__ = [
     "q_learning",
     "read_reward_machine",
     "read_traces",
+    "report",
     "scan_traces",
     "to_dot",
     "to_mealy_dot",

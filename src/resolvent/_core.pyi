@@ -74,7 +74,7 @@ def tally_outputs(alpha: Ids, output: Ids, alphas: int) -> tuple[Ids, Rows, NDAr
 def used_codes(codes: Ids, size: int) -> NDArray[np.uint8]: ...
 def distinct_pairs(first: Ids, second: Ids, firsts: int, seconds: int) -> tuple[Ids, Ids]: ...
 def recode(codes: Ids, table: Ids) -> Ids: ...
-def replay(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
+def walk_states(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
 
 class Walk:
     @property
@@ -143,17 +143,20 @@ def lessons(
     potential: Reals,
 ) -> Lessons: ...
 
-class EvidenceTree:
+class AnswerTree:
     def __len__(self) -> int: ...
     def settle(self, table: Ids) -> Ids: ...
 
-def evidence_tree(histories: HistoryTree, alpha: Ids, output: Ids, labels: int) -> EvidenceTree: ...
+def answer_tree(histories: HistoryTree, alpha: Ids, output: Ids, labels: int) -> AnswerTree: ...
 def first_clash(
     table: Ids, labels: int, alpha: Ids, output: Ids, beta: Ids, offsets: Rows
 ) -> tuple[int, int] | None: ...
 def merge_as(
     histories: HistoryTree, alpha: Ids, output: Ids, table: Ids, labels: int
 ) -> dict[str, Any]: ...
+
+NEXT_OBSERVATION: int
+WHETHER_TERMINATED: int
 
 class TraceColumns:
     def __init__(
@@ -162,26 +165,28 @@ class TraceColumns:
         observation: Ids,
         label: Ids,
         action: Ids,
-        reward: Ids,
+        outputs: list[Ids],
         offsets: Rows,
         ended: Ids,
         observations: int,
         labels: int,
         actions: int,
-        rewards: int,
+        output_sizes: list[int],
     ) -> None: ...
     def keys(
-        self, *, observation: Rows, label: Rows, action: Rows, reward: Rows, threads: int
+        self, *, observation: Rows, label: Rows, action: Rows, outputs: list[Rows], threads: int
     ) -> Rows: ...
-    def gather(
+    def replay(
         self,
+        machines: list[tuple[Ids, int, bool]],
         *,
         order: Ids,
         first: int,
         lag: int,
-        transition: Ids,
-        reward: Ids,
-        supplemented: bool,
+        answers: bool,
+        unknown_states: bool,
+        earliest: bool,
+        states: bool,
         threads: int,
     ) -> dict[str, Any]: ...
 

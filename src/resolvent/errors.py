@@ -4,8 +4,12 @@ All derive from `ResolventError`, so one `except` is enough; the command line
 turns each into one line and an exit code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 
 class ResolventError(Exception):
@@ -24,8 +28,93 @@ class OptionError(ResolventError, ValueError):
     """An option whose value cannot be honoured."""
 
 
+@dataclass(frozen=True, slots=True)
+class TracePlace:
+    """A step of a trace, written as errors write it.
+
+    Attributes:
+        trace: The trace's number among all traces.
+        step: The step's number within the trace.
+        source: The file or trace set that holds the trace, None if all come from one.
+        trace_in_source: The trace's number within `source`, None if there is none.
+
+    >>> print(TracePlace(7, 4))
+    trace 7, step 4
+    >>> print(TracePlace(7, 4, "house/part-2.parquet", 3))
+    house/part-2.parquet, trace 3, step 4
+    """
+
+    trace: int
+    step: int
+    source: str | None = None
+    trace_in_source: int | None = None
+
+    def __str__(self) -> str:
+        if self.source is None:
+            return f"trace {self.trace}, step {self.step}"
+        return f"{self.source}, trace {self.trace_in_source}, step {self.step}"
+
+
 class ContradictoryTraces(ResolventError):  # noqa: N818
-    """Two traces that no deterministic machine over these labels can explain."""
+    """Two steps that no deterministic machine over these labels can explain together.
+
+    Attributes:
+        output: The column that no machine can predict: "observation", "reward" or another.
+        places: The two steps.
+        values: The output at each of the two steps, in the order of `places`.
+        question: The observation and the action, which are the same at both steps.
+        outcomes: Every output after the same labels and for the same question, with the
+            number of steps that have it; most frequent first, then in the order of
+            symbols. Only traces that were learned from count.
+        history: The labels read before both steps, without trivial ones.
+        labels_read: Whether any label, trivial or not, had been read before either step. If
+            not, both are the first of their traces, and no label that comes later can help.
+        advice: What to try, as the message ends.
+        timing: The label timing under which the traces do not contradict each other, None
+            if there is none.
+
+    >>> import resolvent as rs
+    >>> days = [rs.Trace(["hall", end], [None, None], ["up"], [0]) for end in ("attic", "hall")]
+    >>> try:
+    ...     rs.infer(rs.TraceSet(days))
+    ... except rs.ContradictoryTraces as error:
+    ...     print(error.machine, *error.places, error.question, error.outcomes, sep="; ")
+    transition; trace 0, step 0; trace 1, step 0; ('hall', 'up'); (('attic', 1), ('hall', 1))
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        output: str,
+        places: tuple[TracePlace, TracePlace],
+        values: tuple[Hashable, Hashable],
+        question: tuple[Hashable, Hashable],
+        outcomes: tuple[tuple[Hashable, int], ...],
+        history: tuple[frozenset[str], ...],
+        labels_read: bool,
+        advice: str,
+        timing: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.output = output
+        self.places = places
+        self.values = values
+        self.question = question
+        self.outcomes = outcomes
+        self.history = history
+        self.labels_read = labels_read
+        self.advice = advice
+        self.timing = timing
+
+    @property
+    def machine(self) -> str:
+        """The machine that cannot exist: "transition", or else the name of its output."""
+        return "transition" if self.output == "observation" else self.output
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their positional arguments, here the message alone.
+        return _made_without_init, (type(self), self.args), vars(self)
 
 
 class TimeLimitReached(ResolventError):  # noqa: N818
@@ -34,6 +123,10 @@ class TimeLimitReached(ResolventError):  # noqa: N818
 
 class MissingExtra(ResolventError, ImportError):  # noqa: N818
     """An optional dependency is not installed; the message names the extra."""
+
+
+def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
+    return kind.__new__(kind, *args)
 
 
 @contextmanager

@@ -1,30 +1,37 @@
-"""The paper's overall algorithm on traces in memory: two machines that explain them."""
+"""The paper's overall algorithm on traces in memory: machines that explain them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.contradiction import Asking, explain, fitting_timing
-from resolvent.errors import ContradictoryTraces, TimeLimitReached
+from resolvent.errors import ContradictoryTraces, TimeLimitReached, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton
 from resolvent.machines import (
     Machine,
-    MachinePair,
-    RewardMachine,
-    TransitionMachine,
     build_machine,
     decisions_of,
+    kind_of,
     loop_where_read,
+    machine_class,
+    machines_of,
 )
-from resolvent.machines.score import states_at_steps
-from resolvent.merging import STRATEGIES as MERGING
-from resolvent.merging import Automaton, Contradiction, Progress, merge
-from resolvent.merging.engines import SEARCH
+from resolvent.merging import (
+    STRATEGIES,
+    Automaton,
+    Contradiction,
+    Strategy,
+    find_contradiction,
+    merge,
+)
+from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
     Basis,
     ConstantOutputs,
@@ -35,22 +42,17 @@ from resolvent.reduction import (
     remove_redundant,
     remove_trivial,
 )
-from resolvent.result import MachineStatistics, Options
-from resolvent.samples import Histories, SampleSet, reward_samples, transition_samples
+from resolvent.replay import states_at_steps
+from resolvent.result import Found, MachineStatistics, MergeLog
+from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 
-M = TypeVar("M", bound=Machine)
+SEARCH: Final = STRATEGIES["search"]
+"""Finds the machine that a proof of minimality starts from."""
 
-EXACT: Final = "exact"
-STRATEGIES: Final = (*MERGING, EXACT)
-"""The ways to learn a machine by name; the first is the default."""
-
-KEEPING: Final = frozenset({SEARCH, EXACT})
-"""Strategies that drop no label but "no event": a proof of minimality would not hold for the
-machines that read it, and a search for the smallest machine needs no help."""
-
-WEIGHING: Final = "edsm"
+WEIGHING: Final = STRATEGIES["edsm"]
 """The search that says whether a machine grows when a label is dropped: a fast one."""
 
 WEIGHED_NODES: Final = 200_000
@@ -60,194 +62,254 @@ with so many histories merging finds the loops by itself."""
 NO_TIME: Final = 1e-9
 """What is left when no time is: limits must be above 0."""
 
-ProgressListener = Callable[[str, Progress], None]
-"""Told now and then which machine is being inferred and how far it is."""
+MOST_ENDING_NODES, MOST_ENDING_STATES = 50_000, 64
+"""When episodes end gets a machine by itself only from prefix trees of so many nodes, and only if
+it has so few states: a larger one would learn by heart what is chance."""
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Two machines that explain some traces, and for each how it was found, by kind."""
+class _Lesson:
+    """What one machine is to be learned from: samples, and the traces behind them.
 
-    machines: MachinePair
-    steps: int
-    statistics: dict[str, MachineStatistics]
-    verdicts: dict[str, tuple[LabelVerdict, ...]]
-    certificates: dict[str, Certificate[Machine]]
-    histories: dict[str, Histories]
-    automata: dict[str, Automaton]
+    `numbers` are those of the traces among all; `later` counts the machines that
+    are still to be learned after this one.
+    """
+
+    predicts: str
+    samples: SampleSet
+    traces: TraceSet
+    numbers: NDArray[np.int64]
+    supplemented: bool
+    later: int
+
+    @property
+    def kind(self) -> str:
+        """What the machine is called."""
+        return kind_of(self.predicts)
 
 
 @dataclass
 class Learner:
-    """Learns both machines from some of many traces.
+    """Learns machines for some outputs from some of many traces.
 
     `trivial` are the labels named as such, None if they are to be judged.
-    `time_left` says how many seconds it may take, `place` what an error should
-    call a trace, given its number among all. Seconds of several calls add up.
+    `time_left` says how many seconds it may take, `place` where a step is, given its
+    trace's number among all and its own. Seconds of several calls add up.
     """
 
     options: Options
+    outputs: Sequence[str]
     trivial: frozenset[Label] | None
-    place: Callable[[int], str]
+    place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
-    progress: ProgressListener | None = None
+    progress: Listener | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
-    histories: dict[str, Histories] = field(default_factory=dict)
-    automata: dict[str, Automaton] = field(default_factory=dict)
+    logs: dict[str, MergeLog] = field(default_factory=dict)
+    chance: bool = False  # whether episodes were found to end by chance, not by memory
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
     def learn(
-        self, traces: TraceSet, numbers: NDArray[np.int64], known: TransitionMachine | None = None
-    ) -> Learned:
-        """Learn a Transition Machine, and with its states beside the observation a Reward Machine.
+        self,
+        traces: TraceSet,
+        numbers: NDArray[np.int64],
+        known: Mapping[str, Machine] | None = None,
+    ) -> Found:
+        """Learn a machine for each output, the Transition Machine first.
 
-        `numbers` are those of the traces among all. If a Transition Machine is
-        `known` already, only the other one is learned.
+        With that one's states beside the observation, unless this is switched off, the
+        others are learned. `numbers` are those of the traces among all. Machines that
+        are `known` already are not learned. Where none are, a machine for when episodes
+        end that nobody asked for is forgotten: the new ones may tell that without it.
 
         Paper: "Overall Algorithm".
         """
-        options = self.options
-        histories = Histories.of(traces, options.timing)
-
-        transition = known
-        if transition is None:
-            samples = transition_samples(traces, histories)
-            transition = self._machine(TransitionMachine, samples, traces, numbers)
-
-        observed = None
-        if options.supplement:
-            observed = supplement(transition, traces, states_at_steps(transition, histories))
-        digits = options.reward_digits
-        samples = reward_samples(traces, histories, observed=observed, digits=digits)
-        more = {"supplemented": options.supplement, "reward_digits": digits}
-        reward = self._machine(RewardMachine, samples, traces, numbers, **more)
-        return Learned(
-            MachinePair(transition, reward, options.timing),
+        if known is None and self.options.outputs is None:
+            self._forget_ending()
+        histories = Histories.of(traces, self.options.timing)
+        observed: ObservationColumn | None = None
+        machines: list[Machine] = []
+        for place, predicts in enumerate(self.outputs):
+            digits = self._digits(predicts)
+            samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
+            later = len(self.outputs) - place - 1
+            lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
+            machine = (known or {}).get(lesson.kind) or self._learned(lesson)
+            if machine is None:
+                continue
+            machines.append(machine)
+            if predicts == OBSERVATION and self.options.supplement and later:
+                alone = machines_of(machines, self.options.timing)
+                states = states_at_steps(alone, traces)["transition"]
+                observed = supplement(alone.transition, traces, states)
+        return Found(
+            machines_of(machines, self.options.timing),
             traces.steps,
             dict(self.statistics),
             dict(self.verdicts),
             dict(self.certificates),
-            dict(self.histories),
-            dict(self.automata),
+            dict(self.logs),
+            self.chance,
         )
 
-    def recall(self, learned: Learned) -> None:
+    @property
+    def ending_is_open(self) -> bool:
+        """Whether a machine may be tried that tells when episodes end."""
+        asked_for = self.options.outputs is not None
+        return not asked_for and not self.chance and TERMINATED not in self.outputs
+
+    def learn_ending(self, traces: TraceSet, numbers: NDArray[np.int64], found: Found) -> Found:
+        """Add a machine that tells when episodes end, if memory tells that and not chance.
+
+        Chance it is taken to be where traces contradict each other, and where only a large
+        machine could tell, for that would know by heart what happened.
+        """
+        histories = Histories.of(traces, self.options.timing)
+        silence = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
+        if len(remove_trivial(histories, silence).tree) > MOST_ENDING_NODES:
+            self.chance = True
+            return replace(found, ends_by_chance=True)
+        self.outputs = [*self.outputs, TERMINATED]
+        return self.learn(traces, numbers, found.machines)
+
+    def _forget_ending(self) -> None:
+        self.outputs = [name for name in self.outputs if name != TERMINATED]
+        for told in (self.statistics, self.verdicts, self.certificates, self.logs):
+            told.pop(TERMINATED, None)
+
+    def recall(self, found: Found) -> None:
         """Take over what is known of machines that were found before, at no cost now."""
         self.statistics = {
-            name: replace(one, seconds=0.0) for name, one in learned.statistics.items()
+            name: replace(one, seconds=0.0) for name, one in found.statistics.items()
         }
-        self.verdicts = dict(learned.verdicts)
-        self.certificates = dict(learned.certificates)
-        self.histories = dict(learned.histories)
-        self.automata = dict(learned.automata)
+        self.verdicts = dict(found.verdicts)
+        self.certificates = dict(found.certificates)
+        self.logs = dict(found.logs)
+        self.chance = found.ends_by_chance
 
-    def _machine(
-        self,
-        kind: type[M],
-        samples: SampleSet,
-        traces: TraceSet,
-        numbers: NDArray[np.int64],
-        **more: Any,
-    ) -> M:
+    def _learned(self, lesson: _Lesson) -> Machine | None:
+        """Learn one machine; None for when episodes end, if nobody asked and it is chance."""
+        if self.options.outputs is not None or lesson.predicts != TERMINATED:
+            return self._machine(lesson)
+        try:
+            machine = self._machine(lesson)
+        except ContradictoryTraces:
+            machine = None
+        if machine is None or machine.states > MOST_ENDING_STATES:
+            self.chance = True
+            self._forget_ending()
+            return None
+        return machine
+
+    def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""
         started = time.perf_counter()
+        samples = lesson.samples
         reduced, constants = samples, ConstantOutputs.nothing()
         if self.options.remove_redundant:
             reduced, constants = remove_redundant(reduced)
         self._weighing.clear()
-        trivial = self._trivial(kind, reduced, traces, numbers)
-        self.histories[kind.kind] = remove_trivial(samples.histories, trivial)
-        known = self._known_trivial(traces, trivial)
+        trivial = self._trivial(lesson, reduced)
+        histories = remove_trivial(samples.histories, trivial)
+        known = self._known_trivial(lesson.traces, trivial)
         dropped = tuple(code for code in trivial if code not in known)
 
-        def built(automaton: Automaton) -> M:
-            machine = build_machine(kind, automaton, samples, constants, known, **more)
+        def built(automaton: Automaton) -> Machine:
+            machine = build_machine(
+                machine_class(lesson.predicts),
+                automaton,
+                samples,
+                constants,
+                known,
+                predicts=lesson.predicts,
+                supplemented=lesson.supplemented,
+                digits=self._digits(lesson.predicts),
+            )
             return loop_where_read(machine, dropped, samples.histories)
 
-        searched = replace(reduced, histories=self.histories[kind.kind])
+        searched = replace(reduced, histories=histories)
+        strategy = self.options.strategy
         try:
-            if self.options.strategy == EXACT:
-                automaton, certificate = self._minimal(kind, searched)
+            if strategy.proves:
+                automaton, certificate = self._minimal(lesson, searched)
                 other = certificate.alternative
-                self.certificates[kind.kind] = Certificate(
+                self.certificates[lesson.kind] = Certificate(
                     certificate.states,
                     certificate.lower_bound,
                     certificate.unique,
                     None if other is None else built(other),
                     certificate.effort,
                 )
-            elif self.options.strategy == WEIGHING and frozenset(trivial) in self._weighing:
+            elif strategy == WEIGHING and frozenset(trivial) in self._weighing:
                 automaton = self._weighing[frozenset(trivial)]
             else:
-                share = self._share(kind) if self.options.strategy == SEARCH else None
-                automaton = self._merged(kind, searched, self.options.strategy, share)
+                share = self._share(lesson) if strategy.searches else None
+                automaton = self._merged(lesson, searched, strategy, share)
         except Contradiction as rows:
-            raise self._explained(rows, kind, traces, numbers, trivial) from None
+            raise self._explained(rows, lesson, trivial) from None
         machine = built(automaton)
-        log = decisions_of(machine, searched.histories, automaton)
-        machine = replace(machine, decisions=log)
+        machine = replace(machine, decisions=decisions_of(machine, histories, automaton))
+        _, parent, label = _core.history_columns(histories.tree)
+        self.logs[lesson.kind] = MergeLog(automaton.events, parent, label, histories.labels)
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
 
-    def _share(self, kind: type[Machine]) -> float | None:
-        """Return the seconds for a search that may use all it gets; half are for the other one."""
+    def _share(self, lesson: _Lesson) -> float | None:
+        """Return the seconds for a search that may use all it gets.
+
+        An equal share of the time left is reserved for each machine that comes later.
+        """
         left = self.time_left()
-        return left if left is None or kind is RewardMachine else left / 2
+        return None if left is None else left / (lesson.later + 1)
 
     def _minimal(
-        self, kind: type[Machine], samples: SampleSet
+        self, lesson: _Lesson, samples: SampleSet
     ) -> tuple[Automaton, Certificate[Automaton]]:
         """Search for a small machine, then close in on the smallest from below."""
         import_solvers()
-        share = self._share(kind)
+        share = self._share(lesson)
         started = time.perf_counter()
         try:
             # To find a machine is worth more than to prove that there is none.
-            upper = self._merged(kind, samples, SEARCH, None if share is None else 0.75 * share)
+            upper = self._merged(lesson, samples, SEARCH, None if share is None else 0.75 * share)
         except TimeLimitReached:
             # Some machine is needed to say how far it is proven minimal.
             upper = merge(samples, order=WEIGHING, engine=self.options.engine)
         if share is not None:
             share = max(share - (time.perf_counter() - started), NO_TIME)
         return minimal_automaton(
-            samples, upper, time_limit=share, listener=self._listener(kind.kind)
+            samples, upper, time_limit=share, listener=self._listener(lesson.kind)
         )
 
-    def _trivial(
-        self,
-        kind: type[Machine],
-        samples: SampleSet,
-        traces: TraceSet,
-        numbers: NDArray[np.int64],
-    ) -> tuple[int, ...]:
+    def _trivial(self, lesson: _Lesson, samples: SampleSet) -> tuple[int, ...]:
         """Decide which labels the search for this machine does without, and note why."""
         labels, options = samples.labels, self.options
         if not options.remove_trivial:
-            self.verdicts[kind.kind] = ()
+            self.verdicts[lesson.kind] = ()
             return ()
         if self.trivial is not None:
             named = tuple(code for code, label in enumerate(labels) if label in self.trivial)
-            self.verdicts[kind.kind] = given_verdicts(labels, named)
+            self.verdicts[lesson.kind] = given_verdicts(labels, named)
             return named
-        weighed = options.strategy not in KEEPING
+        weighed = not options.strategy.keeps_labels
         judged = judge_labels(samples, beyond_no_event=weighed)
         if weighed:
-            judged = self._weighed(kind, samples, judged)
-        self.verdicts[kind.kind] = tuple(verdict.renumbered(numbers) for verdict in judged)
+            judged = self._weighed(lesson, samples, judged)
+        self.verdicts[lesson.kind] = tuple(verdict.renumbered(lesson.numbers) for verdict in judged)
         found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
         silence = labels.get(NO_EVENT)
         if silence is None or silence in found:
             return tuple(found)
         # With "no event" kept a machine can count steps, and explain away that
         # labels are read at the wrong time: that is for the user to know.
-        if fitting_timing(traces, self._asking(kind), options.timing, (silence,)) is not None:
+        asking = self._asking(lesson.predicts)
+        if fitting_timing(lesson.traces, asking, options.timing, (silence,)) is not None:
             found.append(silence)
         return tuple(sorted(found))
 
     def _weighed(
-        self, kind: type[Machine], samples: SampleSet, verdicts: tuple[LabelVerdict, ...]
+        self, lesson: _Lesson, samples: SampleSet, verdicts: tuple[LabelVerdict, ...]
     ) -> tuple[LabelVerdict, ...]:
         """Let the search have the last word on labels that were not proven needed.
 
@@ -269,7 +331,7 @@ class Learner:
         def states(without: set[int]) -> float:
             histories = remove_trivial(samples.histories, sorted(without))
             try:
-                found = self._merged(kind, replace(samples, histories=histories), WEIGHING)
+                found = self._merged(lesson, replace(samples, histories=histories), WEIGHING)
             except Contradiction:
                 return inf
             self._weighing[frozenset(without)] = found
@@ -293,9 +355,9 @@ class Learner:
 
     def _merged(
         self,
-        kind: type[Machine],
+        lesson: _Lesson,
         samples: SampleSet,
-        strategy: str,
+        strategy: Strategy,
         time_limit: float | None = None,
     ) -> Automaton:
         return merge(
@@ -303,7 +365,7 @@ class Learner:
             order=strategy,
             engine=self.options.engine,
             time_limit=time_limit or self.time_left(),
-            listener=self._listener(kind.kind),
+            listener=self._listener(lesson.kind),
             seed=self.options.seed,
             effort=self.options.effort,
         )
@@ -315,29 +377,32 @@ class Learner:
         return tuple(code for code in trivial if traces.labels[code] == NO_EVENT)
 
     def _explained(
-        self,
-        rows: Contradiction,
-        kind: type[Machine],
-        traces: TraceSet,
-        numbers: NDArray[np.int64],
-        trivial: tuple[int, ...],
+        self, rows: Contradiction, lesson: _Lesson, trivial: tuple[int, ...]
     ) -> ContradictoryTraces:
-        # Labels dropped on evidence are not to blame: nothing contradicts without them.
-        known = self._known_trivial(traces, trivial)
+        # Labels dropped on evidence are to blame only if nothing contradicts with them.
+        known = self._known_trivial(lesson.traces, trivial)
+        timing, asking = self.options.timing, self._asking(lesson.predicts)
+        histories = remove_trivial(Histories.of(lesson.traces, timing), known)
+        if (found := find_contradiction(asking(lesson.traces, histories))) is not None:
+            rows, trivial = found, known
 
-        def name(number: int) -> str:
-            return self.place(int(numbers[number]))
+        def locate(trace: int, step: int) -> TracePlace:
+            return self.place(int(lesson.numbers[trace]), step)
 
-        timing = self.options.timing
-        return explain(rows, traces, self._asking(kind), kind.kind, timing, known, name)
+        return explain(rows, lesson.traces, asking, lesson.kind, timing, trivial, locate)
 
-    def _asking(self, kind: type[Machine]) -> Asking:
-        return self._reward_samples if kind is RewardMachine else transition_samples
+    def _asking(self, predicts: str) -> Asking:
+        digits = self._digits(predicts)
 
-    def _reward_samples(self, traces: TraceSet, histories: Histories) -> SampleSet:
-        return reward_samples(traces, histories, digits=self.options.reward_digits)
+        def ask(traces: TraceSet, histories: Histories) -> SampleSet:
+            return output_samples(traces, histories, predicts, digits=digits)
 
-    def _listener(self, name: str) -> Callable[[Progress], None] | None:
+        return ask
+
+    def _digits(self, predicts: str) -> int | None:
+        return self.options.reward_digits if predicts == REWARD else None
+
+    def _listener(self, name: str) -> Callable[[Progress], object] | None:
         if self.progress is None:
             return None
         listen = self.progress
@@ -346,7 +411,6 @@ class Learner:
     def _note(self, machine: Machine, automaton: Automaton, seconds: float) -> None:
         before = self.statistics.get(machine.kind)
         promotions = sum(event.red is None for event in automaton.events)
-        self.automata[machine.kind] = automaton
         self.statistics[machine.kind] = MachineStatistics(
             states=machine.states,
             prefix_tree_nodes=automaton.tree_nodes,

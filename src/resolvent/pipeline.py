@@ -1,4 +1,4 @@
-"""The whole inference: traces → a Transition Machine and a Reward Machine.
+"""The whole inference: traces → a Transition Machine, a Reward Machine, or others.
 
 The paper's algorithm itself is in `learning`; `infer` gives it all traces, or
 few at first and then those that the machines cannot explain.
@@ -7,35 +7,31 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import ModelError, OptionError, TimeLimitReached, TraceError
-from resolvent.evidence import Evidence, gather
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
-from resolvent.learning import KEEPING, NO_TIME, STRATEGIES, Learned, Learner, ProgressListener
-from resolvent.machines import Machine, MachinePair, Provenance, TransitionMachine
-from resolvent.merging import Progress
+from resolvent.learning import NO_TIME, Learner
+from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
+from resolvent.merging import STRATEGIES, Strategy
+from resolvent.options import Options
+from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
-from resolvent.refinement import (
-    Corpus,
-    PairSightings,
-    compacted,
-    counterexamples,
-    observed_termination,
-    rebuilt,
-    replay,
-)
-from resolvent.result import InferenceResult, Options, Refinement
-from resolvent.samples import LabelTiming, rounded_rewards
-from resolvent.traces import Label, TraceSet, Vocabulary
-from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, TraceFolder
+from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
+from resolvent.replay import Corpus, Replay, replay
+from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.samples import LabelTiming
+from resolvent.traces import Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
+from resolvent.trust import Evidence, gather
+from resolvent.wording import visible
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -46,7 +42,6 @@ SAMPLE_STEPS = 50_000
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
-
 READING, REPLAYING = "reading", "replaying"
 """What `progress` is told instead of a machine's name while shards are gone through."""
 
@@ -54,7 +49,8 @@ READING, REPLAYING = "reading", "replaying"
 def infer(
     traces: TraceSet | TraceFolder,
     *,
-    strategy: str = "edsm",
+    outputs: Iterable[str] | None = None,
+    strategy: str | Strategy = "edsm",
     timing: LabelTiming | str = LabelTiming.CURRENT,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
@@ -66,23 +62,28 @@ def infer(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    progress: ProgressListener | None = None,
+    progress: Listener | None = None,
 ) -> InferenceResult:
-    """Infer the two machines that explain the traces.
+    """Infer the machines that explain the traces.
 
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`) that need
             not fit into memory.
+        outputs: What machines should predict: "observation" (the next one), "reward",
+            "terminated", and further columns of the traces by name. By default the two
+            of the paper, as far as the traces have rewards; and whether episodes end, if
+            that depends on memory which those two do not have.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
-            see `result.certificates`; needs the extra `exact`.
+            see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
+            your own.
         timing: Which labels are read before a step is answered.
         trivial: Labels known to change no state, besides "no event"; as sets of
             propositions or as the texts they print as. "auto" judges by the traces
             which labels a machine can do without; `result.trivial` says why.
         supplement: Pair observations with Transition Machine states for the
-            Reward Machine.
+            other machines.
         remove_redundant: Leave questions with one answer throughout out of the
             search, and put the answer back afterwards.
         remove_trivial: Leave trivial labels out of the search, and put them back
@@ -91,7 +92,8 @@ def infer(
             machines cannot explain, and so on until they explain all. By default
             when there are more than 500,000 steps.
         reward_digits: Round rewards to so many decimals before comparing them.
-        engine: "native", or "python" for the executable specification.
+        engine: "native", or "python" for the executable specification, which also
+            runs strategies of your own, whatever stands here.
         seed: Of the search, for "search" and "exact".
         effort: How much the search tries at most before it takes the best it has.
         time_limit: Seconds for the whole inference; `TimeLimitReached` after that. With
@@ -107,275 +109,268 @@ def infer(
     >>> pair = infer(house).machines
     >>> pair.transition.states, pair.reward.states
     (2, 2)
+    >>> list(infer(house, outputs=["reward"]).machines)
+    ['reward']
     """
+    options = Options(
+        outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
+        strategy=strategy,  # type: ignore[arg-type]
+        timing=timing,  # type: ignore[arg-type]
+        trivial=trivial,  # type: ignore[arg-type]
+        supplement=supplement,
+        remove_redundant=remove_redundant,
+        remove_trivial=remove_trivial,
+        reward_digits=reward_digits,
+        engine=engine,
+        time_limit=time_limit,
+        refine=refine,
+        seed=seed,
+        effort=effort,
+    )
+    return infer_with(options, traces, progress)
+
+
+def infer_with(
+    options: Options,
+    traces: TraceSet | TraceFolder,
+    progress: Listener | None = None,
+) -> InferenceResult:
+    """Infer machines as `infer` does, with options that are made already."""
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
-    if trivial != "auto":
-        if isinstance(trivial, str):
-            raise OptionError(
-                f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'"
-            )
-        trivial = tuple(trivial)
-    if trivial and trivial != "auto" and not remove_trivial:
-        raise OptionError("trivial labels are named, but remove_trivial is off: leave out one")
-    if strategy not in STRATEGIES:
-        raise OptionError(f"unknown strategy '{strategy}': choose one of {', '.join(STRATEGIES)}")
-    if strategy in KEEPING and engine == "python":
-        raise OptionError(f"engine 'python' has no strategy '{strategy}': take engine 'native'")
-    if isinstance(traces, TraceFolder) and refine is False:
+    if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
-    options = Options(
-        strategy,
-        _timing(timing),
-        trivial,
-        supplement,
-        remove_redundant,
-        remove_trivial,
-        reward_digits,
-        engine,
-        time_limit,
-        refine,
-        seed,
-        effort,
-    )
-    shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
-    return _Run(shards, options, progress).result()
+    run = _Run(options, progress)
+    return run.started_with(ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces)
 
 
-class _StoredOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of `infer` that a file of machines holds."""
-
-    strategy: str
-    timing: str
-    trivial: list[str] | Literal["auto"]
-    supplement: bool
-    remove_redundant: bool
-    remove_trivial: bool
-    reward_digits: int | None
-    seed: int = 0
-    effort: float = 1.0
+def update(
+    result: InferenceResult, traces: TraceSet, progress: Listener | None = None
+) -> InferenceResult:
+    """Take more traces into a result: replay them, and repair the machines where they fail."""
+    if len(traces) == 0:
+        raise TraceError("there are no traces to update with: collect or read at least one")
+    return _Run(result.options, progress).extended(result.standing, traces)
 
 
-def inferring_like(
-    pair: MachinePair, progress: ProgressListener | None = None
-) -> Callable[[TraceSet], MachinePair]:
-    """Return a function that infers machines from traces as this pair was inferred from its own.
+def evidence(
+    machines: Machines | InferenceResult,
+    traces: TraceSet,
+    *,
+    delta: float = 0.05,
+    progress: Listener | None = None,
+) -> Evidence:
+    """Gather what traces say about machines, and what they leave open.
 
-    Raises:
-        ModelError: when the pair does not say how it was inferred, or not so
-            that it could be done again.
+    For machines inferred from these very traces, others are inferred from four fifths
+    of them, in the same way, and tested on the rest; that needs machines which say how they
+    were inferred, as those in a file do. Traces that are new to the machines test these.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> gathered = evidence(rs.infer(traces).machines, traces)
+    >>> print(gathered["transition"].separations[0])
+    states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
+against cyanroom (trace 99, step 2)
     """
-    if pair.provenance is None:
-        raise ModelError("the machines do not say how they were inferred")
-    try:
-        options = msgspec.convert(pair.provenance.options, _StoredOptions)
-    except msgspec.ValidationError as error:
-        raise ModelError(
-            f"the machines were inferred with options unknown here: {error}"
-        ) from error
+    strategy = None
+    if isinstance(machines, InferenceResult):
+        strategy, machines = machines.options.strategy, machines.machines
+    made = machines.provenance
+    infer_again = None
+    if made is not None and made.traces_sha256 == traces.digest:
+        named = made.options.get("strategy")
+        # Of a strategy that is not built in, a file knows the name alone.
+        own = isinstance(named, str) and named not in STRATEGIES
+        if strategy is not None or not own:
+            infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
+    return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
-    def infer_again(traces: TraceSet) -> MachinePair:
-        return infer(traces, progress=progress, **msgspec.structs.asdict(options)).machines
 
-    return infer_again
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Where an inference ended, for another to go on from: traces learned from, and machines."""
-
-    chosen: NDArray[np.int64]
-    learned: Learned
+def _machines_with(options: Options, traces: TraceSet) -> Machines:
+    return infer_with(options, traces).machines
 
 
 class _Run:
-    """One inference under way: all traces, its clock, what it counted."""
+    """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, shards: Shards, options: Options, progress: ProgressListener | None) -> None:
+    def __init__(self, options: Options, progress: Listener | None) -> None:
         self.started = time.perf_counter()
         self.options = options
         self.progress = progress
         self.replaying = 0.0
-        self.corpus = Corpus(shards, self._reporter(READING, shards))
-        rewards = rounded_rewards(self.corpus.alphabets.rewards, options.reward_digits)
-        self.rewards: Vocabulary[float] = Vocabulary(sorted(set(rewards)))
-        self.reward_codes = np.array([self.rewards.code(reward) for reward in rewards], np.int32)
-        self.trivial = self._named_trivial()
-        # The paper's order needs all that can be had; from few traces it finds far too many states.
-        self.refines = self.corpus.steps > REFINE_ABOVE and options.strategy != "rpni"
-        if options.refine is not None or not self.corpus.in_memory:
-            self.refines = options.refine is not False
 
-    def result(self, start: "_Start | None" = None) -> InferenceResult:
-        """Learn and replay in turn until the machines explain every trace."""
+    def started_with(self, shards: Shards) -> InferenceResult:
+        """Infer machines from nothing but traces."""
+        digits = self.options.reward_digits
+        rounding = {} if digits is None else {"reward": digits}
+        corpus = Corpus(shards, rounding, self._reporter(READING, len(shards)))
+        refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
+        if self.options.refine is not None or not corpus.in_memory:
+            refines = self.options.refine is not False
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
-            digest = beside.submit(lambda: self.corpus.digest) if self.corpus.in_memory else None
-            learner = Learner(
-                self.options, self.trivial, self.corpus.place, self._time_left, self.progress
-            )
-            if start is None:
-                chosen = self.corpus.sample(SAMPLE_STEPS) if self.refines else self.corpus.all
-                learned = self._learn(learner, chosen)
-            else:
-                chosen, learned = start.chosen, start.learned
-                learner.recall(learned)
-            rounds = 1
-            while True:
-                seen = self._replay(learned.machines)
-                more = counterexamples(seen, chosen, FIRST_COUNTEREXAMPLES << rounds)
-                if len(more):
-                    # Machines that fail may need more traces of any kind, too.
-                    others = self.corpus.sample(SAMPLE_STEPS << rounds)
-                    chosen = np.union1d(np.union1d(chosen, more), others)
-                    learned = self._learn(learner, chosen)
-                    rounds += 1
-                elif len(chosen) == self.corpus.traces:
-                    break
-                elif smaller := compacted(learned.machines.transition, seen.transition):
-                    learned = self._learn(learner, chosen, smaller)
-                elif fewer := compacted(learned.machines.reward, seen.reward):
-                    learned = replace(learned, machines=replace(learned.machines, reward=fewer))
-                else:
-                    break
-            if not seen.consistent:
-                raise AssertionError("the machines do not explain what they were learned from")
-            refinement = Refinement(rounds, len(chosen), learned.steps, self.corpus.traces)
-            sha256 = digest.result() if digest else self.corpus.digest
-            return self._result(_Start(chosen, learned), seen, refinement, sha256)
+            if corpus.in_memory:
+                beside.submit(lambda: corpus.digest)
+            learner = self._learner(corpus, self._outputs(corpus))
+            chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
+            found = learner.learn(corpus.fetch(chosen), chosen)
+            return self._refined(corpus, learner, chosen, found)
 
-    def _learn(
+    def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
+        """Go on from where an inference ended, with more traces."""
+        corpus = before.corpus.extended(traces)
+        learner = self._learner(corpus, [one.predicts for one in before.found.machines.values()])
+        learner.recall(before.found)
+        shown = None  # what was shown before can be added to, unless codes have changed
+        if corpus.alphabets is before.corpus.alphabets:
+            more = self._replay(corpus, before.found.machines, since=len(corpus.shards) - 1)
+            shown = before.shown + more
+        return self._refined(corpus, learner, before.chosen, before.found, shown)
+
+    def _refined(
         self,
+        corpus: Corpus,
         learner: Learner,
         chosen: NDArray[np.int64],
-        transition: TransitionMachine | None = None,
-    ) -> Learned:
-        return learner.learn(self.corpus.fetch(chosen), chosen, transition)
+        found: Found,
+        shown: Replay | None = None,
+    ) -> InferenceResult:
+        """Replay and learn in turn until the machines explain every trace."""
+        rounds = 1
+        while True:
+            if shown is None:
+                shown = self._replay(corpus, found.machines)
+            if corpus.in_memory and not shown.consistent:
+                # Which traces show a conflict matters only if there is one.
+                shown = self._replay(corpus, found.machines, shortest=True)
+            more = counterexamples(shown, chosen, FIRST_COUNTEREXAMPLES << rounds)
+            if len(more):
+                # Machines that fail may need more traces of any kind, too.
+                others = corpus.sample(SAMPLE_STEPS << rounds)
+                chosen = np.union1d(np.union1d(chosen, more), others)
+                found = learner.learn(corpus.fetch(chosen), chosen)
+                rounds += 1
+            elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
+                if fewer.kind == "transition":  # the others are told its states
+                    found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
+                else:
+                    found = replace(found, machines=found.machines.replacing(fewer))
+            elif learner.ending_is_open and _ends_ambiguously(shown):
+                found = learner.learn_ending(corpus.fetch(chosen), chosen, found)
+            else:
+                break
+            shown = None
+        if not shown.consistent:
+            raise AssertionError("the machines do not explain what they were learned from")
+        refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
+        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
-    def _named_trivial(self) -> frozenset[Label] | None:
+    def _outputs(self, corpus: Corpus) -> list[str]:
+        """Return the columns to predict, "observation" first: the others are told its states."""
+        known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
+        if self.options.outputs is None:
+            return [name for name in (OBSERVATION, REWARD) if name in known]
+        for name in self.options.outputs:
+            if name not in known:
+                raise OptionError(
+                    f"outputs names '{visible(name)}', which the traces do not have: they have "
+                    f"{', '.join(known)}"
+                )
+        return sorted(self.options.outputs, key=output_order)
+
+    def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
+        return Learner(
+            self.options,
+            outputs,
+            self._named_trivial(corpus),
+            corpus.place,
+            self._time_left,
+            self.progress,
+        )
+
+    def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:
         """Return the labels that are trivial because the user says so; None if they are judged."""
         if not self.options.remove_trivial or self.options.trivial == "auto":
             return None
-        labels = self.corpus.alphabets.labels
+        labels = corpus.alphabets.labels
         return frozenset(labels[code] for code in trivial_codes(labels, self.options.trivial))
 
-    def _replay(self, machines: MachinePair) -> PairSightings:
+    def _replay(
+        self,
+        corpus: Corpus,
+        machines: Machines,
+        *,
+        since: int = 0,
+        shortest: bool = False,
+    ) -> Replay:
         started = time.perf_counter()
-        codes = None if self.options.reward_digits is None else self.reward_codes
-        report = self._reporter(REPLAYING, self.corpus.shards)
-        trivial = self.trivial or frozenset()
-        # Which traces show a conflict matters only if there is one; reading files takes longest.
-        again = self.corpus.in_memory and len(self.corpus.shards) == 1
-        seen = replay(machines, self.corpus, trivial, codes, report, shortest=not again)
-        if again and not seen.consistent:
-            seen = replay(machines, self.corpus, trivial, codes, report)
+        shown = replay(
+            machines,
+            corpus,
+            self._named_trivial(corpus) or (),
+            since=since,
+            # Reading files again takes longest, so those are gone through once.
+            shortest=shortest or not corpus.in_memory,
+            progress=self._reporter(REPLAYING, len(corpus.shards)),
+        )
         self.replaying += time.perf_counter() - started
-        return seen
+        return shown
 
-    def _result(
-        self, end: "_Start", seen: PairSightings, refinement: Refinement, sha256: str
-    ) -> InferenceResult:
-        corpus, alphabets, learned = self.corpus, self.corpus.alphabets, end.learned
-        transition, reward = learned.machines.transition, learned.machines.reward
-        if refinement.traces < corpus.traces:
-            transition, reward = rebuilt(
-                learned.machines,
-                seen,
-                alphabets,
-                self.rewards,
-                self.trivial or frozenset(),
+    def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
+        corpus, found = end.corpus, end.found
+        provenance = Provenance(
+            version=_version(),
+            traces=corpus.traces,
+            steps=corpus.steps,
+            traces_sha256=corpus.digest,
+            options=self.options.as_dict(),
+        )
+        machines = machines_of(
+            rebuilt(
+                found.machines,
+                end.shown,
+                learner.trivial or frozenset(),
                 constants=self.options.remove_redundant,
-            )
-        pair = MachinePair(
-            transition,
-            reward,
-            self.options.timing,
-            observed_termination(seen, alphabets, transition.states),
-            Provenance(
-                version=version("resolvent"),
-                traces=corpus.traces,
-                steps=corpus.steps,
-                traces_sha256=sha256,
-                options=self.options.stored(),
             ),
+            self.options.timing,
+            observed_termination(end.shown),
+            provenance,
         )
         statistics = {
-            machine.kind: replace(
-                learned.statistics[machine.kind],
+            kind: replace(
+                found.statistics[kind],
                 states=machine.states,
                 constant_outputs=len(machine.constant_value),
                 outputs_by_state=len(machine.output_value),
             )
-            for machine in (transition, reward)
+            for kind, machine in machines.items()
         }
-        seconds = {name: one.seconds for name, one in statistics.items()}
+        seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(
-            machines=pair,
+            machines=machines,
             options=self.options,
             traces=corpus.traces,
             steps=corpus.steps,
-            transition=statistics["transition"],
-            reward=statistics["reward"],
+            statistics=statistics,
             refinement=refinement,
             seconds={**seconds, "replay": self.replaying, "total": total},
-            trivial=learned.verdicts,
-            certificates=self._certificates(learned, pair, refinement),
-            _histories=learned.histories,
-            _automata=learned.automata,
-            _updated=partial(self._updated, end),
-            _gather=partial(self._evidence, pair),
-            _traces=self._all_traces,
+            trivial=found.verdicts,
+            certificates=_certificates(found, machines, refinement),
+            standing=end,
         )
 
-    def _certificates(
-        self, learned: Learned, pair: MachinePair, refinement: Refinement
-    ) -> dict[str, Certificate[Machine]]:
-        """Return what was proven; on some traces only, another machine may fit those alone."""
-        if refinement.traces == self.corpus.traces:
-            return learned.certificates
-        return {
-            name: replace(
-                certificate,
-                states=getattr(pair, name).states,
-                unique=certificate.unique or None,
-                alternative=None,
-            )
-            for name, certificate in learned.certificates.items()
-        }
-
-    def _evidence(self, pair: MachinePair) -> Evidence:
-        return gather(pair, self._all_traces(), infer=inferring_like(pair))
-
-    def _all_traces(self) -> TraceSet:
-        shards = self.corpus.shards
-        if not isinstance(shards, ShardsInMemory):
-            raise ModelError(
-                "the traces were scanned, not read: gather evidence from some of their files, "
-                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
-            )
-        return shards.read(0) if len(shards) == 1 else TraceSet.concatenate(shards)
-
-    def _updated(self, start: "_Start", traces: TraceSet) -> InferenceResult:
-        """Go on from where an inference ended, with more traces."""
-        if len(traces) == 0:
-            raise TraceError("there are no traces to update with: collect or read at least one")
-        before = self.corpus.shards
-        shards: Shards = JoinedShards([before, ShardsInMemory([traces])])
-        if isinstance(before, ShardsInMemory):
-            shards = ShardsInMemory([*before.sets, traces])
-        return _Run(shards, self.options, self.progress).result(start)
-
-    def _reporter(self, doing: str, shards: Shards) -> Callable[[int], None] | None:
+    def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:
         """Return what tells the listener, shard by shard, how far it is; and stops in time."""
-        if len(shards) == 1:
+        if shards == 1:
             return None
 
         def report(done: int) -> None:
             if self.progress is not None:
-                self.progress(doing, Progress(0, 0, done, len(shards)))
+                self.progress(doing, Progress(0, 0, done, shards))
             if self._time_left() == NO_TIME:
                 raise TimeLimitReached(
-                    f"time ran out while {doing} traces, with {done} of {len(shards)} files done: "
+                    f"time ran out while {doing} traces, with {done} of {shards} files done: "
                     f"raise the time limit"
                 )
 
@@ -388,9 +383,36 @@ class _Run:
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
 
 
-def _timing(timing: LabelTiming | str) -> LabelTiming:
-    try:
-        return LabelTiming(timing)
-    except ValueError:
-        known = ", ".join(LabelTiming)
-        raise OptionError(f"unknown timing '{timing}': choose one of {known}") from None
+@cache
+def _version() -> str:
+    return version("resolvent")
+
+
+def _compacted(machines: Machines, shown: Replay, unlearned: int) -> Machine | None:
+    """Return one of the machines with fewer states, if all traces together allow for that."""
+    if not unlearned:
+        return None
+    found = (compacted(one, shown.machines[kind]) for kind, one in machines.items())
+    return next((one for one in found if one is not None), None)
+
+
+def _ends_ambiguously(shown: Replay) -> bool:
+    endings = shown.endings
+    return bool(np.any(endings["ended"] < endings["count"]))
+
+
+def _certificates(
+    found: Found, machines: Machines, refinement: Refinement
+) -> dict[str, Certificate[Machine]]:
+    """Return what was proven; on some traces only, another machine may fit those alone."""
+    if refinement.traces == refinement.all_traces:
+        return found.certificates
+    return {
+        kind: replace(
+            certificate,
+            states=machines[kind].states,
+            unique=certificate.unique or None,
+            alternative=None,
+        )
+        for kind, certificate in found.certificates.items()
+    }

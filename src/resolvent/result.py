@@ -1,19 +1,25 @@
-"""What `infer` gives back: the machines, and how they were found."""
+"""What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
-from resolvent.evidence import Evidence
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import ModelError
 from resolvent.exact import Certificate
-from resolvent.machines import Machine, MachinePair
-from resolvent.merging import Automaton
+from resolvent.machines import Machine, Machines
+from resolvent.merging import Event
+from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
-from resolvent.samples import Histories, LabelTiming
-from resolvent.traces import Label, TraceSet, label_text
+from resolvent.replay import Corpus, Replay
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
 from resolvent.wording import amount
+
+if TYPE_CHECKING:
+    from resolvent.trust import Evidence
 
 
 @dataclass(frozen=True)
@@ -29,9 +35,42 @@ class MergeEvent:
     folded: int
 
 
+@dataclass(frozen=True, eq=False)
+class MergeLog:
+    """The events of a search, and the tree of label histories they are about.
+
+    Node n of the tree hangs from `parent[n]` by the label of code `label[n]`; node 0
+    is the empty history.
+    """
+
+    events: tuple[Event, ...]
+    parent: Codes
+    label: Codes
+    labels: Vocabulary[Label]
+
+    def told(self) -> tuple[MergeEvent, ...]:
+        """Return the events, with histories instead of nodes."""
+        return tuple(
+            MergeEvent(
+                self._history(event.blue),
+                None if event.red is None else self._history(event.red),
+                event.score,
+                event.folded,
+            )
+            for event in self.events
+        )
+
+    def _history(self, node: int) -> tuple[Label, ...]:
+        labels = []
+        while node > 0:
+            labels.append(self.labels[int(self.label[node])])
+            node = int(self.parent[node])
+        return tuple(reversed(labels))
+
+
 @dataclass(frozen=True)
 class MachineStatistics:
-    """What it took to find one machine."""
+    """What it took to find one machine. Two are equal if they differ in seconds alone."""
 
     states: int
     prefix_tree_nodes: int
@@ -40,44 +79,7 @@ class MachineStatistics:
     attempts: int
     constant_outputs: int
     outputs_by_state: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `infer` was asked to do; stored with the machines."""
-
-    strategy: str = "edsm"
-    timing: LabelTiming = LabelTiming.CURRENT
-    trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
-    supplement: bool = True
-    remove_redundant: bool = True
-    remove_trivial: bool = True
-    reward_digits: int | None = None
-    engine: str = "native"
-    time_limit: float | None = None
-    refine: bool | None = None
-    seed: int = 0
-    effort: float = 1.0
-
-    def stored(self) -> dict[str, Any]:
-        """Return the options that shape the machines, as JSON values."""
-        return {
-            "strategy": self.strategy,
-            "timing": str(self.timing),
-            "trivial": self.trivial
-            if self.trivial == "auto"
-            else sorted(
-                name if isinstance(name, str) else label_text(frozenset(name))
-                for name in self.trivial
-            ),
-            "supplement": self.supplement,
-            "remove_redundant": self.remove_redundant,
-            "remove_trivial": self.remove_trivial,
-            "reward_digits": self.reward_digits,
-            "seed": self.seed,
-            "effort": self.effort,
-        }
+    seconds: float = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -104,56 +106,103 @@ class Refinement:
 
 
 @dataclass(frozen=True)
+class Found:
+    """Machines that explain some traces, and for each how it was found, by kind.
+
+    `steps` counts the steps learned from. `ends_by_chance` says that no machine was found
+    for when episodes end, although those here do not tell it.
+    """
+
+    machines: Machines
+    steps: int
+    statistics: dict[str, MachineStatistics]
+    verdicts: dict[str, tuple[LabelVerdict, ...]]
+    certificates: dict[str, Certificate[Machine]]
+    logs: dict[str, MergeLog]
+    ends_by_chance: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where an inference ended, for an update to go on from.
+
+    All traces, which of them were learned from, what was found, and what all of them
+    show of that.
+    """
+
+    corpus: Corpus
+    chosen: NDArray[np.int64]
+    found: Found
+    shown: Replay
+
+
+@dataclass(frozen=True)
 class InferenceResult:
     """The machines, and how they were found.
 
+    It is plain data: it can be pickled, copied and compared. Two results are equal if
+    they differ in seconds alone.
+
     Attributes:
-        machines: The Transition Machine and the Reward Machine.
+        machines: The machines by kind: "transition", "reward", and what else was asked for.
         options: What `infer` was asked to do.
         traces: How many were given.
         steps: How many steps these have.
-        transition: What it took to find the Transition Machine.
-        reward: What it took to find the Reward Machine.
+        statistics: What it took to find each machine, by kind.
         refinement: How many traces were learned from, in how many rounds.
         seconds: By stage.
-        trivial: For "transition" and "reward", what was judged of the labels.
+        trivial: For each machine, what was judged of the labels.
         certificates: With strategy "exact", what was proven of each machine.
+        standing: All traces and what they show, for `update` and `evidence`.
     """
 
-    machines: MachinePair
+    machines: Machines
     options: Options
     traces: int
     steps: int
-    transition: MachineStatistics
-    reward: MachineStatistics
+    statistics: dict[str, MachineStatistics]
     refinement: Refinement
-    seconds: dict[str, float]
+    seconds: dict[str, float] = field(compare=False)
     trivial: dict[str, tuple[LabelVerdict, ...]]
     certificates: dict[str, Certificate[Machine]]
-    _histories: dict[str, Histories] = field(repr=False)
-    _automata: dict[str, Automaton] = field(repr=False)
-    _updated: "Callable[[TraceSet], InferenceResult]" = field(repr=False)
-    _gather: Callable[[], Evidence] = field(repr=False)
-    _traces: Callable[[], TraceSet] = field(repr=False)
+    standing: Standing = field(repr=False, compare=False)
 
-    # Pages are made further down, out of sight from here: the package puts the writer in.
-    _write_report: "ClassVar[Callable[[InferenceResult, str | Path, TraceSet, Any], None]]"
+    @property
+    def transition(self) -> MachineStatistics:
+        """What it took to find the Transition Machine."""
+        return self._statistics_of("transition")
+
+    @property
+    def reward(self) -> MachineStatistics:
+        """What it took to find the Reward Machine."""
+        return self._statistics_of("reward")
+
+    def _statistics_of(self, kind: str) -> MachineStatistics:
+        if kind not in self.statistics:
+            raise ModelError(
+                f"there is no {kind} machine: these were inferred for "
+                f"{', '.join(self.statistics)}; name more in outputs"
+            )
+        return self.statistics[kind]
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> "Evidence":
         """What the traces say about the machines, and what they leave open.
 
-        Gathered when first asked for; a fifth of the traces is held out then, and
-        machines are inferred from the others once more.
+        The short way to `resolvent.trust`. Gathered when first asked for; a fifth of
+        the traces is held out then, and machines are inferred from the others once more.
         """
-        return self._gather()
+        from resolvent.pipeline import evidence
+
+        return evidence(self, self.all_traces())
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Take in more traces: replay them, and repair the machines only where they fail.
 
         Gives the machines that explain the traces so far and these. They are
         those that `infer` would find from all of them, whenever the traces are
-        structure complete.
+        structure complete. Where nothing fails it costs what replaying the new traces
+        costs, however many there were before.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -161,13 +210,15 @@ class InferenceResult:
         >>> few.update(house[5:]).machines.transition == rs.infer(house).machines.transition
         True
         """
-        return self._updated(traces)
+        from resolvent.pipeline import update
+
+        return update(self, traces)
 
     def report(self, path: str | Path, *, policy: Any = None) -> None:
-        """Write one HTML page: both machines drawn, traces replayed, and the evidence.
+        """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
-        The page needs no network and nothing beside it. Give as `policy` what
-        `q_learning` or `plan` came to, and it is shown as well.
+        The short way to `resolvent.report`. The page needs no network and nothing beside
+        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -179,27 +230,29 @@ class InferenceResult:
         Raises:
             ModelError: when the traces were scanned, not read.
         """
-        type(self)._write_report(self, path, self._traces(), policy)
+        from resolvent.display.report import report
+
+        report(self, self.all_traces(), path, evidence=self.evidence, policy=policy)
+
+    def all_traces(self) -> TraceSet:
+        """Return the traces that the machines were inferred from, those of updates included.
+
+        Raises:
+            ModelError: when they were scanned, not read.
+        """
+        if not self.standing.corpus.in_memory:
+            raise ModelError(
+                "the traces were scanned, not read: gather evidence from some of their files, "
+                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
+            )
+        return self.standing.corpus.together()
 
     def events(self, machine: str) -> tuple[MergeEvent, ...]:
-        """Return the log of merges and promotions for "transition" or "reward".
+        """Return the log of merges and promotions for a machine, such as "transition".
 
         `machines.transition.decisions` tells the same in the machine's states.
         """
-        labels, tree = self._histories[machine].labels, self._histories[machine].tree
-
-        def history(node: int) -> tuple[Label, ...]:
-            return tuple(labels[code] for code in tree.history(node))
-
-        return tuple(
-            MergeEvent(
-                history(event.blue),
-                None if event.red is None else history(event.red),
-                event.score,
-                event.folded,
-            )
-            for event in self._automata[machine].events
-        )
+        return self.standing.found.logs[machine].told()
 
     def trivial_labels(self) -> list[str]:
         """Say which labels were taken to change nothing, one line unless the machines differ."""
@@ -219,22 +272,25 @@ class InferenceResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent infer --json` prints them."""
+
+        def by_machine(figure: str) -> dict[str, int]:
+            return {kind: getattr(one, figure) for kind, one in self.statistics.items()}
+
+        states = by_machine("states")
         return {
-            "tm_states": self.transition.states,
-            "rm_states": self.reward.states,
+            "states": states,
+            **{
+                name: states[kind]
+                for name, kind in (("tm_states", "transition"), ("rm_states", "reward"))
+                if kind in states
+            },
             "traces": self.traces,
             "steps": self.steps,
             "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
-            "prefix_tree_nodes": {
-                "transition": self.transition.prefix_tree_nodes,
-                "reward": self.reward.prefix_tree_nodes,
-            },
-            "merges": {"transition": self.transition.merges, "reward": self.reward.merges},
-            "folds_tried": {"transition": self.transition.attempts, "reward": self.reward.attempts},
-            "constant_outputs": {
-                "transition": self.transition.constant_outputs,
-                "reward": self.reward.constant_outputs,
-            },
+            "prefix_tree_nodes": by_machine("prefix_tree_nodes"),
+            "merges": by_machine("merges"),
+            "folds_tried": by_machine("attempts"),
+            "constant_outputs": by_machine("constant_outputs"),
             "trivial": {
                 name: [verdict.as_dict() for verdict in verdicts]
                 for name, verdicts in self.trivial.items()
@@ -250,15 +306,16 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
-            "options": {**self.options.stored(), "engine": self.options.engine},
+            "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
 
     def __str__(self) -> str:
         lines = [f"{self.traces} traces, {self.steps} steps"]
-        for name, one in (("Transition Machine", self.transition), ("Reward Machine", self.reward)):
+        for kind, one in self.statistics.items():
             lines.append(
-                f"{name:<19} {amount(one.states, 'state')}, from {one.prefix_tree_nodes} "
-                f"prefix-tree nodes by {amount(one.merges, 'merge')}, in {one.seconds:.3f} s"
+                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, from "
+                f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
+                f"in {one.seconds:.3f} s"
             )
         lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
         lines += [

@@ -17,7 +17,7 @@ from resolvent.traces.vocabulary import Codes, distinct_pairs
 def supplement(machine: TransitionMachine, traces: TraceSet, states: Codes) -> ObservationColumn:
     """Pair the observation at every step with the state that the machine is in there.
 
-    `states` are those of `states_at_steps`.
+    `states` are those that a replay found at every step.
 
     Paper: StateSupp, "Observation Supplement Algorithm". Departure: the state is
     the one after the labels that the timing says were read, not always l_{t-1}.

@@ -40,8 +40,8 @@ BAD_LINES = {
     "reward of the wrong type": (line(rewards=["much"]), ["line 1", "step 0", "reward"]),
     "NaN reward": (line(rewards=[float("nan")]), ["line 1", "step 0", "nan", "finite"]),
     "missing column": (
-        json.dumps({name: GOOD[name] for name in ("observations", "labels", "actions")}) + "\n",
-        ["line 1", "rewards"],
+        json.dumps({name: GOOD[name] for name in ("observations", "labels", "rewards")}) + "\n",
+        ["line 1", "actions"],
     ),
     "mixed observation types": (
         line() + line(observations=["hall", 3]),
@@ -77,8 +77,8 @@ PARQUET: dict[str, list[Any]] = {
 
 BAD_TABLES: dict[str, tuple[dict[str, list[Any]], list[str]]] = {
     "missing column": (
-        {name: column for name, column in PARQUET.items() if name != "reward"},
-        ["reward"],
+        {name: column for name, column in PARQUET.items() if name != "action"},
+        ["action"],
     ),
     "missing final row": (
         {**PARQUET, "action": ["up", "down"], "reward": [0.5, 0.0]},

@@ -35,6 +35,8 @@ def test_json_all_right(run: Run, machines: Path, fresh: Path) -> None:
         assert outcome.json[name] == {
             "right": outcome.json["steps"],
             "wrong": 0,
+            "assumed_right": 0,
+            "assumed_wrong": 0,
             "unseen": 0,
             "first_mismatch": None,
         }
@@ -55,6 +57,8 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     assert outcome.json["transition"] == {
         "right": 1,
         "wrong": 1,
+        "assumed_right": 0,
+        "assumed_wrong": 0,
         "unseen": 0,
         "first_mismatch": {
             "machine": "transition",
@@ -65,6 +69,7 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
             "state": 0,
             "predicted": "corridor",
             "actual": "cyanroom",
+            "assumed": False,
         },
     }
 

@@ -56,6 +56,42 @@ def test_max_steps_and_json(run: Run, tmp_path: Path) -> None:
     assert outcome.json["output"] == str(path)
 
 
+PRICED_WORLD = """
+import gymnasium as gym
+
+class PricedWorld(gym.Env):
+    observation_space = gym.spaces.Discrete(2)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {"labels": set()}
+
+    def step(self, action):
+        return 1, 0.0, True, False, {"labels": set(), "cost": 7, "fault": True}
+
+gym.register("PricedWorld-v0", entry_point=PricedWorld)
+"""
+
+
+def test_columns_are_kept_and_converted(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "priced_world.py").write_text(PRICED_WORLD)
+    monkeypatch.syspath_prepend(tmp_path)
+    named = ("--columns", "cost", "--columns", "fault")
+    path = tmp_path / "priced.jsonl"
+    command = ("collect", "priced_world:PricedWorld-v0", "-n", "2")
+    outcome = run(*command, *named, "-o", path, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.json["columns"] == ["reward", "cost", "fault"]
+    assert [trace.columns for trace in read_traces(path)] == [{"cost": (7,), "fault": (True,)}] * 2
+    assert run("convert", path, tmp_path / "priced.parquet").code == 0
+    assert read_traces(tmp_path / "priced.parquet") == read_traces(path)
+    missing = run(*command, "--columns", "cots", "-o", tmp_path / "no.jsonl")
+    assert missing.code == 2
+    assert 'gives no info["cots"]' in missing.error
+
+
 def test_imports_a_module_beside_the_user_and_keeps_its_noise_off_stdout(tmp_path: Path) -> None:
     (tmp_path / "noisy_world.py").write_text(NOISY_WORLD)
     command = ["collect", "noisy_world:NoisyWorld-v0", "-n", "2", "-o", "noisy.jsonl", "--json"]

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,17 @@ def test_missing_source(run: Run, tmp_path: Path) -> None:
     outcome = run("convert", tmp_path / "nowhere.jsonl", tmp_path / "out.parquet")
     assert outcome.code == 2
     assert "nowhere.jsonl does not exist" in outcome.error
+
+
+def test_columns_of_others_are_named(run: Run, tmp_path: Path) -> None:
+    line = {"observations": [0, 1], "labels": [[], []], "actions": ["go"], "cost": [7]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
+    out = tmp_path / "log.parquet"
+    assert run("convert", tmp_path / "log.jsonl", out, "--columns", "cost").code == 0
+    assert read_traces(out)[0].columns == {"cost": (7,)}
+    refused = run("convert", out, tmp_path / "paper.jsonl", "--format", "paper")
+    assert refused.code == 2
+    assert "the paper's format holds rewards and no further columns" in refused.error
+    missing = run("convert", out, tmp_path / "again.jsonl", "--columns", "cots")
+    assert missing.code == 2
+    assert "no column `cots`: there is cost" in missing.error

@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_outcome import Run
+
+import resolvent as rs
+from own_strategies import MostAgreeing
 
 # At once instead of after a second, and as often as it is told.
 IMPATIENT = """
@@ -62,3 +66,14 @@ def test_nothing_is_shown_of_what_is_soon_over(machines: Path, house: Path) -> N
     out, shown = on_a_terminal(600.0, "check", machines, house, "--evidence")
     assert "Unseen traces" in out
     assert shown == ""
+
+
+def test_machines_of_an_own_strategy_are_not_inferred_again(
+    run: Run, house: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.json"
+    rs.infer(rs.read_traces(house), strategy=MostAgreeing()).machines.save(path)
+    outcome = run("check", path, house, "--evidence", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.json["evidence"]["holdout"] is None
+    assert run("report", path, house, "-o", tmp_path / "own.html").code == 0

@@ -6,7 +6,8 @@ from cli_outcome import Run
 from resolvent import load
 from resolvent.cli.infer import _show
 from resolvent.display.progress import ProgressBar
-from resolvent.merging import Progress
+from resolvent.merging import STRATEGIES
+from resolvent.progress import Progress
 
 
 def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:
@@ -24,6 +25,7 @@ def test_json_has_what_the_design_promises(run: Run, house: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     figures = outcome.json
     assert (figures["tm_states"], figures["rm_states"], figures["traces"]) == (2, 2, 200)
+    assert figures["states"] == {"transition": 2, "reward": 2}
     assert figures["steps"] > 1000
     assert figures["output"] is None
     assert set(figures["prefix_tree_nodes"]) == {"transition", "reward"}
@@ -159,10 +161,10 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
         def show(self, text: str, fraction: float, **more: object) -> None:
             told.append((text, fraction, more["of"], more["steady"]))
 
-    _show(Bar(), "edsm", "reward", Progress(0, 0, 0, 0))
-    _show(Bar(), "edsm", "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), "exact", "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), "rpni", "reward", Progress(7000, 1, 10_000, 20_000))
+    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(0, 0, 0, 0))
+    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
+    _show(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),

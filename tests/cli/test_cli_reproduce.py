@@ -10,8 +10,8 @@ import pytest
 from cli_outcome import Run
 
 from resolvent.cli import reproduce as command
-from resolvent.experiments.run import Run as OneRun
-from resolvent.experiments.settings import Settings, settings
+from resolvent.reproduction.running.run import Run as OneRun
+from resolvent.reproduction.running.settings import Settings, settings
 
 
 class Grids(Settings):

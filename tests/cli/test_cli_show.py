@@ -82,6 +82,11 @@ def test_json_spells_everything_out(run: Run, machines: Path) -> None:
     assert {**sit, "state": 1, "output": 1.0} in tables["reward"]["outputs"]
 
 
+def test_every_way_to_say_all_machines(run: Run, machines: Path) -> None:
+    for name in ("all", "both"):
+        assert run("show", machines, "--machine", name).out == run("show", machines).out
+
+
 def test_json_of_one_machine(run: Run, machines: Path) -> None:
     assert set(run("show", machines, "--machine", "reward", "--json").json) == {"timing", "reward"}
 
@@ -121,7 +126,7 @@ def test_all_outputs(run: Run, tmp_path: Path) -> None:
             ["--format", "reward-machine", "--traces", "x.jsonl", "--machine", "transition"],
             ["leave out --machine"],
         ),
-        (["--machine", "third"], ["--machine", "transition, reward, both"]),
+        (["--machine", "third"], ["no third machine", "--machine transition or reward"]),
     ],
 )
 def test_options_that_cannot_be_honoured(
@@ -134,7 +139,7 @@ def test_options_that_cannot_be_honoured(
 
 def test_model_of_another_version(run: Run, machines: Path, tmp_path: Path) -> None:
     path = tmp_path / "future.json"
-    path.write_text(machines.read_text().replace('"version": 1,', '"version": 99,', 1))
+    path.write_text(machines.read_text().replace('"version": 2,', '"version": 99,', 1))
     outcome = run("show", path)
     assert outcome.code == 2
     assert all(word in outcome.error for word in ("future.json", "version 99", "infer it again"))

@@ -1,12 +1,10 @@
 """The states of both machines in a live episode, on machines made by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from resolvent.control.memory import Memory
-from resolvent.control.vector_memory import VectorMemory
+from resolvent.control.wrapping.memory import Memory
+from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
 from resolvent.samples import LabelTiming
@@ -46,7 +44,7 @@ def states(memory):
 
 
 def after(timing, *labels):
-    memory = Memory(replace(PAIR, timing=timing))
+    memory = Memory(PAIR.replacing(timing=timing))
     memory.reset(labels[0])
     for label in labels[1:]:
         memory.step(label)
@@ -117,7 +115,7 @@ def test_raise_names_both_machines_or_says_that_the_label_is_new():
 
 
 def test_raise_at_reset_where_the_first_label_is_read():
-    memory = Memory(replace(PAIR, timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise")
+    memory = Memory(PAIR.replacing(timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise")
     with pytest.raises(ModelError, match="label 'c' was never seen"):
         memory.reset(C)
 
@@ -149,7 +147,7 @@ def columns(memory):
 def test_many_memories_are_as_many_single_ones(timing):
     rng = np.random.default_rng(0)
     labels = [A, B, C, frozenset("d"), frozenset()]
-    pair = replace(PAIR, timing=timing)
+    pair = PAIR.replacing(timing=timing)
     many, single = VectorMemory(pair, 3), [Memory(pair) for _ in range(3)]
     for step in range(200):
         told = [labels[code] for code in rng.integers(len(labels), size=3)]
@@ -202,7 +200,7 @@ def test_a_label_that_is_none_names_its_environment():
 
 @pytest.mark.parametrize("timing", [LabelTiming.CURRENT, LabelTiming.LAGGED])
 def test_raise_names_the_environment_too(timing):
-    memory = VectorMemory(replace(PAIR, timing=timing), 3, on_unseen="raise")
+    memory = VectorMemory(PAIR.replacing(timing=timing), 3, on_unseen="raise")
     memory.reset([A, A, A], ALL)
     memory.step([A, frozenset({"new"}), A], None, np.array([False, timing == "current", False]))
     with pytest.raises(ModelError, match=r"^environment 1: label 'new' was never seen at all"):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from planning_oracles import naive_model
-from resolvent.control.labelling import Labelling
-from resolvent.control.model import Model
-from resolvent.control.steps import Space, Steps
+from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.steps import Space, Steps
 from resolvent.environments import House, PhaseGrid
-from resolvent.machines.score import steps_asked
+from resolvent.replay import replay_traces
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from strategies import infer_options, world_traces
@@ -42,9 +42,9 @@ def stepped(model: Model, situation: tuple[Any, int, int], action: Any) -> Any:
 @settings(deadline=None, max_examples=150)
 @given(world_traces(), infer_options, st.booleans())
 def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) -> None:
-    pair = rs.infer(traces, **options).machines
-    model = Model.of(pair, traces, trust_constants=trust)
-    expected, starts = naive_model(pair, traces, trust)
+    machines = rs.infer(traces, **options).machines
+    model = Model.of(machines, traces, trust_constants=trust)
+    expected, starts = naive_model(machines, traces, trust)
     assert {model.named(z) for z in range(len(model))} == set(expected)
     for situation, steps in expected.items():
         assert {a: stepped(model, situation, a) for a in steps} == steps
@@ -55,18 +55,22 @@ def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
 def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
-    pair = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, **options).machines
     for part in (traces[:1], traces[1:]):
         if not len(part):
             continue
-        model = Model.of(pair, part, trust_constants=True)
+        model = Model.of(machines, part, trust_constants=True)
         for z in range(len(model)):
             for code, action in enumerate(model.actions):
                 if model.known[z, code]:
-                    predicted, paid = pair.predict(model.named(z)[0], action, *model.named(z)[1:])
-                    assert paid == model.reward[z, code]
+                    seen, *states = model.named(z)
+                    by_kind = dict(zip(machines, states, strict=True))
+                    told = machines.predict_all(seen, action, by_kind)
+                    assert told["reward"] == model.reward[z, code]
+                    assert told.get("terminated", model.ends[z, code]) == model.ends[z, code]
                     if not model.ends[z, code]:
-                        assert model.named(int(model.following[z, code]))[0] == predicted
+                        after = model.named(int(model.following[z, code]))
+                        assert after[0] == told["transition"]
 
 
 def test_the_house_by_hand(house: TraceSet) -> None:
@@ -193,8 +197,8 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
         space = Space.of(pair, traces)
-        asked = steps_asked(pair.transition, pair.reward, timing, traces)
-        return Labelling.of(Steps.of(asked, traces, space), traces, timing, space).by
+        steps = Steps.of(replay_traces(pair, traces, states=True), traces, space)
+        return Labelling.of(steps, traces, timing, space).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"
@@ -219,6 +223,17 @@ def walk(*steps: tuple[Any, str, float], last: Any, over: bool) -> Trace:
         [one[2] for one in steps],
         terminated=over,
     )
+
+
+def test_constant_answers_count_only_where_these_traces_ask_for_them() -> None:
+    left = walk(("x", "left", 1.0), last="y", over=True)
+    right = walk(("x", "right", 0.0), ("x", "right", 0.0), last="x", over=False)
+    machines = rs.infer(TraceSet([left, right])).machines
+    assert stepped(Model.of(machines, TraceSet([left, right])), ("x", 0, 0), "left") == (1.0, None)
+    # The machines have seen it, but not in the traces that are planned from.
+    assert stepped(Model.of(machines, TraceSet([right])), ("x", 0, 0), "left") is None
+    trusting = Model.of(machines, TraceSet([right]), trust_constants=True)
+    assert stepped(trusting, ("x", 0, 0), "left") == (1.0, None)
 
 
 def test_a_step_never_taken_ends_if_its_observation_and_action_always_did() -> None:

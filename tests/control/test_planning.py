@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
-from resolvent.control import plan_files
+from resolvent.control.planning import plan_files
 from resolvent.environments import House
 from resolvent.traces import Trace, TraceSet
 

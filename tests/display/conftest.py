@@ -12,6 +12,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from report_worlds import lamp_machines, lit_wait, with_cost
 
 import resolvent as rs
 
@@ -100,7 +101,26 @@ def wrong(house, tmp_path_factory):
     calm = rs.Trace(["corridor"] * 2, [[]] * 2, ["down"], [0])
     paid = rs.Trace(["corridor"] * 6, [[]] * 6, ["down"] * 5, [0, 5, 0, 7, 0])
     path = tmp_path_factory.mktemp("wrong") / "report.html"
-    write(path, pair, rs.TraceSet([calm, calm, calm, paid, calm]))
+    rs.report(pair, rs.TraceSet([calm, calm, calm, paid, calm]), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def three(tmp_path_factory):
+    """The house's report with a third machine: a step costs 1, and 2 once the sofa was seen."""
+    path = tmp_path_factory.mktemp("three") / "report.html"
+    traces = with_cost(rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0), "sofa")
+    result = rs.infer(traces, outputs=["observation", "reward", "cost"])
+    result.report(path)
+    return path, traces, result.machines
+
+
+@pytest.fixture(scope="session")
+def lamp(tmp_path_factory):
+    """A report on two traces of the lamp, each of which asks once what was never asked there."""
+    path = tmp_path_factory.mktemp("lamp") / "report.html"
+    machines = lamp_machines()
+    rs.report(machines, rs.TraceSet([lit_wait(0), lit_wait(5)]), path)
     return path
 
 
@@ -108,10 +128,3 @@ def wrong(house, tmp_path_factory):
 def grid(tmp_path_factory):
     """A report of the paper's 25×25 world, with its traces and machines."""
     return reported("RandomWorld", 300, tmp_path_factory)
-
-
-def write(path, pair, traces):
-    from resolvent.display.report import write_report
-    from resolvent.evidence import gather
-
-    write_report(path, pair, traces, gather(pair, traces))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.curve import Curve
+from resolvent.control.learning.curve import Curve
 from resolvent.display.curves import draw_curves, smoothed
 
 

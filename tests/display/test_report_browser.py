@@ -5,8 +5,6 @@ import pytest
 from report_player import Player, house_states, walked_states
 
 import resolvent as rs
-from resolvent.display.report import write_report
-from resolvent.evidence import gather
 from synthetic_pair import synthetic
 
 KINDS = ("transition", "reward")
@@ -134,7 +132,7 @@ def test_a_place_never_shown_is_no_prediction(house, opened, tmp_path):
     _, _, pair = house
     calm = rs.Trace(["corridor"] * 3, [[]] * 3, ["down"] * 2, [0] * 2)
     traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[]] * 2, ["fly"], [0]), calm])
-    write_report(tmp_path / "report.html", pair, traces, gather(pair, traces))
+    rs.report(pair, traces, tmp_path / "report.html")
     page = opened(tmp_path / "report.html", "#trace-0-step-0")
     assert page.locator("#moment .unseen").all_inner_texts() == [
         "then sees\nattic\nnever shown: no prediction",
@@ -229,7 +227,7 @@ def test_states_lead_to_what_they_mean(house, opened):
 
 def test_hundreds_of_states(opened, tmp_path):
     pair, traces = synthetic(150, 200, 20)
-    write_report(tmp_path / "report.html", pair, traces, gather(pair, traces))
+    rs.report(pair, traces, tmp_path / "report.html")
     page = opened(tmp_path / "report.html")
     states_at = walked_states(pair)
     player = Player(page, traces)

@@ -71,10 +71,10 @@ def ground_of(grounds):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("report", ["wrong", "grid"])
+@pytest.mark.parametrize("report", ["wrong", "lamp", "grid"])
 def test_every_text_stands_out(report, scheme, opened, request):
     made = request.getfixturevalue(report)
-    page = opened(made if report == "wrong" else made[0], color_scheme=scheme)
+    page = opened(made[0] if report == "grid" else made, color_scheme=scheme)
     texts = page.evaluate(TEXTS)
     assert len(texts) > 100
     for text in texts:

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.curve import Curve
-from resolvent.display.report import write_report
-from resolvent.evidence import gather
+from resolvent.control.learning.curve import Curve
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {
@@ -55,7 +53,7 @@ def hostile(tmp_path_factory):
         action_names=tuple(names),
     )
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    write_report(path, pair, traces, gather(pair, traces), returns=[1.0], policy=learned)
+    rs.report(pair, traces, path, returns=[1.0], policy=learned)
     return path
 
 
@@ -77,6 +75,25 @@ def test_hostile_names_are_inert(hostile, opened, width):
     assert not set("\u202e\u2066\u0000\u0007\u2028") & set(shown)
     assert HOSTILE["long"] not in shown
     page.click("#first")
+
+
+def test_a_column_with_a_hostile_name_is_inert(opened, tmp_path):
+    names = [evil for name, evil in HOSTILE.items() if name != "long"]
+
+    def trace(label, value):
+        columns = {name: [0, value] for name in names}
+        return rs.Trace(["a"] * 3, [None, label, None], ["go"] * 2, columns=columns)
+
+    traces = rs.TraceSet([trace("one", 1), trace("other", 2)])
+    rs.infer(traces, outputs=names).report(tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    look = page.evaluate(LOOK)
+    assert (look["ran"], look["images"], look["scripts"], look["handlers"]) == (0, 0, 2, 0)
+    assert not look["wide"]
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".machines .rs-state.lit").count() == len(names)
+    shown = page.locator("#moment").inner_text()
+    assert all(evil in shown for name, evil in HOSTILE.items() if name not in WRITTEN_OUT)
 
 
 def test_what_got_in_could_neither_run_nor_load(house, opened):

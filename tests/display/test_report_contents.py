@@ -2,13 +2,14 @@
 
 import gymnasium as gym
 import pytest
+from report_worlds import has_read
 
 import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
-from resolvent.display.report.replays import MOST_STEPS, chosen, replays
-from resolvent.evidence import gather
+from resolvent.display.report.replays import MOST_STEPS
+from resolvent.trust import gather
 from synthetic_pair import synthetic
 from worlds import random_world
 
@@ -29,9 +30,13 @@ def said(house):
     return contents(pair, traces, gather(pair, traces))
 
 
-def has_read(trace, step, event):
-    """Whether a label with this event came before a step is answered, the first one left out."""
-    return any(event in label for label in trace.labels[1 : step + 1])
+def played(machines, traces):
+    return contents(machines, traces, gather(machines, traces))["player"]
+
+
+def outcomes(trace):
+    """What came of each machine's prediction, step by step."""
+    return [[verdict for *_, verdict, _ in row[3:]] for row in trace["steps"]]
 
 
 def test_summary_of_the_house(house, said):
@@ -79,7 +84,8 @@ def test_of_very_many_some_are_listed():
 
 def test_of_one_trace_nothing_is_the_longest(house):
     pair, traces = house
-    assert chosen(pair, traces[:1], pair.score(traces[:1])) == {0: "the only one"}
+    (one,) = played(pair, traces[:1])["traces"]
+    assert one["why"] == "the only one"
 
 
 def test_states_of_the_house(house, said):
@@ -124,40 +130,45 @@ def test_replays_walk_as_the_traces_do(house, said):
         trace = traces[one["number"]]
         assert (one["length"], one["first"], len(one["steps"])) == (len(trace), 0, len(trace))
         for step, row in enumerate(one["steps"]):
-            words = [texts[number] for number in row[:7]]
+            words = [texts[number] for number in row[:3]]
             assert words[0] == trace.observations[step]
             assert words[2] == trace.actions[step]
-            assert words[3] == words[5] == trace.observations[step + 1]
-            assert words[4] == words[6] == f"{trace.rewards[step]:g}"
-            assert row[7] == has_read(trace, step, "key")
-            assert row[8] == has_read(trace, step, "toilet")
-            assert row[9:] == [1, 1]
+            for (happened, predicted, state, *outcome), value, event in zip(
+                row[3:],
+                (trace.observations[step + 1], f"{trace.rewards[step]:g}"),
+                ("key", "toilet"),
+                strict=True,
+            ):
+                assert texts[happened] == texts[predicted] == value
+                assert state == has_read(trace, step, event)
+                assert outcome == [1, 0]  # right, and not assumed
 
 
 def test_a_mismatch_is_shown(house):
     pair, _ = house
     traces = rs.TraceSet([UNLOCKED])
-    score = pair.score(traces)
-    assert verdict(score)["kind"] == "wrong"
-    assert "('corridor', 'up')" in verdict(score)["text"]
-    player = replays(pair, traces, score)
+    said = verdict(pair.score(traces))
+    assert said["kind"] == "wrong"
+    assert "('corridor', 'up')" in said["text"]
+    player = played(pair, traces)
     (one,) = player["traces"]
     assert "has the first mismatch" in one["why"]
-    assert [row[9:] for row in one["steps"]] == [[1, 1], [0, 1]]
-    predicted, happened = one["steps"][1][5], one["steps"][1][3]
+    assert outcomes(one) == [[1, 1], [0, 1]]
+    happened, predicted, *_ = one["steps"][1][3]
     assert (player["texts"][predicted], player["texts"][happened]) == ("corridor", "cyanroom")
 
 
 def test_what_was_never_shown_is_no_prediction(house):
     pair, _ = house
-    traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[], []], ["fly"], [0])])
-    score = pair.score(traces)
-    assert verdict(score) == {
+    calm = rs.Trace(["corridor"] * 3, [[]] * 3, ["down"] * 2, [0] * 2)
+    traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[], []], ["fly"], [0]), calm])
+    assert verdict(pair.score(traces)) == {
         "kind": "unseen",
         "text": "No prediction is wrong; for 1 step there is none.",
     }
-    player = replays(pair, traces, score)
-    assert player["traces"][0]["steps"][0][9:] == [-1, -1]
+    player = played(pair, traces)
+    (shortest,) = [one for one in player["traces"] if one["number"] == 0]
+    assert outcomes(shortest) == [[-1, -1]]
     assert "never seen" in player["texts"]
 
 
@@ -171,9 +182,9 @@ def test_of_a_long_trace_the_part_with_the_mismatch_is_kept(house):
         [0] * (calm + 1),
     )
     traces = rs.TraceSet([trace])
-    (one,) = replays(pair, traces, pair.score(traces))["traces"]
+    (one,) = played(pair, traces)["traces"]
     assert (one["length"], len(one["steps"])) == (calm + 1, MOST_STEPS // 2 + 1)
-    wrong = [one["first"] + place for place, row in enumerate(one["steps"]) if row[9] == 0]
+    wrong = [one["first"] + place for place, (seen, _) in enumerate(outcomes(one)) if seen == 0]
     assert wrong == [calm]
 
 
@@ -188,9 +199,9 @@ def test_the_trace_that_visits_most_states(house):
 
     best = max(traces, key=lambda trace: (visited(trace), -len(trace)))
     (number,) = [
-        number
-        for number, why in chosen(pair, traces, pair.score(traces)).items()
-        if "visits most states" in why
+        one["number"]
+        for one in played(pair, traces)["traces"]
+        if "visits most states" in one["why"]
     ]
     assert (visited(traces[number]), len(traces[number])) == (visited(best), len(best))
 
@@ -214,7 +225,7 @@ def test_map_of_a_grid():
             - {rs.UNSEEN}
             for action in range(4)
         ]
-        assert cell["transition"] == any(len(one) > 1 for one in answers)
+        assert (0 in cell["depends"]) == any(len(one) > 1 for one in answers)
 
 
 def test_rooms_are_no_grid(said):

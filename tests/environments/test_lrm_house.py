@@ -3,8 +3,8 @@
 import pytest
 
 from resolvent.environments import Cookie, TwoKeys
-from resolvent.environments.lrm_house import FLOOR, room_of
 from resolvent.environments.world import World
+from resolvent.environments.worlds.lrm_house import FLOOR, room_of
 from resolvent.errors import OptionError
 
 # n, s, e and h are the cells of the four rooms; S is where episodes begin.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from resolvent.environments import pixel_font
-from resolvent.environments.drawing import PALETTE, Picture, checklist
+from resolvent.environments.drawing import pixel_font
+from resolvent.environments.drawing.picture import PALETTE, Picture, checklist
 
 WALL = (66, 70, 82)
 FLOOR = (248, 247, 243)

@@ -16,7 +16,7 @@ from resolvent.errors import MissingExtra
 from resolvent.exact import minimal_automaton
 from resolvent.merging import Automaton, find_contradiction, merge
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.samples import Histories, LabelTiming, transition_samples
+from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import sample_set, sample_sets
 from worlds import random_world
 
@@ -185,7 +185,7 @@ def world_samples(seed, episodes, **shape):
     traces = world.rollouts(episodes, seed)
     trivial = trivial_codes(traces.labels)
     histories = remove_trivial(Histories.of(traces, LabelTiming.CURRENT), trivial)
-    return world, remove_redundant(transition_samples(traces, histories))[0]
+    return world, remove_redundant(output_samples(traces, histories, "observation"))[0]
 
 
 def is_truth(world, samples, automaton):
@@ -245,7 +245,7 @@ def test_the_papers_worlds_are_found_in_25_000_steps(seed):
     histories = remove_trivial(
         Histories.of(traces, LabelTiming.CURRENT), trivial_codes(traces.labels)
     )
-    samples = remove_redundant(transition_samples(traces, histories))[0]
+    samples = remove_redundant(output_samples(traces, histories, "observation"))[0]
     automaton, certificate = exact(samples, time_limit=60, order="search")
     assert certificate.proven
     assert is_truth(world, samples, automaton)
@@ -298,8 +298,8 @@ def test_a_listener_hears_the_bounds():
     samples = hard_samples()
     minimal_automaton(samples, merge(samples), time_limit=0.5, listener=heard.append)
     assert heard
-    assert all(now.red >= 1 and now.blue >= 0 and now.settled <= now.nodes for now in heard)
-    assert [now.red for now in heard] == sorted(now.red for now in heard)
+    assert all(now.states >= 1 and now.undecided >= 0 and now.done <= now.total for now in heard)
+    assert [now.states for now in heard] == sorted(now.states for now in heard)
 
 
 def test_an_error_of_the_listener_passes_through():

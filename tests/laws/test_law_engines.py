@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines.storage import encode
-from resolvent.merging import Contradiction, merge
-from resolvent.merging.orders import Edsm, Promote
+from resolvent.merging import STRATEGIES, Contradiction, merge
+from resolvent.merging.orders import BestFirst, Promote
 from resolvent.merging.prefix_tree import build_prefix_tree
 from resolvent.merging.red_blue import RedBlue
 from resolvent.merging.watch import Watch
 from strategies import infer_options, sample_set, sample_sets, targets, world_traces
 
 ORDERS = ["edsm", "rpni"]
+HORIZON = STRATEGIES["edsm"].horizon
 
 
 def outcome(samples, order, engine):
@@ -184,7 +185,7 @@ def test_same_where_the_conflict_lies_at_the_edge_of_what_edsm_looks_at(beyond):
     last pair conflicts. If edsm looks that far it knows at once; if not, it tries
     the pair once more in full. So the number of attempts shows how far it looks.
     """
-    depth = Edsm.horizon + beyond
+    depth = HORIZON + beyond
     line = [(-1, 0, 0), *[(0, 1, 5)] * (depth - 1), (0, 0, 1)]
     found = assert_same(sample_set([line]), "edsm")
     first_promoted = next(event.blue for event in found["events"] if event.red is None)
@@ -198,7 +199,7 @@ def test_what_conflicts_beyond_the_horizon_may_still_fit_another_state():
     the start as well as it fits state 1, and the start comes first. In full that
     conflicts, and the node must go to state 1, not become a state of its own.
     """
-    silent = Edsm.horizon + 50
+    silent = HORIZON + 50
     # Alpha 2 tells the start from the second node at once; alpha 1 they answer alike.
     start, second = [(-1, 2, 0), (-1, 1, 5)], [(-1, 2, 1)]
     early = [(0, 1, 5) for _ in range(silent)]
@@ -217,7 +218,7 @@ def test_scores_are_counted_up_to_the_horizon_and_no_further(short, first_merged
     of a loses to it; at the horizon they are equal, and a (node 1) comes before b.
     So the event log shows the horizon of either engine, to the answer.
     """
-    a, b = Edsm.horizon + short, Edsm.horizon + 5
+    a, b = HORIZON + short, HORIZON + 5
     traces = [[(-1, 0, 5)], [(0, 0, 5)] * a, [(1, 0, 5)] * b]
     found = assert_same(sample_set(traces), "edsm")
     assert found["events"][0].blue == first_merged
@@ -226,10 +227,11 @@ def test_scores_are_counted_up_to_the_horizon_and_no_further(short, first_merged
 def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():
     """The line above, cut to two decisions: attempts up to the first promotion, by hand."""
     for beyond, attempts in ((0, 1), (1, 2)):
-        depth = Edsm.horizon + beyond
+        depth = HORIZON + beyond
         line = [(-1, 0, 0), *[(0, 1, 5)] * (depth - 1), (0, 0, 1)]
         search = RedBlue(build_prefix_tree(sample_set([line])), Watch(None, None))
-        assert Edsm().decide(search) == Promote(1)
+        order = BestFirst(lambda fold: fold.agreeing, HORIZON)
+        assert order.decide(search) == Promote(1)
         assert search.attempts == attempts
 
 

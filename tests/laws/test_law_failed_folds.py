@@ -126,7 +126,7 @@ def test_the_native_tree_comes_back_unchanged_and_matches_the_python_one(samples
                 red.append(state)
         else:
             assert isinstance(result, Fold)
-            assert result.score == score
+            assert result.agreeing == score
             assert native.snapshot() != after_keeping
             if random.random() < 0.5:
                 native.undo()

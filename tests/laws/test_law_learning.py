@@ -10,7 +10,7 @@ from naive_q_learning import NaiveLearner, q_learning
 
 import resolvent as rs
 from resolvent.control import Model
-from resolvent.control.knowledge import potential
+from resolvent.control.learning.guidance import potential
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 from table_worlds import pairs, worlds

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from oracles import labels_before
 
 import resolvent as rs
-from resolvent.machines.score import states_at_steps
-from resolvent.samples import Histories
+from resolvent.replay import replay_traces
+from resolvent.traces.vector_live import info_of
 from strategies import infer_options, world_traces
 
 MANY = 100  # more than any world has observations or actions
@@ -55,48 +55,61 @@ def walked(machine, trace, t, timing):
     return state, unseen
 
 
-def expected(pair, trace, t):
-    """Both states and the number of unseen labels, when the label of step t has come."""
-    q, unseen_q = walked(pair.transition, trace, t, pair.timing)
-    u, unseen_u = walked(pair.reward, trace, t, pair.timing)
-    unseen = [one or other for one, other in zip(unseen_q, unseen_u, strict=True)]
+def expected(machines, trace, t):
+    """All states and the number of unseen labels, when the label of step t has come."""
+    found = [walked(machine, trace, t, machines.timing) for machine in machines.values()]
+    unseen = [any(each) for each in zip(*(one for _, one in found), strict=True)]
     if trace.terminated and t == len(trace):
         unseen = unseen[:-1]  # the end is asked of nobody
-    return q, u, sum(unseen)
+    return *(state for state, _ in found), sum(unseen)
 
 
-def told(info):
-    return info["transition_state"], info["reward_state"], info["unseen"]
+def told(info, machines):
+    return *(info[f"{kind}_state"] for kind in machines), info["unseen"]
+
+
+def levels(machines, trace, t, action):
+    """What each machine's answer to a step rests on, by asking it."""
+    *states, _ = expected(machines, trace, t)
+    return {
+        kind: machine.knowledge(
+            state,
+            (trace.observations[t], states[0]) if machine.supplemented else trace.observations[t],
+            action,
+        )
+        for (kind, machine), state in zip(machines.items(), states, strict=True)
+    }
 
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
 def test_the_wrapper_is_where_replay_is(traces, options):
-    pair = rs.infer(traces, **options).machines
-    env = rs.AugmentObservation(Played(traces), pair)
+    machines = rs.infer(traces, **options).machines
+    env = rs.AugmentObservation(Played(traces), machines)
     found = []
     for trace in traces:
         _, info = env.reset()
         for _ in trace.actions:
-            found.append((info["transition_state"], info["reward_state"]))
+            found.append(told(info, machines)[:-1])
             *_, info = env.step(0)
         assert info["unseen"] == 0 or not trace.terminated
-    histories = Histories.of(traces, pair.timing)
-    replayed = [states_at_steps(one, histories).tolist() for one in (pair.transition, pair.reward)]
-    assert found == list(zip(*replayed, strict=True))
+    replayed = replay_traces(machines, traces, states=True).states
+    assert found == list(zip(*(replayed[kind].tolist() for kind in machines), strict=True))
 
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), world_traces(), infer_options)
 def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options):
-    pair = rs.infer(traces, **options).machines
-    env = rs.AugmentObservation(Played(others), pair)
+    machines = rs.infer(traces, **options).machines
+    env = rs.AugmentObservation(Played(others), machines, knowledge=True)
     for trace in others:
         _, info = env.reset()
-        assert told(info) == expected(pair, trace, 0)
+        assert told(info, machines) == expected(machines, trace, 0)
+        assert "knowledge" not in info
         for t in range(len(trace)):
-            *_, info = env.step(0)
-            assert told(info) == expected(pair, trace, t + 1)
+            *_, info = env.step(t % 3)
+            assert told(info, machines) == expected(machines, trace, t + 1)
+            assert info["knowledge"] == levels(machines, trace, t, t % 3)
 
 
 @settings(deadline=None, max_examples=60)
@@ -107,18 +120,18 @@ def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options)
     st.sampled_from(AutoresetMode),
 )
 def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
-    pair = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, **options).machines
     envs = gym.vector.SyncVectorEnv(
         [lambda one=one: Played(one) for one in lists], autoreset_mode=mode
     )
-    wrapped = rs.VectorAugmentObservation(envs, pair)
+    wrapped = rs.VectorAugmentObservation(envs, machines, knowledge=True)
     _, infos = wrapped.reset()
     at = [(0, 0)] * len(lists)  # trace and step of each environment
     ended = np.zeros(len(lists), bool)
     for _ in range(30):
         for number, (trace, t) in enumerate(at):
-            now = tuple(int(column[number]) for column in told(infos))
-            assert now == expected(pair, lists[number][trace % len(lists[number])], t)
+            now = tuple(int(column[number]) for column in told(infos, machines))
+            assert now == expected(machines, lists[number][trace % len(lists[number])], t)
         if mode is AutoresetMode.DISABLED and ended.any():
             _, reset_infos = wrapped.reset(options={"reset_mask": ended.copy()})
             assert reset_infos["_transition_state"].tolist() == ended.tolist()
@@ -126,12 +139,19 @@ def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
         *_, terminated, truncated, infos = wrapped.step(np.zeros(len(lists), int))
         before, ended = ended, terminated | truncated
         for number, (trace, t) in enumerate(at):
+            playing = lists[number][trace % len(lists[number])]
+            of_step = info_of(number, infos)
+            if mode is AutoresetMode.SAME_STEP and ended[number]:
+                assert "knowledge" not in of_step
+                of_step = info_of(number, infos["final_info"])
+            took_step = t < len(playing)  # else the call was the next episode's reset
+            asked = levels(machines, playing, t, 0) if took_step else None
+            assert of_step.get("knowledge") == asked
             if mode is AutoresetMode.NEXT_STEP and before[number]:
                 at[number] = trace + 1, 0
             elif mode is AutoresetMode.SAME_STEP and ended[number]:
-                last = lists[number][trace % len(lists[number])]
-                final = tuple(int(column[number]) for column in told(infos["final_info"]))
-                assert final == expected(pair, last, t + 1)
+                final = tuple(int(column[number]) for column in told(infos["final_info"], machines))
+                assert final == expected(machines, playing, t + 1)
                 assert infos["final_obs"][number]["transition_state"] == final[0]
                 at[number] = trace + 1, 0
             else:

@@ -15,12 +15,8 @@ from strategies import infer_options, world_traces
 def bare(pair, support):
     """The pair without where it came from and, unless wanted, how often things were seen."""
     without = {} if support else {"support": None}
-    return replace(
-        pair,
-        transition=replace(pair.transition, **without),
-        reward=replace(pair.reward, **without),
-        provenance=None,
-    )
+    machines = [replace(one, **without) for one in pair.values()]
+    return pair.replacing(*machines, provenance=None)
 
 
 def assert_same(one, other, support):

@@ -19,9 +19,9 @@ from planning_oracles import (
     truth_of_rules,
     truth_of_world,
 )
-from resolvent.control.model import Model
+from resolvent.control.planning.model import Model
 from resolvent.environments import House
-from resolvent.environments.house import HouseRules
+from resolvent.environments.worlds.house import HouseRules
 from resolvent.samples import LabelTiming
 from worlds import World, random_world
 

@@ -6,15 +6,14 @@ from hypothesis import strategies as st
 from oracles import labels_before, state_at
 
 import resolvent as rs
-from resolvent.machines.score import states_at_steps
+from resolvent.replay import states_at_steps
 from resolvent.samples import (
     NONE,
     Histories,
     LabelReader,
     LabelTiming,
     labels_read,
-    reward_samples,
-    transition_samples,
+    output_samples,
 )
 from resolvent.supplement import supplement
 from strategies import infer_options, trace_sets, world_traces
@@ -44,10 +43,10 @@ def expected(traces, timing):
 @settings(deadline=None, max_examples=80)
 @given(traces=trace_sets())
 def test_the_learners_samples_read_what_the_table_says(timing, traces):
+    tree = Histories.of(traces, timing)
     for column in (
         labels_read(traces, timing),
-        transition_samples(traces, Histories.of(traces, timing)).beta,
-        reward_samples(traces, Histories.of(traces, timing)).beta,
+        *(output_samples(traces, tree, of).beta for of in ("observation", "reward", "terminated")),
     ):
         assert histories(column, traces, traces.labels) == expected(traces, timing)
 
@@ -71,12 +70,12 @@ def test_the_live_reader_reads_what_the_table_says(timing, traces):
 def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, options):
     timing = options["timing"]
     pair = rs.infer(traces, **options).machines
-    for machine in (pair.transition, pair.reward):
-        states = states_at_steps(machine, Histories.of(traces, timing)).tolist()
+    states = states_at_steps(pair, traces)
+    assert list(states) == list(pair)
+    for kind, machine in pair.items():
         stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
-        assert states == stepped
-    states = states_at_steps(pair.transition, Histories.of(traces, timing))
-    vocabulary, codes = supplement(pair.transition, traces, states)
+        assert states[kind].tolist() == stepped
+    vocabulary, codes = supplement(pair.transition, traces, states["transition"])
     assert [vocabulary[code] for code in codes] == [
         (trace.observations[t], state_at(pair.transition, trace, t, timing))
         for trace in traces
@@ -89,10 +88,10 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
 def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, others, options):
     timing = options["timing"]
     pair = rs.infer(traces, **options).machines
-    for machine in (pair.transition, pair.reward):
-        states = states_at_steps(machine, Histories.of(others, timing)).tolist()
+    states = states_at_steps(pair, others)
+    for kind, machine in pair.items():
         stepped = [state_at(machine, x, t, timing) for x in others for t in range(len(x))]
-        assert states == [-1 if state is rs.UNSEEN else state for state in stepped]
+        assert states[kind].tolist() == [-1 if state is rs.UNSEEN else state for state in stepped]
 
 
 @settings(deadline=None, max_examples=60)

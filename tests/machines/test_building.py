@@ -1,9 +1,10 @@
 import numpy as np
 
-from resolvent.machines import Machine, RewardMachine, build_machine
+from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
 from resolvent.machines.building import breadth_first
 from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
+from resolvent.traces import Vocabulary
 from strategies import sample_set
 
 
@@ -65,9 +66,32 @@ def test_trivial_labels_do_not_change_the_numbers():
 
 def test_kinds_take_their_own_arguments():
     machine = build_machine(
-        RewardMachine, AUTOMATON, SAMPLES, CONSTANTS, (), supplemented=True, reward_digits=2
+        RewardMachine, AUTOMATON, SAMPLES, CONSTANTS, (), supplemented=True, digits=2
     )
     assert (machine.supplemented, machine.reward_digits) == (True, 2)
+
+
+def test_tables_known_whole_tell_where_constants_were_asked():
+    # Questions 0 and 1; state 2 is initial, so the states are renumbered 2, 0, 1 → 0, 1, 2.
+    machine, numbers = machine_of_tables(
+        Machine,
+        labels=Vocabulary([frozenset({"a"})]),
+        observations=Vocabulary(["hall"]),
+        actions=Vocabulary(["look", "push"]),
+        outputs=Vocabulary(["no", "yes"]),
+        transitions=column(1, -1, 0).reshape(3, 1),
+        initial=2,
+        answers=(
+            column(0, 0, 1, 2, dtype=np.int64),
+            column(0, 1, 0, 1, dtype=np.int64),
+            column(1, 0, 1, 1),
+        ),
+    )
+    assert numbers.tolist() == [1, 2, 0]
+    # Looking answers yes in both states asked; pushing depends on the state.
+    assert machine.constant_outputs == {("hall", "look"): "yes"}
+    assert (machine.asked_state.tolist(), machine.asked_question.tolist()) == ([1, 2], [0, 0])
+    assert machine.output_state.tolist() == [0, 1]
 
 
 def test_breadth_first_by_hand():

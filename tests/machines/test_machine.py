@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from resolvent.errors import ModelError
-from resolvent.machines import UNSEEN, Machine, RewardMachine, TransitionMachine, Unseen
+from resolvent.machines import (
+    UNSEEN,
+    Knowledge,
+    Machine,
+    RewardMachine,
+    Support,
+    TransitionMachine,
+    Unseen,
+)
+from resolvent.machines.knowledge import WITNESSED_CODE
 from resolvent.machines.machine import Answer
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
@@ -74,6 +83,33 @@ def test_constant_answers_need_no_state():
     assert machine.constant_outputs == {("hall", "look"): "hall"}
 
 
+def shown(**changes):
+    """The lock; looking in the hall was asked for in state 1 alone."""
+    asked = {"asked_state": np.array([1], np.int32), "asked_question": np.array([0], np.int64)}
+    return lock(**asked, **changes)
+
+
+def test_an_answer_is_witnessed_assumed_or_unseen():
+    machine = shown()
+    look = [machine.knowledge(state, "hall", "look") for state in (0, 1, UNSEEN)]
+    assert look == [Knowledge.ASSUMED, Knowledge.WITNESSED, Knowledge.ASSUMED]
+    push = [machine.knowledge(state, "hall", "push") for state in (0, 1, UNSEEN)]
+    assert push == [Knowledge.WITNESSED, Knowledge.WITNESSED, Knowledge.UNSEEN]
+    assert machine.knowledge(0, "room", "look") is Knowledge.UNSEEN
+    assert machine.knowledge(0, "attic", "look") is Knowledge.UNSEEN
+    assert machine.knowledge(0, "hall", "pull") is Knowledge.UNSEEN
+    with pytest.raises(ModelError, match="state 2 does not exist"):
+        machine.knowledge(2, "hall", "look")
+
+
+def test_what_is_only_assumed_can_be_left_out():
+    machine = shown()
+    answers = [machine.output(s, "hall", "look", assumed=False) for s in (0, 1, UNSEEN)]
+    assert answers == [UNSEEN, "hall", UNSEEN]
+    assert machine.output(1, "hall", "push", assumed=False) == "room"
+    assert lock().output(1, "hall", "look", assumed=False) is UNSEEN  # nobody told where it was
+
+
 def test_unknown_observations_and_actions_are_unseen():
     machine = lock()
     assert machine.output(0, "attic", "push") is UNSEEN
@@ -106,6 +142,8 @@ def test_all_answers_constants_first():
         Answer(1, "hall", "push", "room"),
         Answer(1, "room", "look", "room"),
     ]
+    levels = [answer.knowledge for answer in lock().answers()]
+    assert levels == [Knowledge.ASSUMED, *[Knowledge.WITNESSED] * 3]
 
 
 def test_questions_have_numbers():
@@ -145,6 +183,35 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
+def test_many_levels_at_once(monkeypatch, dense):
+    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
+    questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
+    machine = shown()
+    levels = machine.knowledge_many(states, questions)
+    assert levels.tolist() == [2, 2, 0, 2, 1, 0, 1, 2, 0]
+    assert levels.dtype == np.int8
+    witnessed = machine.answer_many(states, questions, assumed=False)
+    assert witnessed.tolist() == [0, 1, -1, 1, -1, -1, -1, 0, -1]
+    assert np.array_equal(witnessed >= 0, levels == WITNESSED_CODE)
+
+
+@pytest.mark.parametrize("dense", [0, 1 << 24])
+def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
+    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    none = np.array([], np.int64)
+    support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
+    states = np.array([0, 0, -1, 1, 0, 1], np.int32)
+    questions = np.array([0, 0, 0, 1, -1, 2], np.int64)
+    told = shown(support=support).witnessing(states, questions)
+    assert (told.asked_state.tolist(), told.asked_question.tolist()) == ([0, 1], [0, 0])
+    assert (told.asked_state.dtype, told.asked_question.dtype) == (np.int32, np.int64)
+    assert (told.support.constants.tolist(), told.support.asked.tolist()) == ([4], [])
+    assert told.knowledge(0, "hall", "look") is Knowledge.WITNESSED
+    assert shown().witnessing(none.astype(np.int32), none) == shown()
+
+
+@pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
     monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
     none = np.array([], np.int64)
@@ -166,6 +233,7 @@ def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
         {"output_question": np.array([1, 1, 3], np.int64)},
         {"constant_value": np.array([1], np.int32)},
         {"trivial": ()},
+        {"asked_state": np.array([0], np.int32), "asked_question": np.array([0], np.int64)},
         {"actions": Vocabulary(["look", "pull"])},
         {"labels": Vocabulary([frozenset(), frozenset({"bell"}), frozenset({"lock"})])},
     ],
@@ -180,8 +248,36 @@ def test_kinds_and_rounding_are_part_of_what_a_machine_is():
     assert lock() != lock(RewardMachine)
     assert lock() != lock(Machine)
     assert lock(RewardMachine) != lock(RewardMachine, supplemented=True)
-    assert lock(RewardMachine) != lock(RewardMachine, reward_digits=2)
+    assert lock(RewardMachine) != lock(RewardMachine, digits=2)
+    assert lock(Machine) != lock(Machine, predicts="cost")
+    assert lock(RewardMachine, digits=2).reward_digits == 2
     assert lock() != "lock"
+
+
+def test_a_machine_is_called_after_what_it_predicts():
+    machines = [lock(), lock(RewardMachine), lock(Machine, predicts="cost"), lock(Machine)]
+    assert [one.kind for one in machines] == ["transition", "reward", "cost", "output"]
+    assert [one.predicts for one in machines] == ["observation", "reward", "cost", "output"]
+    assert (TransitionMachine.kind, RewardMachine.kind) == ("transition", "reward")
+    assert machines[2].title == "Cost Machine"
+    assert "Machine: 2 states, answers with the cost" in str(machines[2])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (Machine, {"predicts": "reward"}, "Machine does not predict 'reward': make it a Reward"),
+        (Machine, {"predicts": "observation"}, "make it a TransitionMachine"),
+        (RewardMachine, {"predicts": "cost"}, "RewardMachine does not predict 'cost': make it a M"),
+        (TransitionMachine, {"predicts": "reward"}, "TransitionMachine does not predict 'reward'"),
+        (Machine, {"predicts": "transition"}, "a column called 'transition': rename the column"),
+        (Machine, {"predicts": ""}, "a column called '': rename the column"),
+        (TransitionMachine, {"supplemented": True}, "with its own states"),
+    ],
+)
+def test_machines_that_contradict_their_name_are_refused(kind, changes, message):
+    with pytest.raises(ModelError, match=message):
+        lock(kind, **changes)
 
 
 def test_machines_describe_themselves():

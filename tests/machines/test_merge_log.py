@@ -40,10 +40,16 @@ def test_decisions_by_hand():
 
 def test_the_file_names_rows_of_transitions():
     content = json.loads(DATA)
-    assert content["transition"]["transitions"] == [[0, 0, 0], [0, 1, 0], [0, 2, 1], [1, 0, 1]]
+    tables = content["machines"][0]["tables"]
+    assert tables["transitions"] == [
+        [0, 0, 0],
+        [0, 1, 0],
+        [0, 2, 1],
+        [1, 0, 1],
+    ]
     assert LOG == {"transitions": [1, 2], "agreeing": [2, 0], "folded": [2, 0]}
     assert list(content) == [
-        *("format", "version", "timing", "transition", "reward"),
+        *("format", "version", "timing", "machines"),
         *("termination", "support", "decisions", "provenance"),
     ]
 
@@ -60,7 +66,7 @@ def test_files_without_a_log_load_and_stay_as_they_are():
 
 
 def test_one_machine_may_have_a_log_and_the_other_none():
-    half = replace(PAIR, transition=replace(PAIR.transition, decisions=None))
+    half = PAIR.replacing(replace(PAIR.transition, decisions=None))
     again = decode(encode(half))
     assert (again.transition.decisions, again.reward.decisions) == (None, PAIR.reward.decisions)
     assert encode(again) == encode(half)

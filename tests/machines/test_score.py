@@ -1,10 +1,16 @@
+import pickle
 from collections import Counter
+from dataclasses import fields as fields_of
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
+from witnessed_machines import witnessed
 
 import resolvent as rs
-from resolvent.machines import Mismatch
+from resolvent.machines import Mismatch, machines_of
 from resolvent.samples import LabelTiming
+from resolvent.traces import Vocabulary
 from strategies import infer_options, world_traces
 
 
@@ -24,11 +30,15 @@ TAUGHT = rs.TraceSet(
         trace(["hall", "hall", "hall"], [None, "bell", None], ["push", "push"], [0, 0]),
     ]
 )
-PAIR = rs.infer(TAUGHT).machines
+PAIR = witnessed(rs.infer(TAUGHT).machines, TAUGHT)
 
 
 def counts(score):
     return (score.right, score.wrong, score.unseen)
+
+
+def assumed(score):
+    return (score.assumed_right, score.assumed_wrong)
 
 
 def test_the_teaching_traces_are_all_right():
@@ -85,7 +95,10 @@ def test_an_unseen_label_makes_the_rest_unseen_but_for_constants():
         ]
     )
     score = PAIR.score(other)
-    assert counts(score.transition) == (3, 0, 1)  # looking answers "hall" in every state
+    # Looking answers "hall" in every state, and so it is assumed to in one not known.
+    assert counts(score.transition) == (2, 0, 1)
+    assert assumed(score.transition) == (1, 0)
+    assert not score.perfect
     assert counts(score.reward) == (2, 0, 2)  # its question needs the transition state
 
 
@@ -114,13 +127,72 @@ def test_an_outcome_that_no_machine_knows_is_wrong():
 
 def test_rewards_are_rounded_as_the_machine_was_taught():
     noisy = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.501, 0.499])])
-    pair = rs.infer(noisy, reward_digits=2).machines
+    pair = witnessed(rs.infer(noisy, reward_digits=2).machines, noisy)
     assert pair.score(noisy).perfect
     other = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.5049, 0.51])])
     found = pair.score(other)
     assert counts(found.reward) == (1, 1, 0)
     assert found.reward.first_mismatch is not None
     assert found.reward.first_mismatch.actual == 0.51
+
+
+def test_what_is_only_assumed_is_counted_apart():
+    # The taught traces looked before the key was read, never after.
+    other = rs.TraceSet(
+        [
+            trace(["hall"] * 3, [None, "key", None], ["look", "look"], [0, 0]),
+            trace(["hall", "hall", "room"], [None, "key", None], ["look", "look"], [0, 0]),
+        ]
+    )
+    score = PAIR.score(other)
+    assert counts(score.transition) == (2, 0, 0)
+    assert assumed(score.transition) == (1, 1)
+    assert (score.transition.all_right, score.transition.all_wrong) == (3, 1)
+    assert score.transition.steps == 4
+    assert not score.perfect
+    found = score.transition.first_mismatch
+    assert found == Mismatch("transition", 1, 1, "hall", "look", 1, "hall", "room", assumed=True)
+    assert str(found).endswith(
+        "in state 1 it predicts 'hall' for ('hall', 'look'), which it only assumes, "
+        "the trace says 'room'"
+    )
+    line = "transition right 2, wrong 0, assumed right 1, assumed wrong 1, unseen 0"
+    assert str(score).splitlines()[0] == line
+
+
+def test_a_mismatch_where_the_state_is_not_known():
+    found = Mismatch("reward", 0, 2, "hall", "look", -1, 0.0, 1.0, assumed=True)
+    assert "step 2: in a state not known it predicts 0.0" in str(found)
+
+
+def test_a_machine_for_when_episodes_end_is_scored_on_that():
+    over = TAUGHT + rs.TraceSet([rs.Trace(["hall"] * 2, [None] * 2, ["push"], [0], True)])
+    ends = replace(PAIR.transition, outputs=Vocabulary([False, True]))
+    fields = {one.name: getattr(ends, one.name) for one in fields_of(ends)}
+    machine = rs.Machine(**{**fields, "predicts": "terminated"})
+    score = machines_of([machine]).score(over)
+    # It answers False for pushing before the key, True after it, and False for looking.
+    assert list(score) == ["terminated"]
+    assert counts(score["terminated"]) == (4, 2, 0)
+    assert score.first_mismatch.actual is False
+    with pytest.raises(rs.ModelError, match="no transition machine was scored"):
+        _ = score.transition
+
+
+def test_a_column_that_traces_lack_is_refused():
+    fields = {one.name: getattr(PAIR.transition, one.name) for one in fields_of(PAIR.transition)}
+    machines = machines_of([rs.Machine(**{**fields, "predicts": "cost"})])
+    with pytest.raises(rs.ModelError, match="predicts cost, which these traces do not have"):
+        machines.score(TAUGHT)
+
+
+def test_scores_add_up_and_travel():
+    first, second = PAIR.score(TAUGHT[:1]), PAIR.score(TAUGHT[1:])
+    both = first.then(second, 1)
+    assert both == PAIR.score(TAUGHT)
+    assert hash(both) == hash(PAIR.score(TAUGHT))
+    assert pickle.loads(pickle.dumps(both)) == both  # noqa: S301
+    assert dict(both) == {"transition": both.transition, "reward": both.reward}
 
 
 def test_no_traces_score_nothing():
@@ -132,21 +204,30 @@ def test_no_traces_score_nothing():
 @settings(deadline=None, max_examples=100)
 @given(world_traces(), world_traces(), infer_options)
 def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, options):
-    pair = rs.infer(taught, **options).machines
+    pair = witnessed(rs.infer(taught, **options).machines, taught)
+    shown = {(kind, state, seen, a) for kind, state, seen, a, _ in asked_in(pair, taught)}
     tallies = {"transition": Counter(), "reward": Counter()}
-    for one in asked:
+    for kind, state, seen, action, actual in asked_in(pair, asked):
+        told = pair[kind].output(state, seen, action)
+        level = "unseen" if told is rs.UNSEEN else "right" if told == actual else "wrong"
+        if level != "unseen" and (kind, state, seen, action) not in shown:
+            level = f"assumed_{level}"
+        tallies[kind][level] += 1
+    score = pair.score(asked)
+    for kind, tally in tallies.items():
+        for level in ("right", "wrong", "assumed_right", "assumed_wrong", "unseen"):
+            assert getattr(score[kind], level) == tally[level]
+
+
+def asked_in(pair, traces):
+    """Kind, state, observation as the machine sees it, action and answer, step by step."""
+    first = 1 if pair.timing is LabelTiming.CURRENT else 0
+    for one in traces:
         for t, action in enumerate(one.actions):
-            first = {LabelTiming.CURRENT: 1}.get(pair.timing, 0)
             last = t if pair.timing is LabelTiming.LAGGED else t + 1
             q, u = (m.run(one.labels[first:last]) for m in (pair.transition, pair.reward))
-            told = pair.predict(one.observations[t], action, q, u)
-            actual = (one.observations[t + 1], one.rewards[t])
-            for name, mine, yours in zip(tallies, told, actual, strict=True):
-                kind = "unseen" if mine is rs.UNSEEN else "right" if mine == yours else "wrong"
-                tallies[name][kind] += 1
-    score = pair.score(asked)
-    for name, tally in tallies.items():
-        mine = getattr(score, name)
-        assert {"right": mine.right, "wrong": mine.wrong, "unseen": mine.unseen} == {
-            kind: tally[kind] for kind in ("right", "wrong", "unseen")
-        }
+            seen = one.observations[t]
+            yield "transition", q, seen, action, one.observations[t + 1]
+            if pair.reward.supplemented:
+                seen = (seen, "not known" if q is rs.UNSEEN else q)
+            yield "reward", u, seen, action, one.rewards[t]

@@ -1,11 +1,17 @@
 """Model files: written whole, and refused in one line when they are not what they should be."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from witnessed_machines import witnessed
 
 import resolvent as rs
+from resolvent.machines import Machines, Support, machines_of
 from resolvent.machines.storage import decode, encode
+from resolvent.traces import Vocabulary
 
 TRACES = rs.TraceSet(
     [
@@ -19,8 +25,9 @@ TRACES = rs.TraceSet(
         rs.Trace(["hall", "hall", "hall"], [None, "bell", None], ["push", "push"], [0, 0.5]),
     ]
 )
-PAIR = rs.infer(TRACES).machines
+PAIR = witnessed(rs.infer(TRACES).machines, TRACES)
 DATA = encode(PAIR)
+TM, RM = (("machines", number, "tables") for number in (0, 1))
 
 
 def edited(path, value):
@@ -46,31 +53,31 @@ def refused(data, message):
 
 def test_the_file_is_json_with_a_format_and_a_version():
     content = json.loads(DATA)
-    assert (content["format"], content["version"]) == ("resolvent-machines", 1)
+    assert (content["format"], content["version"]) == ("resolvent-machines", 2)
     assert content["timing"] == "current"
-    assert content["transition"]["states"] == 2
-    assert content["transition"]["labels"] == [[], ["bell"], ["key"]]
-    assert content["transition"]["trivial"] == [0]
+    transition, reward = content["machines"]
+    assert list(transition) == ["predicts", "supplemented", "digits", "tables", "asked"]
+    assert [one["predicts"] for one in (transition, reward)] == ["observation", "reward"]
+    assert [one["supplemented"] for one in (transition, reward)] == [False, True]
+    tables = transition["tables"]
+    assert tables["states"] == 2
+    assert tables["labels"] == [[], ["bell"], ["key"]]
+    assert tables["trivial"] == [0]
     # hall = 0, look = 0, push = 1: pushing depends on the state, looking does not.
-    assert content["transition"]["by_state"] == [[0, 0, 1, 0], [1, 0, 1, 1]]
-    assert content["transition"]["constant"] == [[0, 0, 0]]
-    assert content["transition"]["transitions"] == [[0, 0, 0], [0, 1, 0], [0, 2, 1], [1, 0, 1]]
+    assert tables["by_state"] == [[0, 0, 1, 0], [1, 0, 1, 1]]
+    assert tables["constant"] == [[0, 0, 0]]
+    assert tables["transitions"] == [[0, 0, 0], [0, 1, 0], [0, 2, 1], [1, 0, 1]]
+    # Looking was asked before the key was read, and never after it.
+    assert transition["asked"] == {"sets": [[0]], "rows": [0]}
     assert content["provenance"]["traces_sha256"] == TRACES.digest
 
 
 def test_nothing_depends_on_the_clock():
-    assert encode(rs.infer(TRACES).machines) == DATA
+    assert encode(witnessed(rs.infer(TRACES).machines, TRACES)) == DATA
 
 
 def test_a_pair_without_support_or_provenance_comes_back():
-    from dataclasses import replace
-
-    bare = replace(
-        PAIR,
-        transition=replace(PAIR.transition, support=None),
-        reward=replace(PAIR.reward, support=None),
-        provenance=None,
-    )
+    bare = PAIR.replacing(*(replace(one, support=None) for one in PAIR.values()), provenance=None)
     again = decode(encode(bare))
     assert again == bare
     assert again.transition.support is None
@@ -130,57 +137,96 @@ def test_json_of_another_kind(data):
 
 def test_another_format_or_version():
     refused(edited(["format"], "aalpy"), "is not a machine file")
-    refused(edited(["version"], 2), "has format version 2, this Resolvent reads version 1")
+    refused(edited(["version"], 3), "has format version 3, this Resolvent reads versions 1 and 2")
+    refused(edited(["version"], 1), "is damaged")
     refused(edited(["version"], 0), "has format version 0")
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["transition", "states"], 0, "no state"),
-        (["transition", "states"], -1, "no state"),
-        (["transition", "states"], 3, "cannot be reached"),
-        (["transition", "states"], 1, "out of range"),
-        (["transition", "states"], 2_000_000_000_000, "more states than"),
-        (["transition", "states"], 10**30, "damaged"),
-        (["transition", "states"], 2.5, "damaged"),
-        (["transition", "states"], "2", "damaged"),
-        (["transition", "transitions", 0, 2], 2, "transitions holds a number out of range"),
-        (["transition", "transitions", 0, 2], -1, "transitions holds a number out of range"),
-        (["transition", "transitions", 0, 1], 3, "transitions holds a number out of range"),
-        (["transition", "transitions", 0, 0], 10**30, "damaged"),
-        (["transition", "transitions", 0], [0, 0], "damaged"),
-        (["transition", "transitions", 0], [0, 1, 0], "twice"),
-        (["transition", "transitions"], [], "more states"),
-        (["transition", "transitions", 2], [1, 0, 1], "sorted|reached"),
-        (["transition", "by_state", 0, 3], 2, "by_state holds a number out of range"),
-        (["transition", "by_state", 0, 1], 9, "by_state holds a number out of range"),
-        (["transition", "by_state", 0, 2], -2, "by_state holds a number out of range"),
-        (["transition", "by_state", 0, 0], 1, "by_state is not sorted or has an entry twice"),
-        (["transition", "constant", 0, 0], 7, "constant holds a number out of range"),
-        (["transition", "trivial"], [3], "trivial names a label that does not exist"),
-        (["transition", "trivial"], [-1], "trivial names a label that does not exist"),
-        (["transition", "trivial"], [1], "a trivial label changes a state"),
-        (["transition", "labels"], [[], ["bell"]], "out of range"),
-        (["transition", "labels"], [[], ["key"], ["key"]], "distinct"),
-        (["transition", "labels"], [[], [1], ["key"]], "damaged"),
-        (["transition", "observations"], ["hall", "hall"], "distinct"),
-        (["transition", "observations"], ["hall", None], "damaged"),
-        (["transition", "actions"], [], "out of range"),
-        (["transition", "outputs"], [], "out of range"),
-        (["reward", "outputs"], ["a", "b", "c"], "not a number"),
-        (["reward", "supplemented"], "yes", "damaged"),
-        (["reward", "reward_digits"], "two", "damaged"),
+        ([*TM, "states"], 0, "no state"),
+        ([*TM, "states"], -1, "no state"),
+        ([*TM, "states"], 3, "cannot be reached"),
+        ([*TM, "states"], 1, "out of range"),
+        ([*TM, "states"], 2_000_000_000_000, "more states than"),
+        ([*TM, "states"], 10**30, "damaged"),
+        ([*TM, "states"], 2.5, "damaged"),
+        ([*TM, "states"], "2", "damaged"),
+        (
+            [*TM, "transitions", 0, 2],
+            2,
+            "transitions holds a number out of range",
+        ),
+        (
+            [*TM, "transitions", 0, 2],
+            -1,
+            "transitions holds a number out of range",
+        ),
+        (
+            [*TM, "transitions", 0, 1],
+            3,
+            "transitions holds a number out of range",
+        ),
+        ([*TM, "transitions", 0, 0], 10**30, "damaged"),
+        ([*TM, "transitions", 0], [0, 0], "damaged"),
+        ([*TM, "transitions", 0], [0, 1, 0], "twice"),
+        ([*TM, "transitions"], [], "more states"),
+        ([*TM, "transitions", 2], [1, 0, 1], "sorted|reached"),
+        ([*TM, "by_state", 0, 3], 2, "by_state holds a number out of range"),
+        ([*TM, "by_state", 0, 1], 9, "by_state holds a number out of range"),
+        ([*TM, "by_state", 0, 2], -2, "by_state holds a number out of range"),
+        (
+            [*TM, "by_state", 0, 0],
+            1,
+            "by_state is not sorted or has an entry twice",
+        ),
+        ([*TM, "constant", 0, 0], 7, "constant holds a number out of range"),
+        ([*TM, "trivial"], [3], "trivial names a label that does not exist"),
+        ([*TM, "trivial"], [-1], "trivial names a label that does not exist"),
+        ([*TM, "trivial"], [1], "a trivial label changes a state"),
+        ([*TM, "labels"], [[], ["bell"]], "out of range"),
+        ([*TM, "labels"], [[], ["key"], ["key"]], "distinct"),
+        ([*TM, "labels"], [[], [1], ["key"]], "damaged"),
+        ([*TM, "observations"], ["hall", "hall"], "distinct"),
+        ([*TM, "observations"], ["hall", None], "damaged"),
+        ([*TM, "actions"], [], "out of range"),
+        ([*TM, "outputs"], [], "out of range"),
+        ([*RM, "outputs"], ["a", "b", "c"], "not a number"),
+        (["machines", 1, "supplemented"], "yes", "damaged"),
+        (["machines", 1, "digits"], "two", "damaged"),
         (["termination", "ends"], [[9, 0, 0, 0]], "ends holds a number out of range"),
         (["termination", "ambiguous"], [[0, 5, 0, 0]], "ambiguous holds a number out of range"),
         (["support", "transition", "by_state"], [1], "support does not fit the tables"),
         (["support", "transition", "constant"], [10**30], "damaged"),
         (["timing"], "soon", "damaged"),
         (["timing"], None, "damaged"),
-        (["reward"], None, "damaged"),
-        (["transition", "outputs"], None, "damaged"),
+        (["machines", 1], None, "support tells of a machine 'reward'"),
+        (["machines", 0], None, "Transition Machine, which is missing"),
+        (["machines"], [], "there are no machines"),
+        (["machines", 0, "predicts"], "cost", "Transition Machine, which is missing"),
+        (["machines", 0, "predicts"], "reward", "not a number"),
+        (["machines", 0, "predicts"], "", "rename the column"),
+        (["machines", 0, "predicts"], "transition", "rename the column"),
+        (["machines", 1, "predicts"], "observation", "its own states"),
+        (["machines", 1, "predicts"], "cost", "support tells of a machine 'reward'"),
+        (["machines", 0, "supplemented"], True, "its own states"),
+        (["machines", 0, "asked", "rows"], [], "asked does not fit the constant answers"),
+        (["machines", 0, "asked", "rows", 0], 1, "another order"),
+        (["machines", 0, "asked", "rows", 0], -1, "another order"),
+        (["machines", 0, "asked", "sets"], [[0], [1]], "another order"),
+        (["machines", 0, "asked", "sets", 0], [2], "asked holds a number out of range"),
+        (["machines", 0, "asked", "sets", 0], [1, 0], "asked is not sorted"),
+        (["machines", 0, "asked", "sets", 0], [0, 0], "asked is not sorted"),
+        ([*TM, "constant", 0, 1], 1, "depends on the state as well"),
+        (["support", "cost"], {"transitions": [], "by_state": [], "constant": []}, "'cost'"),
+        (["decisions", "cost"], {"transitions": [], "agreeing": [], "folded": []}, "'cost'"),
+        (["support", "transition", "asked"], [1, 2], "support does not fit the tables"),
+        (["termination", "ends"], [[0, 0, 0]], "ends has a row of another length than 4"),
+        ([*TM, "outputs"], None, "damaged"),
+        (["machines", 0, "colour"], "red", "unknown field `colour`"),
         (["colour"], "red", "unknown field `colour`"),
-        (["transition", "colour"], "red", "unknown field `colour`"),
+        ([*TM, "colour"], "red", "unknown field `colour`"),
         (["provenance", "colour"], "red", "unknown field `colour`"),
         (["provenance"], 3, "damaged"),
     ],
@@ -231,3 +277,147 @@ def test_saving_over_a_file_replaces_it_whole(tmp_path):
 @pytest.mark.parametrize("data", [b"PAR1\x15\x04", b"[[1]]\n", b"\x1f\x8b\x08", b"digraph {}"])
 def test_some_other_file_is_named_as_such(data):
     refused(data, "is not a machine file.*resolvent infer TRACES -o FILE")
+
+
+def test_machines_out_of_order_or_twice():
+    content = json.loads(DATA)
+    first, second = content["machines"]
+    for machines, message in (
+        ([second, first], "the machines are not in their order, transition, reward"),
+        ([first, second, second], "two machines predict the same column"),
+    ):
+        refused(json.dumps({**content, "machines": machines}).encode(), message)
+
+
+def three():
+    """The pair and a machine that tells whether a step ends the episode."""
+    reward = PAIR.reward
+    ending = rs.Machine(
+        labels=reward.labels,
+        observations=reward.observations,
+        actions=reward.actions,
+        outputs=Vocabulary([False, True]),
+        transitions=reward.transitions,
+        trivial=reward.trivial,
+        output_state=np.array([], np.int32),
+        output_question=np.array([], np.int64),
+        output_value=np.array([], np.int32),
+        constant_question=np.array([0], np.int64),
+        constant_value=np.array([1], np.int32),
+        predicts="terminated",
+        supplemented=True,
+    )
+    return machines_of([ending, *PAIR.values()], PAIR.timing)
+
+
+def test_any_number_of_machines_comes_back(tmp_path):
+    alone = machines_of([PAIR.transition])
+    for machines in (three(), alone):
+        machines.save(tmp_path / "machines.json")
+        again = rs.load(tmp_path / "machines.json")
+        assert again == machines
+        assert type(again) is Machines
+        assert encode(again) == encode(machines)
+
+
+def test_termination_over_three_machines():
+    ends = frozenset({("hall", 1, 0, 0, "push"), ("room", 0, 0, 0, "look")})
+    known = rs.machines.Termination(ends, frozenset({("hall", 0, 0, 0, "look")}))
+    machines = three().replacing(termination=known)
+    content = json.loads(encode(machines))
+    # hall = 0, room = 1; look = 0, push = 1.
+    assert content["termination"] == {
+        "ends": [[0, 1, 0, 0, 1], [1, 0, 0, 0, 0]],
+        "ambiguous": [[0, 0, 0, 0, 0]],
+    }
+    assert decode(encode(machines)).termination == known
+
+
+def test_sets_of_states_are_written_once():
+    machine = PAIR.transition
+    machine = replace(
+        machine,
+        output_state=machine.output_state[:0],
+        output_question=machine.output_question[:0],
+        output_value=machine.output_value[:0],
+        constant_question=np.array([0, 1, 2], np.int64),
+        constant_value=np.array([0, 0, 1], np.int32),
+        asked_state=np.array([0, 0, 1, 1], np.int32),
+        asked_question=np.array([0, 2, 0, 2], np.int64),
+        support=Support(
+            np.zeros((2, 3), np.int64),
+            np.array([], np.int64),
+            np.array([5, 0, 7]),
+            np.array([1, 2, 4, 5]),
+        ),
+        decisions=None,
+    )
+    data = encode(machines_of([machine]))
+    content = json.loads(data)
+    assert content["machines"][0]["asked"] == {"sets": [[0, 1], []], "rows": [0, 1, 0]}
+    assert content["support"]["transition"]["asked"] == [1, 2, 4, 5]
+    again = decode(data)["transition"]
+    assert again == machine
+    assert again.support.asked.tolist() == [1, 2, 4, 5]
+    assert encode(decode(data)) == data
+
+
+def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
+    monkeypatch.setattr("resolvent.machines.storage.MOST_ASKED", 0)
+    refused(DATA, "asked names more than 0 pairs")
+
+
+OLD = Path(__file__).parent / "data" / "v1"
+NAMES = sorted(path.stem for path in OLD.glob("*.json") if not path.name.endswith(".probes.json"))
+
+
+def tuples(value):
+    return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+
+def plain(value):
+    return "UNSEEN" if value is rs.UNSEEN else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_version_1_answer_as_they_did(name):
+    pair = rs.load(OLD / f"{name}.json")
+    assert type(pair) is rs.MachinePair
+    probes = json.loads((OLD / f"{name}.probes.json").read_text(encoding="utf-8"))
+    for kind, machine in pair.items():
+        assert probes[kind]["steps"]
+        assert probes[kind]["outputs"]
+        for state, label, expected in probes[kind]["steps"]:
+            assert plain(machine.step(state, label)) == expected
+        for state, observation, action, expected in probes[kind]["outputs"]:
+            at = rs.UNSEEN if state is None else state
+            answer = machine.output(at, tuples(observation), tuples(action))
+            assert plain(answer) == tuples(expected)
+        assert not len(machine.asked_state)
+    for *situation, expected in probes["termination"]:
+        assert pair.termination.after(*map(tuples, situation)) is expected
+    for observation, q, u, action, expected in probes["predictions"]:
+        predicted = pair.predict(tuples(observation), tuples(action), q, u)
+        assert tuple(map(plain, predicted)) == tuples(expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_version_1_keep_all_they_hold(name, tmp_path):
+    path = OLD / f"{name}.json"
+    old, pair = json.loads(path.read_text(encoding="utf-8")), rs.load(path)
+    pair.save(tmp_path / "again.json")
+    new = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
+    transition, reward = (one["tables"] for one in new["machines"])
+    rounding = {key: old["reward"].pop(key) for key in ("supplemented", "reward_digits")}
+    assert (transition, reward) == (old["transition"], old["reward"])
+    assert rounding == {
+        "supplemented": new["machines"][1]["supplemented"],
+        "reward_digits": new["machines"][1]["digits"],
+    }
+    for section in ("timing", "termination", "support", "decisions", "provenance"):
+        assert new[section] == old[section]
+    assert rs.load(tmp_path / "again.json") == pair
+
+
+def test_all_files_of_version_1_are_there():
+    assert len(NAMES) == 9

@@ -9,6 +9,12 @@ def test_ends_or_not_or_sometimes():
     assert known.after("attic", 0, 0, "sit") is None
 
 
+def test_a_situation_holds_the_states_of_all_machines():
+    known = Termination(frozenset({("hall", 0, 1, 2, "sit")}))
+    assert known.after("hall", 0, 1, 2, "sit") is True
+    assert known.after("hall", 0, 1, 1, "sit") is False
+
+
 def test_text():
     assert str(Termination(frozenset({("hall", 0, 1, "sit")}))) == "1 situations end the episode"
     both = Termination(frozenset(), frozenset({("hall", 0, 1, "sit")}))

@@ -194,13 +194,18 @@ def test_results_outlive_the_call():
 def test_replay_by_hand():
     table = ids(1, -1, 0, 1)  # two states, two labels: 0 —0→ 1, 1 —0→ 0, 1 —1→ 1
     beta = ids(-1, 0, 1, 0, -1, 1, 0, 5, 0)
-    states = _core.replay(table, 2, beta, offsets(0, 4, 7, 9))
+    states = _core.walk_states(table, 2, beta, offsets(0, 4, 7, 9))
     # From an unseen or unknown label on the state is -1, until the next trace.
     assert states.tolist() == [0, 1, 1, 0, 0, -1, -1, -1, -1]
 
 
 def test_replay_without_labels():
-    assert _core.replay(ids(), 0, ids(-1, -1, 3, -1), offsets(0, 1, 4)).tolist() == [0, 0, -1, -1]
+    assert _core.walk_states(ids(), 0, ids(-1, -1, 3, -1), offsets(0, 1, 4)).tolist() == [
+        0,
+        0,
+        -1,
+        -1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +225,7 @@ def test_replay_without_labels():
 )
 def test_replay_refuses_what_makes_no_sense(table, labels, beta, bounds, message):
     with pytest.raises(ValueError, match=message):
-        _core.replay(table, labels, beta, bounds)
+        _core.walk_states(table, labels, beta, bounds)
 
 
 @settings(deadline=None, max_examples=300)
@@ -232,7 +237,7 @@ def test_replay_refuses_what_makes_no_sense(table, labels, beta, bounds, message
 )
 def test_nothing_crashes_replay(table, labels, beta, bounds):
     with contextlib.suppress(TypeError, ValueError):
-        _core.replay(table, labels, beta, bounds)
+        _core.walk_states(table, labels, beta, bounds)
 
 
 # ---- tally -----------------------------------------------------------------

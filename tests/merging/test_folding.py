@@ -33,7 +33,7 @@ def test_a_fold_merges_all_that_follows():
     tree = tree_of(LINE)
     fold = try_fold(tree, 0, 2, above=1, label=0)
     assert isinstance(fold, Fold)
-    assert fold.score == 2  # 2 agrees with 0, and so 3 with 1
+    assert fold.agreeing == 2  # 2 agrees with 0, and so 3 with 1
     assert fold.merged == [(2, 0), (3, 1)]
     assert tree.children == [{0: 1}, {0: 0}, {0: 3}, {}]
 
@@ -51,7 +51,7 @@ def test_a_state_folds_into_its_own_parent():
     tree = tree_of([[(-1, 0, 1), (0, -1, -1), (0, 0, 1), (0, 1, 5)]])
     fold = try_fold(tree, 0, 1, above=0, label=0)
     assert isinstance(fold, Fold)
-    assert fold.score == 1
+    assert fold.agreeing == 1
     assert fold.merged == [(1, 0), (2, 0), (3, 0)]
     assert fold.answered == [(0, 1)]
     assert tree.children[0] == {0: 0}
@@ -90,7 +90,7 @@ def test_a_horizon_limits_how_many_pairs_are_looked_at():
     tree = tree_of(LINE)
     fold = try_fold(tree, 0, 2, above=1, label=0, horizon=1)
     assert isinstance(fold, Fold)
-    assert (fold.score, fold.merged) == (1, [(2, 0)])
+    assert (fold.agreeing, fold.merged) == (1, [(2, 0)])
 
 
 # ---- the native fold, step by step -----------------------------------------

@@ -1,15 +1,17 @@
 """Orders decide; a stand-in for the search tells them what fits and how well."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 import pytest
 
-from resolvent.merging.orders import ORDERS, Edsm, Merge, Promote, Rpni
+from resolvent.merging.folding import Conflict
+from resolvent.merging.orders import BestFirst, FirstFit, Merge, Promote
 
 
 @dataclass
 class FakeFold:
-    score: int
+    agreeing: int
     undone: int = 0
 
     def undo(self):
@@ -26,6 +28,7 @@ class FakeSearch:
     merges: int = 0
     tried: list = field(default_factory=list)
     far: set = field(default_factory=set)  # pairs that conflict only beyond any horizon
+    alpha: int | None = 0  # what pairs answer differently; None if a strategy keeps them apart
 
     def blue_in_order(self):
         return sorted(self.blue)
@@ -33,26 +36,30 @@ class FakeSearch:
     def try_fold(self, red, blue, horizon=None):
         self.tried.append((red, blue))
         if (red, blue) not in self.fits or (horizon is None and (red, blue) in self.far):
-            return None
+            return Conflict(red, blue, self.alpha)
         return FakeFold(self.fits[red, blue])
 
 
-def test_rpni_takes_the_first_blue_state_to_the_first_red_one_it_fits():
+def best_first():
+    return BestFirst(lambda fold: fold.agreeing, horizon=10)
+
+
+def test_first_fit_takes_the_first_blue_state_to_the_first_red_one_it_fits():
     search = FakeSearch([0, 4, 2], [7, 5], {(2, 5): 9, (4, 5): 0, (0, 7): 99})
-    decision = Rpni().decide(search)
+    decision = FirstFit().decide(search)
     assert isinstance(decision, Merge)
-    assert (decision.red, decision.blue, decision.fold.score) == (4, 5, 0)
+    assert (decision.red, decision.blue, decision.fold.agreeing) == (4, 5, 0)
     assert search.tried == [(0, 5), (4, 5)]
     assert decision.fold.undone == 0
 
 
-def test_rpni_promotes_a_blue_state_that_fits_nothing():
-    assert Rpni().decide(FakeSearch([0, 4], [7, 5], {(0, 7): 3})) == Promote(5)
+def test_first_fit_promotes_a_blue_state_that_fits_nothing():
+    assert FirstFit().decide(FakeSearch([0, 4], [7, 5], {(0, 7): 3})) == Promote(5)
 
 
-def test_edsm_takes_the_pair_on_which_most_agree():
+def test_best_first_takes_the_pair_on_which_most_agree():
     search = FakeSearch([0, 4], [5, 7], {(0, 5): 1, (4, 5): 2, (0, 7): 3, (4, 7): 1})
-    decision = Edsm().decide(search)
+    decision = best_first().decide(search)
     assert isinstance(decision, Merge)
     assert (decision.red, decision.blue) == (0, 7)
     assert decision.fold.undone == 0
@@ -67,22 +74,22 @@ def test_edsm_takes_the_pair_on_which_most_agree():
         ({(0, 5): 1, (0, 7): 2, (4, 7): 2}, (0, 7)),
     ],
 )
-def test_edsm_ties_go_to_the_earlier_blue_then_the_earlier_red(fits, pair):
-    decision = Edsm().decide(FakeSearch([0, 4], [7, 5], fits))
+def test_best_first_ties_go_to_the_earlier_blue_then_the_earlier_red(fits, pair):
+    decision = best_first().decide(FakeSearch([0, 4], [7, 5], fits))
     assert isinstance(decision, Merge)
     assert (decision.red, decision.blue) == pair
 
 
-def test_edsm_promotes_first_what_fits_nothing_however_sure_other_pairs_are():
-    assert Edsm().decide(FakeSearch([0, 4], [5, 7], {(0, 5): 100})) == Promote(7)
+def test_best_first_promotes_first_what_fits_nothing_however_sure_other_pairs_are():
+    assert best_first().decide(FakeSearch([0, 4], [5, 7], {(0, 5): 100})) == Promote(7)
 
 
-def test_edsm_promotes_the_first_of_those_that_fit_nothing():
-    assert Edsm().decide(FakeSearch([0], [5, 7, 9], {(0, 5): 1})) == Promote(7)
+def test_best_first_promotes_the_first_of_those_that_fit_nothing():
+    assert best_first().decide(FakeSearch([0], [5, 7, 9], {(0, 5): 1})) == Promote(7)
 
 
-def test_edsm_does_not_try_again_what_it_knows():
-    order = Edsm()
+def test_best_first_does_not_try_again_what_it_knows():
+    order = best_first()
     search = FakeSearch([0, 4], [5, 7], {(0, 5): 1, (0, 7): 0})
     order.decide(search)
     assert sorted(search.tried) == [(0, 5), (0, 5), (0, 7), (4, 5), (4, 7)]  # the best one twice
@@ -95,14 +102,36 @@ def test_edsm_does_not_try_again_what_it_knows():
     assert sorted(search.tried) == [(0, 5), (0, 5), (0, 7)]
 
 
-def test_edsm_gives_up_a_pair_that_conflicts_beyond_its_horizon():
+def test_best_first_gives_up_a_pair_that_conflicts_beyond_its_horizon():
     search = FakeSearch([0, 4], [5], {(0, 5): 9, (4, 5): 1}, far={(0, 5)})
-    decision = Edsm().decide(search)
+    decision = best_first().decide(search)
     assert isinstance(decision, Merge)
     assert (decision.red, decision.blue) == (4, 5)
     search = FakeSearch([0], [5], {(0, 5): 9}, far={(0, 5)})
-    assert Edsm().decide(search) == Promote(5)
+    assert best_first().decide(search) == Promote(5)
 
 
-def test_the_default_comes_first():
-    assert list(ORDERS) == ["edsm", "rpni"]
+def test_what_a_strategy_keeps_apart_is_tried_again_after_a_merge():
+    order = best_first()
+    search = FakeSearch([0, 4], [5], {(0, 5): 1}, alpha=None)
+    order.decide(search)
+    search.tried.clear()
+    order.decide(search)  # nothing merged since
+    assert search.tried == [(0, 5)]
+    search.merges += 1
+    search.tried.clear()
+    order.decide(search)
+    assert sorted(search.tried) == [(0, 5), (0, 5), (4, 5)]
+
+
+def test_what_a_strategy_keeps_apart_beyond_the_horizon_is_not_tried_for_ever():
+    search = FakeSearch([0], [5], {(0, 5): 9}, far={(0, 5)}, alpha=None)
+    assert best_first().decide(search) == Promote(5)
+
+
+def test_a_score_of_minus_infinity_refuses():
+    fits = {(0, 5): -inf, (4, 5): -1e300, (0, 7): -inf}
+    decision = best_first().decide(FakeSearch([0, 4], [5], fits))
+    assert isinstance(decision, Merge)
+    assert (decision.red, decision.blue) == (4, 5)
+    assert best_first().decide(FakeSearch([0, 4], [5, 7], fits)) == Promote(7)

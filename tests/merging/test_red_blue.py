@@ -3,6 +3,7 @@
 import pytest
 
 from resolvent.merging import Event, merge
+from resolvent.merging.orders import FirstFit
 from resolvent.merging.prefix_tree import build_prefix_tree
 from resolvent.merging.red_blue import RedBlue
 from resolvent.merging.watch import Watch
@@ -101,7 +102,7 @@ def test_history_is_the_way_from_the_root():
 def test_every_node_ends_in_a_red_state():
     search = RedBlue(build_prefix_tree(sample_set(SWITCH)), Watch(None, None))
     assert search.blue_in_order() == [1]
-    search.run("rpni")
+    search.run(FirstFit())
     assert [search.state_of(node) for node in range(4)] == [0, 1, 0, 1]
     assert search.red == [0, 1]
     assert search.merges == 1

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from resolvent import _core
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.merging import STRATEGIES, Contradiction, find_contradiction, merge
+from resolvent.merging import Contradiction, find_contradiction, merge
 from resolvent.reduction import remove_redundant, remove_trivial
-from resolvent.samples import Histories, LabelTiming, transition_samples
+from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import columns, sample_set, sample_sets, targets
 from synthetic_pair import synthetic
 from worlds import random_world
@@ -132,7 +132,7 @@ def world_samples(world, steps):
     traces = traces[: int(np.searchsorted(traces.offsets, steps, side="right")) - 1]
     no_event = [traces.labels.code(frozenset())]
     histories = remove_trivial(Histories.of(traces, LabelTiming.CURRENT), no_event)
-    return remove_redundant(transition_samples(traces, histories))[0]
+    return remove_redundant(output_samples(traces, histories, "observation"))[0]
 
 
 def is_the_world(automaton, world, samples):
@@ -294,10 +294,6 @@ def test_the_papers_worlds_from_25_000_steps(seed):
 # ---- options, time and Ctrl-C ----------------------------------------------
 
 
-def test_strategies_are_the_orders_and_the_search():
-    assert STRATEGIES == ("edsm", "rpni", "search")
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -341,10 +337,10 @@ def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
     seen = []
     merge(hopeless, order="search", time_limit=1.0, listener=seen.append)
     last = seen[-1]
-    assert last.red == merge(hopeless).states
-    assert 2 <= last.blue < last.red
-    assert 0 <= last.settled <= last.nodes
-    assert [one.settled for one in seen[2:]] == sorted(one.settled for one in seen[2:])
+    assert last.states == merge(hopeless).states
+    assert 2 <= last.undecided < last.states
+    assert 0 <= last.done <= last.total
+    assert [one.done for one in seen[2:]] == sorted(one.done for one in seen[2:])
 
 
 STOPPED = """
@@ -391,7 +387,8 @@ def test_a_budget_below_nothing_is_refused():
 def log_samples(states, steps):
     """One log without restarts, and the machine that it is of."""
     pair, traces = synthetic(states, 1, steps)
-    return transition_samples(traces, Histories.of(traces, LabelTiming.CURRENT)), pair.transition
+    histories = Histories.of(traces, LabelTiming.CURRENT)
+    return output_samples(traces, histories, "observation"), pair.transition
 
 
 @pytest.mark.parametrize(("states", "steps"), [(2, 500), (5, 3000), (5, 30_000), (8, 100_000)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from resolvent import _core
 from resolvent.reduction import Basis, LabelVerdict, Verdict, judge_labels
-from resolvent.samples import Histories, LabelTiming, transition_samples
+from resolvent.samples import Histories, LabelTiming, output_samples
 from resolvent.traces import NO_EVENT, Trace, TraceSet
 from strategies import sample_set, sample_sets
 from worlds import random_world, with_decoys
@@ -123,7 +123,7 @@ def test_the_core_refuses_what_does_not_fit(change, words):
 
 
 def verdicts(traces, timing=LabelTiming.CURRENT, **options):
-    samples = transition_samples(traces, Histories.of(traces, timing))
+    samples = output_samples(traces, Histories.of(traces, timing), "observation")
     return {one.label: one for one in judge_labels(samples, **options)}
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.refinement import Corpus, compacted, replay
+from resolvent.refinement import compacted
+from resolvent.replay import Corpus, replay
 from resolvent.traces.shards import ShardsInMemory
 from worlds import random_world
 
@@ -26,10 +27,10 @@ def doubled(table, copies):
 @pytest.mark.parametrize("copies", [2, 3, 5])
 def test_copies_of_states_are_merged_again(copies):
     swollen = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, copies))
-    pair = replace(PAIR, transition=swollen, reward=replace(PAIR.reward, supplemented=False))
+    pair = PAIR.replacing(swollen, replace(PAIR.reward, supplemented=False))
     seen = replay(pair, Corpus(ShardsInMemory([TRACES])))
-    assert not len(seen.transition.conflicts)
-    found = compacted(swollen, seen.transition)
+    assert not len(seen.machines["transition"].conflicts)
+    found = compacted(swollen, seen.machines["transition"])
     assert np.array_equal(found.transitions, PAIR.transition.transitions)
     assert swollen.decisions is not None
     assert found.decisions is None
@@ -37,8 +38,8 @@ def test_copies_of_states_are_merged_again(copies):
 
 def test_what_is_minimal_stays():
     seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
-    assert compacted(PAIR.transition, seen.transition) is None
-    assert compacted(PAIR.reward, seen.reward) is None
+    assert compacted(PAIR.transition, seen.machines["transition"]) is None
+    assert compacted(PAIR.reward, seen.machines["reward"]) is None
 
 
 def test_states_that_differ_only_later_are_kept_apart():
@@ -53,7 +54,7 @@ def test_states_that_differ_only_later_are_kept_apart():
     pair = rs.infer(traces, supplement=False, remove_trivial=False, strategy="rpni").machines
     seen = replay(pair, Corpus(ShardsInMemory([traces])))
     before = pair.reward.states
-    found = compacted(pair.reward, seen.reward)
+    found = compacted(pair.reward, seen.machines["reward"])
     assert found is None
     assert before >= 3
 
@@ -61,4 +62,4 @@ def test_states_that_differ_only_later_are_kept_apart():
 def test_machines_with_very_many_states_are_left_alone():
     machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 40))
     seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
-    assert compacted(machine, seen.transition) is None
+    assert compacted(machine, seen.machines["transition"]) is None

@@ -5,10 +5,9 @@ import resolvent as rs
 from resolvent.samples import (
     Histories,
     LabelTiming,
-    reward_samples,
-    rounded_rewards,
+    output_samples,
+    rounded,
     sample_set,
-    transition_samples,
 )
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
@@ -27,7 +26,7 @@ def question(samples, alpha):
 
 
 def test_transition_samples_by_hand():
-    samples = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT))
+    samples = output_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "observation")
     assert samples.alpha.tolist() == [0 * 2 + 1, 1 * 2 + 0, 1 * 2 + 1]
     assert samples.output.tolist() == [1, 1, 0]  # yard, yard, hall
     assert samples.beta.tolist() == [-1, 1, -1]
@@ -40,8 +39,8 @@ def test_transition_samples_by_hand():
 
 
 def test_reward_samples_differ_in_the_output_alone():
-    mine = reward_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED))
-    theirs = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED))
+    mine = output_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED), "reward")
+    theirs = output_samples(TRACES, Histories.of(TRACES, LabelTiming.LAGGED), "observation")
     assert mine.output.tolist() == [1, 2, 0]
     assert list(mine.outputs) == [-1.0, 0.5, 2.0]
     for column in ("alpha", "beta", "offsets", "alpha_keys"):
@@ -50,7 +49,9 @@ def test_reward_samples_differ_in_the_output_alone():
 
 def test_another_observation_column_takes_the_place_of_the_traces_own():
     observed = (Vocabulary(["x", "y", "z"]), np.array([2, 0, 1], np.int32))
-    samples = reward_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), observed=observed)
+    samples = output_samples(
+        TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "reward", observed=observed
+    )
     assert [question(samples, alpha) for alpha in samples.alpha] == [
         ("z", "up"),
         ("x", "left"),
@@ -60,11 +61,11 @@ def test_another_observation_column_takes_the_place_of_the_traces_own():
 
 def test_rewards_are_rounded_and_joined():
     traces = TraceSet([Trace([0] * 5, [None] * 5, [0] * 4, [0.12, 0.08, -0.04, 0.25])])
-    samples = reward_samples(traces, Histories.of(traces, LabelTiming.CURRENT), digits=1)
+    samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "reward", digits=1)
     assert list(samples.outputs) == [0.0, 0.1, 0.2]  # 0.25 rounds to even, as Python does
     assert samples.output.tolist() == [1, 1, 0, 2]
     assert str(samples.outputs[0]) == "0.0"  # -0.04 does not become -0.0
-    assert rounded_rewards(traces.rewards, None) == [-0.04, 0.08, 0.12, 0.25]
+    assert rounded(traces.rewards, None) == [-0.04, 0.08, 0.12, 0.25]
 
 
 @pytest.mark.parametrize("digits", [None, 1])
@@ -75,7 +76,7 @@ def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     dense = rs.infer(TRACES, **options)
     monkeypatch.setattr(sample_set, "DENSE", 0)
     monkeypatch.setattr("resolvent.machines.machine.DENSE", 0)
-    samples = transition_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT))
+    samples = output_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "observation")
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]
     assert question(samples, 0) == ("hall", "up")

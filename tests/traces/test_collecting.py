@@ -323,3 +323,57 @@ def test_options_that_cannot_be_honoured(options: dict[str, Any], message: str) 
 def test_a_name_is_no_environment() -> None:
     with pytest.raises(OptionError, match=r"needs a gymnasium.Env or VectorEnv, not a str: use"):
         collect("resolvent/House-v0", episodes=1)  # type: ignore[arg-type]
+
+
+class Costly(Corridor):
+    """Tells after each step what it cost, as NumPy has it, and whether it was the last."""
+
+    def told(self) -> dict[str, Any]:
+        if self.cell == 0:
+            return {"labels": set(), "cost": "at reset"}
+        return {
+            "labels": set(),
+            "cost": np.int64(10 + self.cell),
+            "near": {"end": self.cell == 3},
+        }
+
+
+def test_columns_are_what_infos_say_after_each_step() -> None:
+    traces = collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["near", "cost"])
+    assert list(traces.columns) == ["reward", "cost", "near"]
+    for trace in traces:
+        assert trace.columns["cost"] == (11, 12, 13)
+        assert trace.columns["near"] == ((("end", False),), (("end", False),), (("end", True),))
+        assert trace.rewards == (0.0, 0.0, 1.0)
+
+
+def test_a_column_that_no_info_tells_is_located() -> None:
+    message = r'^episode 0: step 0: the environment gives no info\["cots"\] .*info\["cost"\]'
+    with pytest.raises(TraceError, match=message):
+        collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["cots"])
+
+    class Nan(Costly):
+        def told(self) -> dict[str, Any]:
+            return {"labels": set(), "cost": float("nan")}
+
+    with pytest.raises(TraceError, match=r'step 0: info\["cost"\]: nan cannot be a symbol'):
+        collect(Nan(), episodes=1, policy=lambda cell: 1, columns=["cost"])
+    with pytest.raises(TraceError, match="a column cannot be called `reward`"):
+        collect(Costly(), episodes=2, columns=["reward"])
+
+
+def test_a_world_that_rolls_out_is_stepped_for_its_infos() -> None:
+    class Priced(House):
+        rolls_out = True
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            room, reward, terminated, truncated, info = super().step(action)
+            return room, reward, terminated, truncated, {**info, "cost": int(action)}
+
+    traces = collect(Priced(), episodes=3, seed=0, columns=["cost"])
+    for trace in traces:
+        assert [House.action_names[cost] for cost in trace.columns["cost"]] == list(trace.actions)
+    plain = collect(House(), episodes=3, seed=0)
+    assert [trace.actions for trace in traces] == [trace.actions for trace in plain]
+    with pytest.raises(TraceError, match=r'^episode 0: step 0: .* no info\["cost"\]'):
+        collect(House(), episodes=1, seed=0, columns=["cost"])

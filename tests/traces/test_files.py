@@ -100,7 +100,7 @@ def test_large_files_are_compressed_in_blocks(tmp_path):
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "parquet"])
 @settings(max_examples=15, deadline=None)
-@given(traces=trace_sets())
+@given(traces=trace_sets(any_columns=True))
 def test_round_trip(tmp_path_factory, ending, traces):
     path = tmp_path_factory.mktemp("files") / f"traces.{ending}"
     write_traces(traces, path)
@@ -202,3 +202,17 @@ def test_failing_to_write_leaves_the_old_file(tmp_path):
 def test_nowhere_to_write(tmp_path):
     with pytest.raises(ResolventError, match=r"cannot write .*: the folder .*nowhere does not"):
         write_traces(TRACES, tmp_path / "nowhere" / "f.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.zst", "parquet"])
+def test_columns_are_named_whatever_the_format(tmp_path, ending):
+    path = tmp_path / f"traces.{ending}"
+    trace = Trace([0, 1], [None, None], ["go"], columns={"cost": [5], "fault": [True]})
+    write_traces(TraceSet([trace]), path)
+    assert list(read_traces(path)) == list(read_traces(path, columns=["cost"])) == [trace]
+    with pytest.raises(TraceError, match="no column `cots`: there are cost, fault"):
+        read_traces(path, columns=["cots"])
+    with pytest.raises(TraceError, match=r"columns='cost' is one string: give a list"):
+        read_traces(path, columns="cost")
+    with pytest.raises(TraceError, match="a column cannot be called `reward`"):
+        read_traces(path, columns=["reward"])

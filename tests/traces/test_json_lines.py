@@ -10,10 +10,11 @@ from resolvent.traces.lines import Line
 from strategies import trace_sets
 
 
-def read(*texts: str) -> TraceSet:
-    return read_json_lines(
+def read(*texts: str, columns: tuple[str, ...] = ()) -> TraceSet:
+    lines = [
         Line(f"f, line {number}", text.encode() + b"\n") for number, text in enumerate(texts, 1)
-    )
+    ]
+    return read_json_lines(lines, columns)
 
 
 def episode(**changes: object) -> str:
@@ -66,6 +67,51 @@ def test_other_keys_are_ignored():
     assert read(episode(seed=7))[0] == PLAIN
 
 
+def without_rewards(**changes: object) -> str:
+    fields = json.loads(episode(**changes))
+    del fields["rewards"]
+    return json.dumps(fields)
+
+
+def test_rewards_may_be_left_out():
+    traces = read(without_rewards(), without_rewards(truncated=True))
+    assert [trace.rewards for trace in traces] == [None, None]
+    assert traces[0].actions == (0, 1)
+    with pytest.raises(TraceError, match="f, line 2: rewards here, but the first trace has none"):
+        read(without_rewards(), episode())
+
+
+def test_further_columns_stand_under_columns():
+    traces = read(episode(columns={"fault": [False, True], "cost": [[1], [2]]}))
+    assert traces[0].columns == {"cost": ((1,), (2,)), "fault": (False, True)}
+    with pytest.raises(TraceError, match="f, line 2: no column `fault`, but the first trace has"):
+        read(
+            episode(columns={"fault": [False, True], "cost": [1, 2]}),
+            episode(columns={"cost": [1, 2]}),
+        )
+
+
+def test_keys_beside_the_rewards_are_columns_when_they_are_named():
+    line = episode(columns={"fault": [False, True]}, cost=[5, 6], seed=7)
+    assert read(line)[0].columns == {"fault": (False, True)}
+    both = {"cost": (5, 6), "fault": (False, True)}
+    assert read(line, columns=("cost",))[0].columns == both
+    assert read(line, columns=("cost", "fault"))[0].columns == both
+    odd = read(episode(**{"a b": [1, 2]}), columns=("a b",))
+    assert odd[0].columns == {"a b": (1, 2)}
+
+
+def test_a_named_column_that_is_missing():
+    line = episode(columns={"fault": [False, True]}, cost=[5, 6])
+    message = "f, line 1: the traces have no column `cots`: there are cost, fault"
+    with pytest.raises(TraceError, match=message):
+        read(line, columns=("cots",))
+    with pytest.raises(TraceError, match="no column `columns`: there are no further columns"):
+        read(episode(), columns=("columns",))
+    with pytest.raises(TraceError, match="f, line 1: seed: expected `array`, got `int`"):
+        read(episode(seed=7), columns=("seed",))
+
+
 def test_the_line_written():
     trace = Trace([(0, 1), (0, 2)], [[], ["key", "door"]], ["up"], [1], True)
     assert list(json_lines(TraceSet([trace]))) == [
@@ -74,8 +120,16 @@ def test_the_line_written():
     ]
 
 
+def test_the_line_written_without_rewards_and_with_columns():
+    trace = Trace([0, 1], [[], []], ["up"], columns={"fault": [True], "cost": [(1, 2)]})
+    assert list(json_lines(TraceSet([trace]))) == [
+        b'{"observations":[0,1],"labels":[[],[]],"actions":["up"],"terminated":false,'
+        b'"truncated":false,"columns":{"cost":[[1,2]],"fault":[true]}}\n'
+    ]
+
+
 @settings(max_examples=30, deadline=None)
-@given(trace_sets())
+@given(trace_sets(any_columns=True))
 def test_round_trip(traces):
     lines = list(json_lines(traces))
     assert read_json_lines(Line(f"line {n}", line) for n, line in enumerate(lines)) == traces
@@ -83,7 +137,7 @@ def test_round_trip(traces):
 
 BAD = {
     "wrong length": (episode(labels=[[]]), "3 observations but 1 labels"),
-    "rewards missing": (episode(rewards=[1]), "2 actions but 1 rewards"),
+    "a reward missing": (episode(rewards=[1]), "2 actions but 1 rewards"),
     "no final observation": (
         episode(observations=[1, 2], labels=[[], []]),
         "2 observations for 2 actions",
@@ -98,8 +152,27 @@ BAD = {
     ),
     "number": ("5", "expected `object`, got `int`; a line should be"),
     "missing key": (
-        '{"observations": [1, 2], "labels": [[], []], "actions": [1]}',
-        "object missing required field `rewards`",
+        '{"observations": [1, 2], "labels": [[], []], "rewards": [1]}',
+        "object missing required field `actions`",
+    ),
+    "no rewards": (
+        json.dumps({"observations": ["hall", "hall"], "labels": [[], []], "actions": [1]}),
+        "no rewards, but the first trace has: give them to all traces or to none",
+    ),
+    "rewards are null": (episode(rewards=None), "rewards: expected `array`, got `null`"),
+    "another column": (
+        episode(columns={"cost": [1, 2]}),
+        "column `cost` here, but the first trace has none: give it to all traces or to none",
+    ),
+    "a column too short": (episode(columns={"cost": [1]}), "2 actions but 1 in the column `cost`"),
+    "a column of nulls": (
+        episode(columns={"cost": [1, None]}),
+        "column `cost`: step 1: a NoneType cannot be a symbol",
+    ),
+    "a column of another kind": (episode(columns={"cost": 1}), "columns.*: expected `array`"),
+    "a column of a reserved name": (
+        episode(columns={"step": [1, 2]}),
+        "a column cannot be called `step`",
     ),
     "reward is a string": (
         episode(rewards=[0, "1"]),

@@ -560,3 +560,57 @@ def test_without_minari_the_extra_is_named(monkeypatch, module):
         assert str(caught.value) == (
             'Minari datasets need Minari and its storage: pip install "resolvent[minari]"'
         )
+
+
+def test_further_columns_come_back_unasked():
+    columns = {
+        "cost": [3, 5], "price": [0.5, -1.0], "fault": [True, False], "word": ["", "é"],
+        "place": [(1, 2), (3, 4)], "events": [("a", 1), ("b", 2)],
+    }  # fmt: skip
+    trace = Trace([0, 1, 2], LABELS, [1, 0], [0.0, 0.5], terminated=True, columns=columns)
+    back = there_and_back(TraceSet([trace, trace]))
+    assert list(back) == [trace, trace]
+    assert repr(back[0]) == repr(trace)
+
+
+@given(traces=trace_sets(any_columns=True))
+@settings(max_examples=25, deadline=None)
+def test_any_columns_come_back_or_are_refused(traces):
+    odd = any("/" in name or "\0" in name or name == "." for name in traces.columns)
+    if odd or "reward" not in traces.columns:
+        with pytest.raises(TraceError, match="write jsonl instead"):
+            there_and_back(traces)
+    else:
+        assert there_and_back(traces) == traces
+
+
+def test_traces_that_minari_cannot_hold():
+    plain = Trace([0, 1], [[], []], [0])
+    with pytest.raises(TraceError, match="the traces have no rewards, and Minari needs them"):
+        TraceSet([plain]).save(f"minari:{new_id()}")
+    slashed = Trace([0, 1], [[], []], [0], [0], columns={"a/b": [1]})
+    with pytest.raises(TraceError, match="Minari cannot hold a column `a/b`: write jsonl instead"):
+        TraceSet([slashed]).save(f"minari:{new_id()}")
+
+
+def test_columns_are_named_from_the_infos():
+    infos = {
+        "labels": ["", "key", "door & key"],
+        "cost": np.array([9, 3, 4]),
+        "word": ["reset", "a", "b"],
+        "at": np.array([[0, 0], [0, 1], [1, 1]]),
+    }
+    name = create([episode(infos=infos)])
+    assert read_traces(name) == TRACES
+    columns = read_traces(name, columns=["cost", "word", "at"])[0].columns
+    assert columns == {"cost": (3, 4), "word": ("a", "b"), "at": ((0, 1), (1, 1))}
+    message = r"episode 0: .* no column `cots`: there are at, cost, word"
+    with pytest.raises(TraceError, match=message):
+        read_traces(name, columns=["cots"])
+
+
+def test_columns_from_another_storage_of_minari():
+    infos = {"labels": MULTI_HOT, "cost": [9, 3, 4], "near": {"end": [False, False, True]}}
+    name = create([episode(infos=infos)], data_format="arrow")
+    columns = read_traces(name, columns=["cost", "near"])[0].columns
+    assert columns == {"cost": (3, 4), "near": ((("end", False),), (("end", True),))}

@@ -143,3 +143,21 @@ def test_bad_lines_say_where_and_what(text, message):
 def test_a_last_line_without_end_looks_cut_short(length):
     with pytest.raises(TraceError, match=r"line 1: the last line has no end .* looks cut short"):
         read_paper_lines([Line("line 1", json.dumps(EPISODE).encode()[:length])])
+
+
+@pytest.mark.parametrize(
+    ("rewards", "columns", "held"),
+    [(None, {}, "no rewards"), ([0], {"cost": [1]}, "reward, cost"), (None, {"cost": [1]}, "cost")],
+)
+def test_columns_the_format_cannot_hold(rewards, columns, held):
+    traces = TraceSet([Trace([22, 23], [[], []], [0], rewards, columns=columns)])
+    with pytest.raises(TraceError, match=f"these traces have {held}: write jsonl or parquet"):
+        list(paper_lines(traces))
+
+
+def test_columns_cannot_be_read_from_it():
+    line = Line("f, line 1", b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]')
+    with pytest.raises(
+        TraceError, match="f, line 1: the traces have no column `cost`: there are no"
+    ):
+        read_paper_lines([line], ["cost"])

@@ -42,9 +42,9 @@ def with_cell(row, name, value):
 
 @pytest.fixture
 def read(tmp_path):
-    def read(one):
+    def read(one, columns=()):
         pq.write_table(one, tmp_path / "f.parquet", row_group_size=2)
-        return read_parquet(tmp_path / "f.parquet")
+        return read_parquet(tmp_path / "f.parquet", columns=columns)
 
     return read
 
@@ -67,6 +67,49 @@ def test_rows_in_any_order_and_other_columns(read):
     shuffled = random.Random(0).sample(ROWS, len(ROWS))
     assert shuffled != ROWS
     assert read(table(shuffled, info=[None] * len(ROWS))) == TRACES
+
+
+COSTS = [5, 6, None, 5, None]
+
+
+def test_rewards_may_be_left_out(read):
+    traces = read(table(drop=["reward"]))
+    assert [trace.rewards for trace in traces] == [None, None]
+    assert traces[0].actions == TRACES[0].actions
+
+
+def test_other_columns_of_a_table_count_when_they_are_named(read):
+    one = table(cost=COSTS, **{"a.b": [True, False, None, True, None]})
+    assert read(one) == TRACES
+    assert [trace.columns for trace in read(one, ("cost",))] == [{"cost": (5, 6)}, {"cost": (5,)}]
+    both = read(one, ("a.b", "cost"))
+    assert list(both.columns) == ["reward", "a.b", "cost"]
+    assert both[0].columns["a.b"] == (True, False)
+    message = "f.parquet: the traces have no column `cots`: there are cost, a.b"
+    with pytest.raises(TraceError, match=message):
+        read(one, ("cots",))
+
+
+def test_written_columns_are_read_unasked(tmp_path):
+    columns = {"fault": [True, False], "cost": [5, 6]}
+    traces = TraceSet([Trace([0, 1, 0], [[]] * 3, "ab", columns=columns, terminated=True)])
+    with (tmp_path / "f.parquet").open("wb") as file:
+        write_parquet(traces, file)
+    written = pq.read_table(tmp_path / "f.parquet")
+    assert written.column_names == [*NAMES[:5], *NAMES[6:], "cost", "fault"]
+    assert written["cost"].to_pylist() == [5, 6, None]
+    assert written.schema.metadata[b"resolvent.columns"] == b'["cost","fault"]'
+    assert read_parquet(tmp_path / "f.parquet") == traces
+    # A column that somebody took out is not asked for.
+    pq.write_table(written.drop_columns(["fault"]), tmp_path / "f.parquet")
+    assert list(read_parquet(tmp_path / "f.parquet").columns) == ["cost"]
+
+
+def test_files_of_one_folder_have_the_same_columns(tmp_path):
+    for name, one in (("a", table()), ("b", table(drop=["reward"]))):
+        pq.write_table(one, tmp_path / f"{name}.parquet")
+    with pytest.raises(TraceError, match=r"b\.parquet: no rewards, but .*a\.parquet has: give"):
+        read_parquet(tmp_path)
 
 
 def test_flags_may_be_left_out_or_null_or_on_any_row(read):
@@ -144,7 +187,7 @@ def test_a_folder_without_parquet_files(tmp_path):
 
 
 @settings(max_examples=40, deadline=None)
-@given(traces=trace_sets())
+@given(traces=trace_sets(any_columns=True))
 def test_round_trip(tmp_path_factory, traces):
     path = tmp_path_factory.mktemp("parquet") / "traces.parquet"
     with path.open("wb") as file:
@@ -155,13 +198,35 @@ def test_round_trip(tmp_path_factory, traces):
 @pytest.mark.parametrize("observations", [[(1, "a"), (2, "b")], [(1, 2.5), (2, 3.5)], [2**70, 1]])
 def test_symbols_no_column_can_hold(observations):
     traces = TraceSet([Trace(observations, [[], []], ["up"], [0])])
-    with pytest.raises(TraceError, match=r"the observations are not of one type .* write jsonl"):
+    with pytest.raises(TraceError, match=r"the observations cannot be .* write jsonl"):
         write_parquet(traces, io.BytesIO())
 
 
+OWN = table(cost=COSTS).replace_schema_metadata({"resolvent.columns": '["cost"]'})
+
 BAD = {
+    "null cost": (
+        OWN.set_column(8, "cost", [[5, None, None, 5, None]]),
+        "episode 0, step 1: the cost is null: only the last row",
+    ),
+    "cost at the end": (
+        OWN.set_column(8, "cost", [[5, 6, 7, 5, None]]),
+        "episode 0, step 2: the cost is 7 on the episode's last row",
+    ),
+    "cost of dates": (
+        OWN.set_column(8, "cost", [[day and datetime.date(2024, 1, day) for day in COSTS]]),
+        "episode 0, step 0: the cost: a date cannot be a symbol",
+    ),
+    "names that are none": (
+        OWN.replace_schema_metadata({"resolvent.columns": "cost"}),
+        "`resolvent.columns` is no list of names: make the file again",
+    ),
+    "two of one name": (
+        OWN.append_column("cost", [COSTS]),
+        "there are several columns `cost`: rename all but one",
+    ),
     "no rows": (table().slice(0, 0), "holds no traces"),
-    "missing column": (table(drop=["reward"]), r"no column `reward`: .* this file has episode, st"),
+    "missing column": (table(drop=["action"]), r"no column `action`: .* this file has episode, st"),
     "no final row": (
         table(ROWS[:2] + ROWS[3:]),
         r"episode 0, step 1: the action is 0 on the episode's last row: end each episode with",

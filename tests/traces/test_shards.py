@@ -1,5 +1,7 @@
 import threading
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
@@ -59,3 +61,17 @@ def test_what_cannot_be_scanned(tmp_path, what):
     }
     with pytest.raises(rs.TraceError, match=message[what]):
         rs.scan_traces(path)
+
+
+def test_columns_of_a_folder_are_named(tmp_path):
+    rows = {
+        "episode": [0, 0], "step": [0, 1], "observation": [4, 5], "label": [None, "key"],
+        "action": ["go", None], "cost": [7, None],
+    }  # fmt: skip
+    for name in "ab":
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+    assert [list(traces.columns) for traces in rs.scan_traces(tmp_path)] == [[], []]
+    named = rs.scan_traces(tmp_path, columns=["cost"])
+    assert [traces[0].columns for traces in named] == [{"cost": (7,)}, {"cost": (7,)}]
+    with pytest.raises(rs.TraceError, match=r"a\.parquet: .* no column `cots`: there is cost"):
+        rs.scan_traces(tmp_path, columns=["cots"]).read(0)

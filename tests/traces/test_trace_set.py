@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,6 +8,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet, read_traces
+from resolvent.traces.trace_set import CommonValues
 from strategies import trace_sets
 
 LONG = Trace(["hall", "attic", "hall"], [None, "key", None], ["up", "down"], [0, 1], True)
@@ -83,7 +87,7 @@ def test_save_follows_the_name(tmp_path):
 
 
 @settings(max_examples=30, deadline=None)
-@given(trace_sets(min_size=0), st.data())
+@given(trace_sets(min_size=0, any_columns=True), st.data())
 def test_a_set_is_the_sequence_of_its_traces(traces, data):
     listed = list(traces)
     assert TraceSet(listed) == traces
@@ -95,6 +99,218 @@ def test_a_set_is_the_sequence_of_its_traces(traces, data):
 
 
 @settings(max_examples=30, deadline=None)
-@given(trace_sets(), trace_sets())
+@given(trace_sets(any_columns=True), trace_sets(any_columns=True))
 def test_sets_are_equal_exactly_when_their_traces_are(one, other):
     assert (one == other) == (repr(list(one)) == repr(list(other)))
+
+
+COSTLY = Trace(
+    ["hall", "attic", "hall"], [None, "key", None], ["up", "down"],
+    terminated=True, columns={"fault": [False, True], "cost": [5, 2]},
+)  # fmt: skip
+CHEAP = Trace(["hall", "hall"], [None, None], ["up"], columns={"fault": [False], "cost": [2]})
+
+
+def test_step_columns_by_hand():
+    traces = TraceSet([COSTLY, CHEAP])
+    assert list(traces.columns) == ["cost", "fault"]
+    assert list(traces.columns["cost"].values) == [2, 5]
+    assert traces.columns["cost"].codes.tolist() == [1, 0, 0]
+    values, codes = traces.column("fault")
+    assert list(values) == [False, True]
+    assert codes.tolist() == [0, 1, 0]
+    assert list(traces) == [COSTLY, CHEAP]
+    assert repr(traces) == (
+        "TraceSet(2 traces, 3 steps, 2 observations, 2 labels, 2 actions, "
+        "2 values of cost, 2 values of fault)"
+    )
+    with pytest.raises(TypeError):
+        traces.columns["cost"] = traces.columns["fault"]
+
+
+def test_rewards_are_a_column_and_come_first():
+    traces = TraceSet([Trace([0, 1], [None] * 2, ["go"], [7], columns={"cost": [1], "a": ["x"]})])
+    assert list(traces.columns) == ["reward", "a", "cost"]
+    assert traces.column("reward") == (traces.rewards, traces.reward_codes)
+    assert list(traces.rewards) == [7.0]
+
+
+def test_the_end_is_a_column_that_can_be_asked_for():
+    traces = TraceSet([COSTLY, CHEAP])
+    values, codes = traces.column("terminated")
+    assert list(values) == [False, True]
+    assert codes.tolist() == [0, 1, 0]
+    assert "terminated" not in traces.columns
+    one_step = Trace([0, 1], [None, None], ["go"], terminated=True)
+    assert list(TraceSet([one_step]).column("terminated").values) == [True]
+    assert list(TraceSet([CHEAP]).column("terminated").values) == [False]
+    assert list(TraceSet().column("terminated").values) == []
+
+
+def test_columns_that_are_not_there():
+    traces = TraceSet([COSTLY])
+    for asked in (lambda: traces.rewards, lambda: traces.reward_codes):
+        with pytest.raises(TraceError, match="no rewards: there are cost, fault, terminated"):
+            asked()
+    with pytest.raises(TraceError, match="no column `cots`: there are cost, fault, terminated"):
+        traces.column("cots")
+
+
+def test_all_traces_have_the_same_columns():
+    poor = Trace(["hall", "hall"], [None, None], ["up"], columns={"cost": [2]})
+    with pytest.raises(TraceError, match="trace 1: no column `fault`, but trace 0 has: give it to"):
+        TraceSet([COSTLY, poor])
+    with pytest.raises(TraceError, match="trace 2: rewards here, but trace 0 has none: give them"):
+        TraceSet([COSTLY, CHEAP, LONG])
+    with pytest.raises(TraceError, match="trace set 1: no rewards, but trace set 0 has: give them"):
+        TraceSet([LONG]) + TraceSet([CHEAP])
+    with pytest.raises(TraceError, match="b: column `fault` here, but a has none"):
+        TraceSet.concatenate([TraceSet(), TraceSet([poor]), TraceSet([CHEAP])], ["-", "a", "b"])
+
+
+def test_no_traces_join_any_and_keep_their_columns():
+    traces = TraceSet([COSTLY, CHEAP])
+    assert TraceSet() + traces == traces
+    assert traces + TraceSet() == traces
+    assert traces[:0] + traces == traces
+    assert list(traces[:0].columns) == list((traces[:0] + traces[:0]).columns) == ["cost", "fault"]
+    assert list(TraceSet().columns) == ["reward"]
+
+
+def test_digests_in_files_stay_what_they_are():
+    # Computed when traces had rewards and no further columns.
+    assert TraceSet([LONG, SHORT]).digest == (
+        "f7fd3fd5fe00fb11a6e10fa11b7ae7293e5ba74d4ec8a6495413dd8af291be25"
+    )
+    assert TraceSet().digest == "9cd789e5e136945aa779796ff424b02f31e10d9e25a28eaf1ee66817dde17f9b"
+
+
+def test_the_digest_tells_columns_by_name():
+    def digest(rewards=None, **columns):
+        return TraceSet([Trace([0, 1], [None, None], ["go"], rewards, columns=columns)]).digest
+
+    digests = [
+        digest(),
+        digest([1]),
+        digest(cost=[1.0]),
+        digest(fault=[1.0]),
+        digest(cost=[2.0]),
+        digest([1], cost=[1.0]),
+        digest([1], cost=[1]),
+        digest([1], cost=[1], fault=[1]),
+    ]
+    assert len(set(digests)) == len(digests)
+
+
+def columns_of(codes, rewards=None, offsets=(0, 2), flags=(True,), **columns):
+    seen = [0] * (len(codes) + 1)
+    return TraceSet.from_columns(
+        (["hall"], np.array(seen)), ([frozenset()], np.array(seen)), (["up", "down"], codes),
+        rewards, offsets=offsets, terminated=flags, truncated=np.zeros(1, bool), columns=columns,
+    )  # fmt: skip
+
+
+def test_arrays_of_the_caller_stay_the_callers():
+    codes = np.array([0, 1, 0], np.int32)
+    own = codes.copy()
+    own.flags.writeable = False
+    view = codes[:2]
+    view.flags.writeable = False
+    offsets, flags = np.array([0, 2]), np.array([True])
+    cost = ([7, 8], codes[1:])
+    traces = columns_of(view, offsets=offsets, flags=flags, cost=cost)
+    before = repr(list(traces))
+    codes[:], offsets[:], flags[:] = 1, 9, False
+    assert repr(list(traces)) == before
+    assert traces[0].actions == ("up", "down")
+    assert traces[0].columns == {"cost": (8, 7)}
+    assert codes.flags.writeable
+    assert np.shares_memory(columns_of(own[:2]).action_codes, own) is False  # sorted anew
+    sorted_already = columns_of(own[:2], rewards=([0.0, 1.0], own[:2]))
+    assert np.shares_memory(sorted_already.reward_codes, own)  # nobody can write to it
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.array([0.0, 1.0]), "actions: codes must be one row of integers, not of type float64"),
+        (np.array([False, True]), "actions: codes must be one row of integers, not of type bool"),
+        (np.array([[0], [1]]), "actions: codes must be one row of integers"),
+        (np.array([0, 2**32]), "actions: position 1: the code is 4294967296, but only 0 to 1"),
+        (np.array([0, 2**64 - 1], np.uint64), "position 1: the code is 18446744073709551615"),
+        (np.array([-1, 0], np.int32), "actions: position 0: the code is -1, but only 0 to 1"),
+        (np.array([0, 2], np.int32), "actions: position 1: the code is 2, but only 0 to 1"),
+    ],
+)
+def test_codes_that_are_none(codes, message):
+    with pytest.raises(TraceError, match=message):
+        columns_of(codes)
+
+
+def test_what_else_does_not_fit():
+    codes = np.array([0, 1], np.int32)
+    for offsets in ([0.0, 2.0], [], [1, 2], [0, 0, 2], [0, 1], [[0, 2]]):
+        with pytest.raises(TraceError, match="offsets"):
+            columns_of(codes, offsets=offsets)
+    with pytest.raises(TraceError, match="terminated must be one row of booleans"):
+        columns_of(codes, flags=[0.5])
+    with pytest.raises(TraceError, match="do not fit its offsets"):
+        columns_of(codes, cost=([7], codes[:1]))
+    with pytest.raises(TraceError, match="column `cost`: position 1: the code is 1, but only 0"):
+        columns_of(codes, cost=([7], codes))
+    with pytest.raises(TraceError, match="a column cannot be called `episode`"):
+        columns_of(codes, episode=([7], codes))
+    with pytest.raises(TraceError, match="rewards: position 0: the code is 0, but there are no"):
+        columns_of(codes, rewards=([], codes))
+
+
+def test_copies_are_equal_and_frozen():
+    for traces in (TraceSet([LONG, SHORT]), TraceSet([COSTLY, CHEAP]), TraceSet()):
+        for again in (pickle.loads(pickle.dumps(traces)), copy.deepcopy(traces)):  # noqa: S301
+            assert again == traces
+            assert list(again) == list(traces)
+            assert list(again.columns) == list(traces.columns)
+            arrays = [again.offsets, again.terminated, again.truncated, again.observation_codes]
+            arrays += [again.label_codes, again.action_codes]
+            arrays += [column.codes for column in again.columns.values()]
+            assert not any(array.flags.writeable for array in arrays)
+
+
+def test_numbers_to_take():
+    traces = TraceSet([Trace([0, 1], [None, None], ["go"], [reward]) for reward in (0, 1, 2)])
+
+    def taken(numbers):
+        return [trace.rewards[0] for trace in traces.take(numbers)]
+
+    assert taken([-2]) == [1.0]
+    assert taken([-1, 0, -3]) == [2.0, 0.0, 0.0]
+    assert taken([False, True, True]) == [1.0, 2.0]
+    assert taken(np.array([True, False, True])) == [0.0, 2.0]
+    assert taken([]) == taken([False] * 3) == []
+    assert taken(np.array([2], np.uint8)) == [2.0]
+    assert traces[-2:].rewards == traces.take([1, 2]).rewards
+    for numbers, message in (
+        ([3], "there is no trace 3: there are 3"),
+        ([0, -4], "there is no trace -4: there are 3"),
+        ([True, False], "2 marks for 3 traces"),
+        ([1.0], "a list of integers"),
+        (1, "a list of integers"),
+        ([[0]], "a list of integers"),
+    ):
+        with pytest.raises(IndexError, match=message):
+            traces.take(numbers)
+
+
+def test_values_of_several_sets_in_common_codes():
+    one = TraceSet([COSTLY])
+    other = TraceSet([CHEAP])
+    common = CommonValues()
+    common.add(one.values, "one")
+    common.add(other.values, "other")
+    values, codes = common.values(), common.codes(other)
+    assert [*values] == ["observation", "label", "action", "cost", "fault"]
+    assert values["observation"] == ["attic", "hall"]
+    assert values["cost"] == [2, 5]
+    assert [codes[name].tolist() for name in values][:4] == [[1, 1], [0, 0], [1], [0]]
+    with pytest.raises(TraceError, match="third: rewards here, but one has none"):
+        common.add(TraceSet([Trace([0, 1], [None, None], ["go"], [0])]).values, "third")

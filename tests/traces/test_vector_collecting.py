@@ -344,3 +344,36 @@ def test_what_a_vector_environment_of_its_own_kind_must_give():
         collect(Native(), episodes=1, max_steps=5)
     with pytest.raises(TraceError, match=r'gives no infos\["final_obs"\]: use another autoreset'):
         collect(Native(AutoresetMode.SAME_STEP, final=False), episodes=5, label_of=lambda o: None)
+
+
+class Priced(Noted):
+    """A house whose steps cost what was done, and whose resets say something else."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        room, info = super().reset(**options)
+        return room, {**info, "cost": 99, "about": {"word": "reset"}}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        room, reward, terminated, truncated, info = super().step(action)
+        told = {"cost": int(action), "about": {"word": House.action_names[int(action)]}}
+        return room, reward, terminated, truncated, {**info, **told}
+
+
+@autoresets
+def test_columns_are_what_infos_say_after_each_step_of_each_environment(autoreset):
+    envs = gym.vector.SyncVectorEnv(
+        [lambda limit=limit: Priced(limit) for limit in (None, 12, 5)], autoreset_mode=autoreset
+    )
+    traces = collect(envs, episodes=20, seed=0, columns=["cost", "about"])
+    assert len(traces) == 20
+    for trace in traces:
+        assert [House.action_names[cost] for cost in trace.columns["cost"]] == list(trace.actions)
+        assert trace.columns["about"] == tuple((("word", action),) for action in trace.actions)
+
+
+@autoresets
+def test_a_column_that_one_environment_does_not_tell_is_located(autoreset):
+    envs = gym.vector.SyncVectorEnv([Priced, Noted], autoreset_mode=autoreset)
+    message = r'^episode 1 \(environment 1\): step 0: the environment gives no info\["cost"\]'
+    with pytest.raises(TraceError, match=message):
+        collect(envs, episodes=4, seed=0, columns=["cost"])

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -74,3 +77,10 @@ def test_canonical_leaves_what_is_in_order():
     vocabulary, codes = canonical([1, 2], before, int)
     assert list(vocabulary) == [1, 2]
     assert codes is before
+
+
+def test_copies_of_a_vocabulary():
+    rooms = Vocabulary(["attic", (1, 2)])
+    for again in (pickle.loads(pickle.dumps(rooms)), copy.deepcopy(rooms)):  # noqa: S301
+        assert again == rooms
+        assert again.code((1, 2)) == 1

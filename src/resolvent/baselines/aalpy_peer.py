@@ -6,6 +6,8 @@ on with general state merging.
 
 import importlib
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -14,12 +16,12 @@ from resolvent.baselines.clock import Clock
 from resolvent.baselines.outcome import Outcome
 from resolvent.contradiction import explain
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
-from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine
+from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, machines_of
 from resolvent.machines.building import machine_of_tables
-from resolvent.machines.score import states_at_steps
 from resolvent.merging import find_contradiction
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.samples import Histories, LabelTiming, SampleSet, reward_samples, transition_samples
+from resolvent.replay import states_at_steps
+from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces.trace_set import TraceSet
 
@@ -96,9 +98,13 @@ class _Run:
     def pair(self) -> MachinePair:
         """Find the Transition Machine, and with its states the Reward Machine."""
         traces, histories = self.traces, self.histories
-        transition = self._machine(TransitionMachine, transition_samples(traces, histories))
-        observed = supplement(transition, traces, states_at_steps(transition, histories))
-        samples = reward_samples(traces, histories, observed=observed)
+        transition = self._machine(
+            TransitionMachine, output_samples(traces, histories, "observation")
+        )
+        alone = machines_of([transition], self.timing)
+        states = states_at_steps(alone, traces)["transition"]
+        observed = supplement(transition, traces, states)
+        samples = output_samples(traces, histories, "reward", observed=observed)
         reward = self._machine(RewardMachine, samples, supplemented=True)
         return MachinePair(transition, reward, self.timing)
 
@@ -106,14 +112,14 @@ class _Run:
         started = self.clock.seconds
         reduced, constants = remove_redundant(samples)
         if rows := find_contradiction(reduced):
-            asking = reward_samples if kind is RewardMachine else transition_samples
+            asking = partial(output_samples, predicts=kind.predicts)
             raise explain(rows, self.traces, asking, kind.kind, self.timing, self.trivial)
         self.clock.look()
         tick = None if self.clock.left is None else self.clock.look
         table, (state, alpha, output), nodes = self.merging.merged(
             reduced, edsm=self.edsm, tick=tick
         )
-        # One answer in one state is an answer for all of them.
+        # One answer in one state is an answer for all of them; which asked for it is not known.
         answers = (
             np.append(state, np.zeros(len(constants.alpha), np.int64)),
             samples.alpha_keys[np.append(alpha, constants.alpha)],
@@ -130,6 +136,11 @@ class _Run:
             answers=answers,
             trivial=self.trivial,
             **more,
+        )
+        machine = replace(
+            machine,
+            asked_state=machine.asked_state[:0],
+            asked_question=machine.asked_question[:0],
         )
         self.details[kind.kind] = {
             "states": machine.states,

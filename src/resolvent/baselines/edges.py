@@ -95,7 +95,7 @@ def states_before(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Code
     read = np.empty_like(keys)
     read[1:] = keys[:-1]
     read[offsets[:-1]] = NONE
-    return _core.replay(np.ascontiguousarray(table.ravel()), table.shape[1], read, offsets)
+    return _core.walk_states(np.ascontiguousarray(table.ravel()), table.shape[1], read, offsets)
 
 
 def canonical(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Codes:

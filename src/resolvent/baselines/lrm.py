@@ -154,7 +154,7 @@ class Compressed:
     def states(self, table: Table) -> Codes:
         """Return the state at each row."""
         flat = np.ascontiguousarray(table.ravel())
-        return _core.replay(flat, self.labels, self.read, self.offsets)
+        return _core.walk_states(flat, self.labels, self.read, self.offsets)
 
     def cost(self, states: Codes) -> float:
         """Return Σ log |N_{x, l}|; a label that the same one always follows costs nothing."""

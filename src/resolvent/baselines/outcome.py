@@ -48,7 +48,7 @@ def wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
     wrong = 0
     for trace in traces:
         state = machine.initial
-        for label, reward in zip(trace.labels[1:], trace.rewards, strict=True):
+        for label, reward in zip(trace.labels[1:], trace.step_columns["reward"], strict=True):
             paid = 0.0
             if not machine.has_ended(state):
                 state, paid = machine.step(state, label)

@@ -8,21 +8,25 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, Machines, Traces, is_large_folder
+from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
+from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
+from resolvent.display.machine_names import title
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.evidence import Evidence, MachineEvidence, Separation
-from resolvent.machines import MachinePair, MachineScore, Score, load
+from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
+from resolvent.replay import score as score_on
+from resolvent.replay import score_of
 from resolvent.traces import TraceFolder, read_traces, scan_traces, symbol_text
-from resolvent.wording import amount
+from resolvent.trust import Evidence, MachineEvidence, Separation
+from resolvent.wording import amount, visible
 
 _ROWS = 10
 
 
 def check(
-    machines: Machines,
+    machines: MachinesFile,
     traces: Traces,
     evidence: Annotated[
         bool,
@@ -36,10 +40,11 @@ def check(
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
-    Exit code 0 when no prediction is wrong, 1 when one is. A step that the
-    machines were never shown is unseen: neither right nor wrong.
+    Exit code 0 when no prediction is wrong, 1 when one is. A prediction is assumed where
+    the question had one answer throughout, but was never asked in that state. A step that
+    the machines were never shown is unseen: neither right nor wrong.
     """
-    pair = load(machines)
+    loaded = load(machines)
     with ProgressBar() as bar:
         if is_large_folder(traces):
             if evidence:
@@ -47,17 +52,16 @@ def check(
                     f"{traces} is gone through file by file, and evidence needs all traces at "
                     f"once: name one of its files"
                 )
-            checked = _check_folder(pair, scan_traces(traces), bar)
+            checked = _check_folder(loaded, scan_traces(traces, columns_of(loaded)), bar)
         else:
-            checked = _check_traces(pair, traces, evidence, bar)
-    score = checked.score
+            checked = _check_traces(loaded, traces, evidence, bar)
     if json:
         print_json(checked.figures())
     else:
-        _print_score(score, checked.traces, checked.steps)
+        _print_score(checked)
         if checked.evidence is not None:
             _print_evidence(checked.evidence)
-    if score.first_mismatch is not None:
+    if checked.score.first_mismatch is not None:
         raise typer.Exit(1)
 
 
@@ -65,6 +69,7 @@ def check(
 class _Checked:
     """What the command found out."""
 
+    machines: Machines
     traces: int
     steps: int
     score: Score
@@ -76,8 +81,7 @@ class _Checked:
         figures: dict[str, Any] = {
             "traces": self.traces,
             "steps": self.steps,
-            "transition": _figures(self.score.transition),
-            "reward": _figures(self.score.reward),
+            **{kind: _figures(one) for kind, one in self.score.items()},
             "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
         }
         if self.evidence is not None:
@@ -85,36 +89,38 @@ class _Checked:
         return figures
 
 
-def _check_traces(pair: MachinePair, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
+def _check_traces(machines: Machines, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
     started = time.perf_counter()
-    traces = read_traces(source, progress=bar.reading(source))
+    traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
     read = time.perf_counter()
-    score = pair.score(traces)
-    done = time.perf_counter()
-    seconds = {"read": read - started, "replay": done - read}
+    seconds = {"read": read - started}
     found = None
-    if evidence:
-        found = gathered(pair, traces, bar)
-        seconds["evidence"] = time.perf_counter() - done
-    seconds["total"] = time.perf_counter() - started
-    return _Checked(len(traces), traces.steps, score, seconds, found)
+    if evidence:  # it holds what the replay showed, and that is scored then
+        found = gathered(machines, traces, bar)
+        seconds["evidence"] = time.perf_counter() - read
+    scoring = time.perf_counter()
+    score = score_on(machines, traces) if found is None else score_of(machines, found.shown)
+    done = time.perf_counter()
+    seconds |= {"replay": done - scoring, "total": done - started}
+    return _Checked(machines, len(traces), traces.steps, score, seconds, found)
 
 
-def _check_folder(pair: MachinePair, folder: TraceFolder, bar: ProgressBar) -> _Checked:
+def _check_folder(machines: Machines, folder: TraceFolder, bar: ProgressBar) -> _Checked:
     """Go through a folder file by file; what is read is dropped again."""
     started = time.perf_counter()
-    score = Score(MachineScore(0, 0, 0), MachineScore(0, 0, 0))
-    count, replaying = 0, 0.0
+    score = Score()
+    count, steps, replaying = 0, 0, 0.0
     progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
     for number, traces in enumerate(folder, 1):
         read = time.perf_counter()
-        score = score.then(pair.score(traces), count)
+        score = score.then(score_on(machines, traces), count)
         count += len(traces)
+        steps += traces.steps
         replaying += time.perf_counter() - read
         progress(number / len(folder))
     total = time.perf_counter() - started
     seconds = {"read": total - replaying, "replay": replaying, "total": total}
-    return _Checked(count, score.transition.steps, score, seconds)
+    return _Checked(machines, count, steps, score, seconds)
 
 
 def _figures(score: MachineScore) -> dict[str, Any]:
@@ -122,31 +128,37 @@ def _figures(score: MachineScore) -> dict[str, Any]:
     return {
         "right": score.right,
         "wrong": score.wrong,
+        "assumed_right": score.assumed_right,
+        "assumed_wrong": score.assumed_wrong,
         "unseen": score.unseen,
         "first_mismatch": None if first is None else asdict(first),
     }
 
 
-def _print_score(score: Score, traces: int, steps: int) -> None:
+def _print_score(checked: _Checked) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"{amount(traces, 'trace')}, {amount(steps, 'step')}\n")
-    scores = (("Transition Machine", score.transition), ("Reward Machine", score.reward))
-    rows = [[name, f"{one.right:,}", f"{one.wrong:,}", f"{one.unseen:,}"] for name, one in scores]
-    show(table(["", "right", "wrong", "unseen"], rows, right=range(1, 4)))
+    print(f"{amount(checked.traces, 'trace')}, {amount(checked.steps, 'step')}\n")
+    score = checked.score
+    header = ["", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
+    rows = []
+    for kind, one in score.items():
+        counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
+        rows.append([title(checked.machines[kind]), *(f"{count:,}" for count in counts)])
+    show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:
         print("every step is predicted, and right")
-    for _, one in scores:
+    for one in score.values():
         if one.first_mismatch is not None:
-            print(f"first mismatch: {one.first_mismatch}")
-    unseen = max(one.unseen for _, one in scores)
+            print(f"first mismatch: {visible(str(one.first_mismatch))}")
+    unseen = max(one.unseen for one in score.values())
     if unseen:
         print(f"{amount(unseen, 'step')} the machines were never shown: infer from more traces")
 
 
 def _print_evidence(evidence: Evidence) -> None:
-    for one in (evidence.transition, evidence.reward):
+    for one in evidence.values():
         _print_machine(one)
     print("\nUnseen traces")
     print(f"  {evidence.holdout or 'no traces could be held out'}")
@@ -155,7 +167,7 @@ def _print_evidence(evidence: Evidence) -> None:
 def _print_machine(one: MachineEvidence) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"\n{one.machine.kind.capitalize()} Machine, {amount(one.machine.states, 'state')}")
+    print(f"\n{title(one.machine)}, {amount(one.machine.states, 'state')}")
     rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]

@@ -36,6 +36,15 @@ def collect(
     seed: Annotated[
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same traces.")
     ] = 0,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME",
+            help='Keep info["NAME"] after every step as a further column; repeatable.',
+            show_default=False,
+        ),
+    ] = None,
     max_steps: MaxSteps = None,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
@@ -52,6 +61,7 @@ def collect(
                 world,
                 episodes=episodes,
                 seed=seed,
+                columns=columns or (),
                 max_steps=max_steps,
                 progress=bar.stage(f"collecting in {environment}", Amount(episodes, "episodes")),
             )
@@ -69,6 +79,7 @@ def collect(
                 "observations": len(traces.observations),
                 "actions": len(traces.actions),
                 "labels": [sorted(label) for label in traces.labels],
+                "columns": list(traces.columns),
                 "output": str(output),
             }
         )

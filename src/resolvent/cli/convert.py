@@ -26,12 +26,22 @@ def convert(
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Write this format, whatever the name of OUT.")
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME",
+            help="Read this column of a Parquet table, key of JSON lines or info of a Minari "
+            "dataset as a further column; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write traces in another format; how TRACES is written is told by its content."""
     check_trace_target(target, format)
     with ProgressBar() as bar:
-        traces = read_traces(source, progress=bar.reading(source))
+        traces = read_traces(source, columns=columns or (), progress=bar.reading(source))
     traces.save(target, format=format)
     if json:
         print_json(

@@ -10,9 +10,8 @@ from resolvent.cli.printing import print_json, program_name
 from resolvent.control import Plan, plan
 from resolvent.display.house_story import HouseStory, Moment, tell
 from resolvent.machines import Machine, MachinePair, MachineScore
-from resolvent.machines.score import states_at_steps
 from resolvent.pipeline import infer
-from resolvent.samples import Histories
+from resolvent.replay import states_at_steps
 from resolvent.traces import TraceSet
 from resolvent.traces.collecting import collect
 
@@ -33,10 +32,7 @@ def demo(json: Json = False) -> None:
                 "transition": story.transition_meanings,
                 "reward": story.reward_meanings,
             },
-            "check": {
-                "transition": _figures(story.score.transition),
-                "reward": _figures(story.score.reward),
-            },
+            "check": {kind: _figures(one) for kind, one in story.score.items()},
             "plan": {
                 "actions": [action for action, _ in story.way],
                 "return": story.planned_return,
@@ -58,7 +54,7 @@ def play() -> HouseStory:
     traces = collect(house, episodes=_EPISODES, seed=0)
     fresh = collect(house, episodes=_FRESH_EPISODES, seed=1)
     result = infer(traces)
-    pair = result.machines
+    pair = result.machines.as_pair()
     best = plan(result, traces)
 
     other_house = gym.make("resolvent/HouseInterference-v0")
@@ -78,10 +74,15 @@ def play() -> HouseStory:
         fresh_sits=_moments(pair, fresh, "limegreenroom", "sit"),
         way=_way(best),
         planned_return=float(best.run(house, episodes=1).returns[0]),
-        random_return=sum(sum(trace.rewards) for trace in traces) / len(traces),
+        random_return=_mean_return(traces),
         supplemented_states=infer(other_traces).reward.states,
         unsupplemented_states=infer(other_traces, supplement=False).reward.states,
     )
+
+
+def _mean_return(traces: TraceSet) -> float:
+    paid = sum(traces.rewards[code] for code in traces.reward_codes.tolist())
+    return float(paid) / len(traces)
 
 
 def _way(found: Plan) -> tuple[tuple[str, str], ...]:
@@ -106,15 +107,15 @@ def _moments(
     pair: MachinePair, traces: TraceSet, observation: str, action: str
 ) -> tuple[Moment, ...]:
     """Find all steps with this observation and action: what is predicted, what happened."""
-    histories = Histories.of(traces, pair.timing)
-    transition_states = states_at_steps(pair.transition, histories)
-    reward_states = states_at_steps(pair.reward, histories)
+    states = states_at_steps(pair, traces)
+    transition_states, reward_states = states["transition"], states["reward"]
     found = []
     for number, trace in enumerate(traces):
         for step, asked in enumerate(zip(trace.observations, trace.actions, strict=False)):
             if asked != (observation, action):
                 continue
             row = traces.offsets[number] + step
+            paid = traces.rewards[int(traces.reward_codes[row])]
             q, u = int(transition_states[row]), int(reward_states[row])
             found.append(
                 Moment(
@@ -125,11 +126,11 @@ def _moments(
                     q,
                     u,
                     predicted=pair.predict(observation, action, q, u),
-                    happened=(trace.observations[step + 1], trace.rewards[step]),
+                    happened=(trace.observations[step + 1], paid),
                 )
             )
     return tuple(found)
 
 
 def _figures(score: MachineScore) -> dict[str, int]:
-    return {"right": score.right, "wrong": score.wrong, "unseen": score.unseen}
+    return {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen}

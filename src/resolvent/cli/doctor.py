@@ -87,13 +87,13 @@ def _trial() -> str:
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     first, *others = (infer(traces, engine=engine).machines for engine in ENGINES)
     for other in others:
-        if (first.transition, first.reward) != (other.transition, other.reward):
+        if dict(first) != dict(other):
             raise ResolventError("the engines found different machines in the house")
     if not first.score(traces).perfect:
         raise ResolventError("the machines found do not explain the traces of the house")
+    states = " and ".join(str(machine.states) for machine in first.values())
     return (
-        f"the engines {' and '.join(ENGINES)} found the same machines in the house, "
-        f"{first.transition.states} and {first.reward.states} states"
+        f"the engines {' and '.join(ENGINES)} found the same machines in the house, {states} states"
     )
 
 

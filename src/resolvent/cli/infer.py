@@ -7,17 +7,23 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.options import Json, Traces, check_target, choice, is_large_folder
+from resolvent.cli.options import (
+    Json,
+    Traces,
+    check_target,
+    choice,
+    columns_to_read,
+    is_large_folder,
+)
 from resolvent.cli.printing import command, print_json
+from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.learning import EXACT, STRATEGIES
-from resolvent.merging import Progress
-from resolvent.merging.engines import ENGINES
-from resolvent.merging.orders import ORDERS
-from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING
-from resolvent.pipeline import infer as infer_machines
+from resolvent.merging import ENGINES, STRATEGIES, Strategy
+from resolvent.options import Options
+from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
@@ -26,6 +32,8 @@ from resolvent.wording import amount
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""
+
+_DEFAULTS = Options()
 
 _REDUCTIONS = "What the paper's ablation switches off"
 
@@ -36,11 +44,27 @@ def _above_zero(seconds: float | None) -> float | None:
     return seconds
 
 
+def _names(listed: str | None) -> str | None:
+    if listed is not None and not all(map(str.strip, listed.split(","))):
+        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
+    return listed
+
+
 def infer(
     source: Traces,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the machines here, as JSON."),
+    ] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            callback=_names,
+            help="What machines should predict, separated by commas: observation (the next one), "
+            "reward, terminated, and further columns of TRACES by name, such as cost.",
+            show_default="observation and reward; terminated if need be",
+        ),
     ] = None,
     strategy: Annotated[
         str,
@@ -50,11 +74,11 @@ def infer(
             "Merge by most evidence, or in the paper's order; search for the smallest machine; "
             "or prove it the smallest.",
         ),
-    ] = "edsm",
+    ] = _DEFAULTS.strategy.name,
     timing: Annotated[
         str,
         choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
-    ] = str(LabelTiming.CURRENT),
+    ] = str(_DEFAULTS.timing),
     trivial: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,7 +91,7 @@ def infer(
     reward_digits: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Round rewards to N decimals."),
-    ] = None,
+    ] = _DEFAULTS.reward_digits,
     refine: Annotated[
         bool | None,
         typer.Option(
@@ -76,12 +100,14 @@ def infer(
             f"above {REFINE_ABOVE:,} steps.",
             show_default=False,
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The seed of the search.")] = 0,
+    ] = _DEFAULTS.refine,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The seed of the search.")
+    ] = _DEFAULTS.seed,
     effort: Annotated[
         float,
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
-    ] = 1.0,
+    ] = _DEFAULTS.effort,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -90,10 +116,10 @@ def infer(
             help="Give up after S seconds, with exit code 3; 'search' and 'exact' instead stop "
             "with the best they have.",
         ),
-    ] = None,
+    ] = _DEFAULTS.time_limit,
     engine: Annotated[
         str, choice("--engine", ENGINES, "The compiled engine, or the one written to be read.")
-    ] = "native",
+    ] = _DEFAULTS.engine,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
     ] = None,
@@ -101,7 +127,7 @@ def infer(
         bool,
         typer.Option(
             "--no-supplement",
-            help="Do not tell the Reward Machine the Transition Machine's state.",
+            help="Do not tell the other machines the Transition Machine's state.",
             rich_help_panel=_REDUCTIONS,
         ),
     ] = False,
@@ -131,34 +157,39 @@ def infer(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Infer the Transition Machine and the Reward Machine that explain traces."""
+    """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
     if keep_trivial and trivial:
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
     if output is not None:
         check_target(output)
+    options = Options(
+        outputs=None if outputs is None else tuple(map(str.strip, outputs.split(","))),
+        strategy=STRATEGIES[strategy],
+        timing=LabelTiming(timing),
+        trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
+        supplement=not no_supplement,
+        remove_redundant=not keep_redundant,
+        remove_trivial=not keep_trivial,
+        refine=refine,
+        reward_digits=reward_digits,
+        engine=engine,
+        seed=seed,
+        effort=effort,
+        time_limit=time_limit,
+    )
+    columns = columns_to_read(options.outputs or ())
     with ProgressBar() as bar:
         started = time.perf_counter()
         traces: TraceSet | TraceFolder
         if refine is not False and is_large_folder(source):
-            traces = scan_traces(source)
+            traces = scan_traces(source, columns)
         else:
-            traces = read_traces(source, format=format, progress=bar.reading(source))
+            traces = read_traces(
+                source, format=format, columns=columns, progress=bar.reading(source)
+            )
         seconds_reading = time.perf_counter() - started
-        result = infer_machines(
-            traces,
-            strategy=strategy,
-            timing=timing,
-            trivial=trivial or "auto",
-            supplement=not no_supplement,
-            remove_redundant=not keep_redundant,
-            remove_trivial=not keep_trivial,
-            refine=refine,
-            reward_digits=reward_digits,
-            engine=engine,
-            seed=seed,
-            effort=effort,
-            time_limit=time_limit,
-            progress=lambda machine, now: _show(bar, strategy, machine, now),
+        result = infer_with(
+            options, traces, lambda machine, now: _show(bar, options.strategy, machine, now)
         )
     if output is not None:
         result.machines.save(output)
@@ -173,24 +204,24 @@ def infer(
 
 def _may_be_scarce(result: InferenceResult) -> bool:
     """Whether a stronger search is worth a try: merging errs when evidence is thin."""
-    most = max(result.transition.states, result.reward.states)
-    return result.options.strategy in ORDERS and most > 4 and result.steps < 100_000
+    most = max(one.states for one in result.statistics.values())
+    return result.options.strategy.merges and most > 4 and result.steps < 100_000
 
 
-def _show(bar: ProgressBar, strategy: str, machine: str, now: Progress) -> None:
+def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> None:
     """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, file {now.settled} of {now.nodes}", Amount(now.nodes, "files")
-    elif now.nodes == 0:
+        text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+    elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
-        text = f"{machine} machine, {amount(now.red, 'state')}"
-        if strategy in ORDERS and now.red > _TOO_MANY_STATES:
-            text = f"{now.red:,} states? try --strategy search"
-        of = Amount(now.nodes, "nodes") if strategy in ORDERS else None
-    fraction = now.settled / max(now.nodes, 1)
+        text = f"{machine} machine, {amount(now.states, 'state')}"
+        if strategy.merges and now.states > _TOO_MANY_STATES:
+            text = f"{now.states:,} states? try --strategy search"
+        of = Amount(now.total, "nodes") if strategy.merges else None
+    fraction = now.fraction
     # How long a proof will take nobody can tell.
-    bar.show(text, fraction, of=of, stage=machine, steady=strategy != EXACT)
+    bar.show(text, fraction, of=of, stage=machine, steady=not strategy.proves)
 
 
 def _figures(result: InferenceResult, reading: float, output: Path | None) -> dict[str, object]:
@@ -206,22 +237,29 @@ def _print_summary(
     from resolvent.display.tables import show, table
 
     print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
-    machines = (("Transition Machine", result.transition), ("Reward Machine", result.reward))
     rows = []
-    for name, one in machines:
+    for kind, one in result.statistics.items():
         numbers = (one.states, one.prefix_tree_nodes, one.merges)
-        rows.append([name, *(f"{number:,}" for number in numbers), f"{one.seconds:.3f}"])
+        rows.append(
+            [
+                title(result.machines[kind]),
+                *(f"{number:,}" for number in numbers),
+                f"{one.seconds:.3f}",
+            ]
+        )
     header = ["", "states", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 5)))
     print()
     for line in result.trivial_labels():
         print(f"labels {line}")
-    for name, certificate in result.certificates.items():
-        print(f"{name} machine: {certificate}")
+    for kind, certificate in result.certificates.items():
+        print(f"{title(result.machines[kind])}: {certificate}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
+    if result.options.outputs is None and "reward" not in result.machines:
+        print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result):
         print("few traces for so many states: --strategy search may find smaller machines")
     if output is None:

@@ -1,15 +1,17 @@
 """Options that several commands share, and what is refused before any work is done."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from resolvent.errors import ResolventError
+from resolvent.machines import Machine
 from resolvent.pipeline import REFINE_ABOVE
 from resolvent.traces import scan_traces
+from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.files import written_format
 from resolvent.traces.minari_datasets import minari_id
 
@@ -37,6 +39,22 @@ Machines = Annotated[
         show_default=False,
     ),
 ]
+
+_ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+
+
+def columns_to_read(outputs: Iterable[str]) -> list[str]:
+    """Return those of the columns to predict that are read only when they are named.
+
+    >>> columns_to_read(["observation", "reward", "cost", "terminated"])
+    ['cost']
+    """
+    return [name for name in outputs if name not in _ALWAYS_READ]
+
+
+def columns_of(machines: Mapping[str, Machine]) -> list[str]:
+    """Return the columns that traces have to be read with for machines to be tested on them."""
+    return columns_to_read(machine.predicts for machine in machines.values())
 
 
 def is_large_folder(source: Path) -> bool:

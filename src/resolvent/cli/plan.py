@@ -20,7 +20,7 @@ from resolvent.cli.options import (
 )
 from resolvent.cli.printing import command, print_json
 from resolvent.control import Plan, Runs
-from resolvent.control.planning import plan as plan_for
+from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
@@ -94,13 +94,13 @@ def plan(
             f"{traces} is a large folder, and planning holds all traces in memory: name one of "
             f"its files, with --trust-constants if the machines were inferred from all of them"
         )
-    pair = load(machines)
+    stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar:
         read = read_traces(traces, progress=bar.reading(traces))
         planning = time.perf_counter()
         found = plan_for(
-            pair, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants
+            stored, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants
         )
     seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
     if output is not None:

@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, Machines, Traces, check_target, is_large_folder
+from resolvent.cli.options import (
+    Json,
+    Machines,
+    Traces,
+    check_target,
+    columns_of,
+    is_large_folder,
+)
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
@@ -41,12 +48,12 @@ def report(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write one HTML page: both machines drawn, traces replayed, and the evidence.
+    """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
     The page needs no network and nothing beside it. Whatever the machines
     predict wrong, it shows; `resolvent check` tells by its exit code.
     """
-    from resolvent.display.report import write_report
+    from resolvent.display.report import report as write
     from resolvent.display.report.learning import read_policy, read_returns
 
     check_target(output)
@@ -55,14 +62,14 @@ def report(
             f"{traces} is gone through file by file, and a report needs all traces at once: "
             f"name one of its files"
         )
-    pair = load(machines)
+    loaded = load(machines)
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar:
-        read = read_traces(traces, progress=bar.reading(traces))
-        evidence = gathered(pair, read, bar)
+        read = read_traces(traces, columns=columns_of(loaded), progress=bar.reading(traces))
+        evidence = gathered(loaded, read, bar)
         bar.show("writing the page", 0.0)
-        write_report(output, pair, read, evidence, returns=returns, policy=chosen)
+        write(loaded, read, output, evidence=evidence, policy=chosen, returns=returns)
     if json:
         print_json(
             {
@@ -70,7 +77,7 @@ def report(
                 "bytes": output.stat().st_size,
                 "traces": len(read),
                 "steps": read.steps,
-                "states": {"transition": pair.transition.states, "reward": pair.reward.states},
+                "states": {kind: machine.states for kind, machine in loaded.items()},
             }
         )
     else:

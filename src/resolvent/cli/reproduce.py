@@ -10,13 +10,13 @@ from resolvent.cli.options import Json
 from resolvent.cli.printing import command, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
-from resolvent.experiments.report import troubles, write_report
-from resolvent.experiments.reproducing import reproduce as run_all
-from resolvent.experiments.run import Run
-from resolvent.experiments.settings import EXPERIMENTS
-from resolvent.experiments.settings import settings as chosen_settings
-from resolvent.experiments.store import Store
-from resolvent.experiments.tables import tables
+from resolvent.reproduction.analysis.report import troubles, write_report
+from resolvent.reproduction.analysis.tables import tables
+from resolvent.reproduction.running.reproducing import reproduce as run_all
+from resolvent.reproduction.running.run import Run
+from resolvent.reproduction.running.settings import EXPERIMENTS
+from resolvent.reproduction.running.settings import settings as chosen_settings
+from resolvent.reproduction.running.store import Store
 from resolvent.wording import amount
 
 

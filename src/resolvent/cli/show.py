@@ -7,14 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.atomic_file import atomic_write
-from resolvent.cli.options import Json, Machines, check_target, choice
+from resolvent.cli.options import Json, check_target, choice, columns_of
+from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import (
     EdgeRewardMachine,
     Machine,
-    MachinePair,
+    Machines,
     load,
     to_dot,
     to_mealy_dot,
@@ -27,11 +28,12 @@ from resolvent.machines.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
 
 _PICTURES = ("svg", "png")
+_ALL = ("all", "both")
 _FORMATS = ("text", *_PICTURES, "dot", "mermaid", "mealy", "reward-machine")
 
 
 def show(
-    machines: Machines,
+    machines: MachinesFile,
     format: Annotated[  # noqa: A002
         str | None,
         choice(
@@ -43,8 +45,12 @@ def show(
         ),
     ] = None,
     machine: Annotated[
-        str, choice("--machine", ("transition", "reward", "both"), "Which machine to show.")
-    ] = "both",
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Which machine to show: transition, reward, or what else MACHINES has.",
+        ),
+    ] = _ALL[0],
     every_output: Annotated[
         bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
     ] = False,
@@ -72,18 +78,19 @@ def show(
     """
     if json and (format is not None or output is not None):
         raise OptionError("--json excludes --format and --output: leave out one")
-    _check_format(None if json else format or "text", machine, every_output, complete, traces)
+    _check_format(None if json else format or "text", every_output, complete, traces)
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
         check_target(output)
-    pair = load(machines)
-    chosen = [one for one in (pair.transition, pair.reward) if machine in (one.kind, "both")]
+    loaded = load(machines)
+    chosen = _chosen(loaded, machine, machines)
+    _check_chosen(format, chosen, loaded)
     if json:
-        print_json({"timing": str(pair.timing), **{one.kind: _tables(one) for one in chosen}})
+        print_json({"timing": str(loaded.timing), **{one.kind: _tables(one) for one in chosen}})
         return
     if traces is not None:
-        shown: str | bytes = _reward_machine(pair, traces)
+        shown: str | bytes = _reward_machine(loaded, traces)
     elif format == "png":
         shown = to_png(chosen[0])
     else:
@@ -101,7 +108,6 @@ def show(
 
 def _check_format(
     format: str | None,  # noqa: A002
-    machine: str,
     every_output: bool,
     complete: bool,
     traces: Path | None,
@@ -111,16 +117,35 @@ def _check_format(
         raise OptionError("--all is for text: JSON and mealy have every output, drawings have none")
     if complete and format != "mealy":
         raise OptionError("--complete is for --format mealy")
-    if format == "mealy" and machine == "both":
-        raise OptionError("a Mealy machine is one machine: add --machine transition or reward")
-    if format in _PICTURES and machine == "both":
-        raise OptionError("a picture shows one machine: add --machine transition or reward")
     if (format == "reward-machine") != (traces is not None):
         raise OptionError(
             "--format reward-machine and --traces go together: the traces that MACHINES was "
             "inferred from tell what each label pays"
         )
-    if format == "reward-machine" and machine == "transition":
+
+
+def _chosen(machines: Machines, name: str, source: Path) -> list[Machine]:
+    if name in machines:
+        return [machines[name]]
+    if name in _ALL:
+        return list(machines.values())
+    raise OptionError(
+        f"{source} has no {name} machine: add --machine {' or '.join(machines)}, or leave it out"
+    )
+
+
+def _check_chosen(
+    format: str | None,  # noqa: A002
+    chosen: list[Machine],
+    machines: Machines,
+) -> None:
+    """Refuse more machines than the format can show, or another one."""
+    kinds = " or ".join(one.kind for one in chosen)
+    if format == "mealy" and len(chosen) > 1:
+        raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
+    if format in _PICTURES and len(chosen) > 1:
+        raise OptionError(f"a picture shows one machine: add --machine {kinds}")
+    if format == "reward-machine" and machines.reward not in chosen:
         raise OptionError("--format reward-machine shows the reward machine: leave out --machine")
 
 
@@ -141,10 +166,10 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
     )
 
 
-def _reward_machine(pair: MachinePair, source: Path) -> str:
+def _reward_machine(machines: Machines, source: Path) -> str:
     with ProgressBar() as bar:
-        traces = read_traces(source, progress=bar.reading(source))
-    return encode_reward_machine(EdgeRewardMachine.from_pair(pair, traces)).decode()
+        traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
+    return encode_reward_machine(EdgeRewardMachine.from_pair(machines, traces)).decode()
 
 
 def _tables(machine: Machine) -> dict[str, Any]:

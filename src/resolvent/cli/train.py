@@ -14,10 +14,10 @@ from resolvent.cli.options import Json, MaxSteps, check_target, choice
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.training_report import TrainingReport
 from resolvent.control import AugmentObservation, Model
-from resolvent.control.curve import check_curve_name
-from resolvent.control.q_learning import ENGINES
-from resolvent.control.q_learning import q_learning as learn
-from resolvent.control.world_view import WorldView, world_behind
+from resolvent.control.learning.curve import check_curve_name
+from resolvent.control.learning.q_learning import ENGINES
+from resolvent.control.learning.q_learning import q_learning as learn
+from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.display.curves import check_picture_name, draw_curves, import_matplotlib
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError

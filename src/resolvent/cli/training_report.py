@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from resolvent.control import Learned
-from resolvent.control.evaluating import Evaluation
+from resolvent.control.learning.evaluating import Evaluation
 from resolvent.wording import amount
 
 _AT_THE_ENDS = 100

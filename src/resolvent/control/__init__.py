@@ -1,14 +1,18 @@
-"""Control: machines + traces or a live environment → memory, a model, and how best to act."""
+"""Control: machines + traces or a live environment → memory, a model, and how best to act.
 
-from resolvent.control.augment_observation import AugmentObservation
-from resolvent.control.experiment import NextExperiment
-from resolvent.control.learned import Learned
-from resolvent.control.memory import Memory
-from resolvent.control.model import Model
-from resolvent.control.planning import Plan, plan
-from resolvent.control.q_learning import q_learning
-from resolvent.control.running import Runs
-from resolvent.control.vector_augment_observation import VectorAugmentObservation
+`wrapping/` keeps the machines' states beside what an environment shows, `planning/` finds
+the best way to act from machines and traces alone, `learning/` by trying.
+"""
+
+from resolvent.control.learning.learned import Learned
+from resolvent.control.learning.q_learning import q_learning
+from resolvent.control.planning.experiment import NextExperiment
+from resolvent.control.planning.model import Model
+from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.running import Runs
+from resolvent.control.wrapping.augment_observation import AugmentObservation
+from resolvent.control.wrapping.memory import Memory
+from resolvent.control.wrapping.vector_augment_observation import VectorAugmentObservation
 
 __all__ = [
     "AugmentObservation",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
-from resolvent.control.curve import Curve
+from resolvent.control.learning.curve import Curve
 from resolvent.errors import MissingExtra, OptionError
 
 SUFFIXES = (".png", ".svg")

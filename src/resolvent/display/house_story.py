@@ -104,9 +104,9 @@ def _tell_check(story: HouseStory) -> None:
     _title("Does it hold?")
     _say(
         f"On {len(story.fresh):,} new episodes, {story.fresh.steps:,} steps, the machines predict "
-        f"{score.transition.right:,} next observations and {score.reward.right:,} rewards right "
-        f"and {score.transition.wrong + score.reward.wrong} wrong. Here the same room and action "
-        f"end differently, and memory tells which:",
+        f"{score.transition.all_right:,} next observations and {score.reward.all_right:,} rewards "
+        f"right and {sum(one.all_wrong for one in score.values())} wrong. Here the same room and "
+        f"action end differently, and memory tells which:",
     )
     header = ["episode", "step", "sees, does", "remembers", "predicted", "happened"]
     rows = []

@@ -2,33 +2,33 @@
 
 from collections.abc import Iterator
 
+from resolvent.display.machine_names import short_name, title
 from resolvent.machines import Decision, Machine
-from resolvent.merging.orders import ORDERS
+from resolvent.merging import Strategy
 from resolvent.result import InferenceResult
 from resolvent.traces import label_text
 from resolvent.wording import amount
 
-_SHORT = {"transition": "TM", "reward": "RM"}
 _WIDEST = 24
 
 
 def log_lines(result: InferenceResult) -> Iterator[str]:
-    """Tell how both machines were found, decision by decision."""
+    """Tell how each machine was found, decision by decision."""
     when = " in the last round" if result.refinement.rounds > 1 else ""
     yield f"how states were merged{when}, learned from {result.refinement}"
-    if result.options.strategy not in ORDERS:
+    if not result.options.strategy.merges:
         yield retold(result.options.strategy)
-    for machine in (result.machines.transition, result.machines.reward):
-        yield f"{machine.kind.capitalize()} Machine: {summary(machine)}"
+    for kind, machine in result.machines.items():
+        yield f"{title(machine)}: {summary(machine)}"
         for line in decision_lines(machine):
-            yield f"{_SHORT[machine.kind]}  {line}"
+            yield f"{short_name(kind)}  {line}"
 
 
-def retold(strategy: str) -> str:
+def retold(strategy: Strategy) -> str:
     """Say of a strategy that merges no states what its log is."""
     return (
-        f"strategy {strategy} does not merge states: these are the merges that the machines it "
-        f"found amount to"
+        f"strategy {strategy.name} does not merge states: these are the merges that the machines "
+        f"it found amount to"
     )
 
 

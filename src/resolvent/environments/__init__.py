@@ -4,14 +4,14 @@ from typing import Any
 
 import gymnasium as gym
 
-from resolvent.environments.cookie import Cookie
-from resolvent.environments.house import House
-from resolvent.environments.office import Office
-from resolvent.environments.phase_grid import PhaseGrid
-from resolvent.environments.random_world import RandomWorld
-from resolvent.environments.t_maze import TMaze
-from resolvent.environments.two_keys import TwoKeys
 from resolvent.environments.world import World
+from resolvent.environments.worlds.cookie import Cookie
+from resolvent.environments.worlds.house import House
+from resolvent.environments.worlds.office import Office
+from resolvent.environments.worlds.phase_grid import PhaseGrid
+from resolvent.environments.worlds.random_world import RandomWorld
+from resolvent.environments.worlds.t_maze import TMaze
+from resolvent.environments.worlds.two_keys import TwoKeys
 
 __all__ = ["Cookie", "House", "Office", "PhaseGrid", "RandomWorld", "TMaze", "TwoKeys", "World"]
 

@@ -1,13 +1,13 @@
 """The vector version of each world, under a name that Gymnasium can load."""
 
-from resolvent.environments.cookie import Cookie
-from resolvent.environments.house import House
-from resolvent.environments.office import Office
-from resolvent.environments.phase_grid import PhaseGrid
-from resolvent.environments.random_world import RandomWorld
-from resolvent.environments.t_maze import TMaze
-from resolvent.environments.two_keys import TwoKeys
 from resolvent.environments.vector_world import VectorWorld
+from resolvent.environments.worlds.cookie import Cookie
+from resolvent.environments.worlds.house import House
+from resolvent.environments.worlds.office import Office
+from resolvent.environments.worlds.phase_grid import PhaseGrid
+from resolvent.environments.worlds.random_world import RandomWorld
+from resolvent.environments.worlds.t_maze import TMaze
+from resolvent.environments.worlds.two_keys import TwoKeys
 
 
 class VectorHouse(VectorWorld):

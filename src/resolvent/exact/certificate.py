@@ -19,7 +19,7 @@ A = TypeVar("A")
 """What an alternative is: an automaton, or a machine made of it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Certificate(Generic[A]):
     """How many states the machine has and how many any machine must have.
 
@@ -27,14 +27,15 @@ class Certificate(Generic[A]):
     says whether the machine is the only one of its size, as far as the samples
     tell machines apart: a transition after which nothing is asked does not count.
     It is None where that is not known, and then so is `alternative`, a second
-    machine of the same size that explains the samples as well.
+    machine of the same size that explains the samples as well. What it took to find
+    out makes no difference when two are compared.
     """
 
     states: int
     lower_bound: int
     unique: bool | None = None
     alternative: A | None = None
-    effort: Effort | None = field(default=None, repr=False)
+    effort: Effort | None = field(default=None, repr=False, compare=False)
 
     @property
     def proven(self) -> bool:

@@ -34,7 +34,7 @@ class Problem:
         self.output = samples.output[rows]
         self.beta = _core.recode(samples.beta[rows], dense)
         tree = _core.build_history_tree(self.beta, self.offsets)
-        self.evidence = _core.evidence_tree(tree, self.alpha, self.output, self.labels)
+        self.evidence = _core.answer_tree(tree, self.alpha, self.output, self.labels)
 
     @property
     def labels(self) -> int:

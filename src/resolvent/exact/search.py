@@ -6,7 +6,7 @@ all samples, and what clashes joins the part.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from resolvent.exact.certificate import Certificate, Effort
 from resolvent.exact.colouring import Colouring, import_solvers
 from resolvent.exact.part import Part
 from resolvent.exact.problem import Problem, Table
-from resolvent.merging import Automaton, Progress
+from resolvent.merging import Automaton
+from resolvent.merging.watch import Watcher
+from resolvent.progress import Progress
 from resolvent.samples import NONE, SampleSet
-
-Listener = Callable[[Progress], None]
 
 SLICES = 16
 """Solver slices in a first attempt at a number of states."""
@@ -35,7 +35,7 @@ def minimal_automaton(
     upper: Automaton,
     *,
     time_limit: float | None,
-    listener: Listener | None = None,
+    listener: Watcher | None = None,
 ) -> tuple[Automaton, Certificate[Automaton]]:
     """Find the smallest machine that explains the samples, and prove what can be proven.
 
@@ -70,7 +70,7 @@ class _Search:
         samples: SampleSet,
         upper: Automaton,
         time_limit: float | None,
-        listener: Listener | None,
+        listener: Watcher | None,
     ) -> None:
         self._started = self._told = time.monotonic()
         self._limit = time_limit

@@ -6,6 +6,7 @@ from resolvent.machines.decision import Decision
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.guards import Guard
+from resolvent.machines.knowledge import Knowledge
 from resolvent.machines.machine import (
     UNSEEN,
     Machine,
@@ -13,10 +14,18 @@ from resolvent.machines.machine import (
     Support,
     TransitionMachine,
     Unseen,
+    kind_of,
+    machine_class,
+)
+from resolvent.machines.machine_set import (
+    MachinePair,
+    Machines,
+    Provenance,
+    machines_of,
+    output_order,
 )
 from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.merge_log import decisions_of
-from resolvent.machines.pair import MachinePair, Provenance
 from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
 from resolvent.machines.score import MachineScore, Mismatch, Score
@@ -29,9 +38,11 @@ __all__ = [
     "Edge",
     "EdgeRewardMachine",
     "Guard",
+    "Knowledge",
     "Machine",
     "MachinePair",
     "MachineScore",
+    "Machines",
     "Mismatch",
     "Provenance",
     "RewardMachine",
@@ -45,9 +56,13 @@ __all__ = [
     "indistinguishable_pairs",
     "is_isomorphic",
     "is_minimal",
+    "kind_of",
     "load",
     "loop_where_read",
+    "machine_class",
     "machine_of_tables",
+    "machines_of",
+    "output_order",
     "read_reward_machine",
     "to_dot",
     "to_mealy_dot",

@@ -84,7 +84,7 @@ def machine_of_tables(
 
     `answers` are columns of state, question and output. Returns the machine and
     the number that each of the given states has in it, −1 for those no label
-    leads to.
+    leads to. Every answer given counts as witnessed in its state.
     """
     swapped = np.arange(len(transitions), dtype=np.int32)
     swapped[[0, initial]] = initial, 0  # its own inverse
@@ -113,6 +113,8 @@ def machine_of_tables(
         output_value=output[varies[place]],
         constant_question=asked[~varies],
         constant_value=output[first][~varies],
+        asked_state=state[~varies[place]],
+        asked_question=question[~varies[place]],
         **more,
     )
     return machine, number[swapped]

@@ -4,20 +4,20 @@ All three show states by number, transitions by label, and, in the table, the
 answers that depend on the state.
 """
 
+import re
+
 import numpy as np
 
-from resolvent.machines.machine import UNSEEN, Machine, RewardMachine
+from resolvent.machines.machine import UNSEEN, Machine
 from resolvent.traces.symbols import Label, label_text, symbol_text
 from resolvent.wording import amount
-
-_ANSWERS = {"transition": "the next observation", "reward": "the reward"}
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """Write a machine as plain text tables, showing at most so many outputs."""
     blocks = [
         f"{type(machine).__name__}: {amount(machine.states, 'state')}, "
-        f"answers with {_ANSWERS.get(machine.kind, 'an output')}",
+        f"answers with {answer_text(machine)}",
         table(*transition_table(machine)),
     ]
     if machine.trivial:
@@ -32,6 +32,11 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     if constants:
         blocks.append(f"the same in every state: {amount(constants, 'answer')}")
     return "\n\n".join(blocks) + "\n"
+
+
+def answer_text(machine: Machine) -> str:
+    """Say what a machine answers with, such as "the next observation" or "the cost"."""
+    return "the next observation" if machine.kind == "transition" else f"the {machine.predicts}"
 
 
 def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
@@ -52,7 +57,7 @@ def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
 def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the answers that depend on the state, a column per state."""
     questions = sorted(set(machine.output_question.tolist()))
-    paired = isinstance(machine, RewardMachine) and machine.supplemented
+    paired = machine.supplemented
     seen = ["observation", "TM state"] if paired else ["observation"]
     header = [*seen, "action", *(f"state {state}" for state in range(machine.states))]
     rows = []
@@ -73,10 +78,16 @@ def history_text(history: tuple[Label, ...]) -> str:
     return ", ".join(map(label_text, history)) if history else "start"
 
 
+def graph_name(machine: Machine) -> str:
+    """Return the name of a machine's graph, which every reader of DOT takes without quotes."""
+    plain = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
+    return f"{'_' if plain[0].isdigit() else ''}{plain}_machine"
+
+
 def to_dot(machine: Machine) -> str:
     """Write a machine in Graphviz's DOT language, parallel edges joined."""
     lines = [
-        f"digraph {machine.kind}_machine {{",
+        f"digraph {graph_name(machine)} {{",
         "  rankdir=LR;",
         "  node [shape=circle];",
         '  start [shape=point, label=""];',

@@ -16,7 +16,7 @@ from typing import Final
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.guards import Guard
-from resolvent.machines.pair import MachinePair
+from resolvent.machines.machine_set import Machines
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
 
@@ -145,8 +145,8 @@ class EdgeRewardMachine:
         write_reward_machine(self, path)
 
     @classmethod
-    def from_pair(cls, pair: MachinePair, traces: TraceSet) -> "EdgeRewardMachine":
-        """Return the Reward Machine of a pair with its rewards on the edges.
+    def from_pair(cls, pair: Machines, traces: TraceSet) -> "EdgeRewardMachine":
+        """Return the Reward Machine of a pair, or a larger set, with its rewards on the edges.
 
         `traces` are those it was inferred from: they tell what each state and
         label paid. A label whose step always ended the episode leads to one added
@@ -164,7 +164,7 @@ class EdgeRewardMachine:
             ModelError: when the reward depends on more than state and label, and
                 so no such machine exists.
         """
-        from resolvent.machines.edges_of_pair import rewards_on_edges
+        from resolvent.replay.edges_of_pair import rewards_on_edges
 
         return rewards_on_edges(pair, traces)
 

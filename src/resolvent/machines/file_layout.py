@@ -5,16 +5,25 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from resolvent.machines.pair import Provenance
+from resolvent.machines.machine_set import Provenance
 from resolvent.samples import LabelTiming
 
 
-class Support(msgspec.Struct, forbid_unknown_fields=True):
+class Counts(msgspec.Struct, forbid_unknown_fields=True):
     """How often the traces showed each row of the tables."""
 
     transitions: list[int]
     by_state: list[int]
     constant: list[int]
+
+
+class Support(Counts, forbid_unknown_fields=True):
+    """The same, and for each state and constant question, sorted by both, how often it was asked.
+
+    Only where `asked` says which these are.
+    """
+
+    asked: list[int] | UnsetType = UNSET
 
 
 class Decisions(msgspec.Struct, forbid_unknown_fields=True):
@@ -25,14 +34,7 @@ class Decisions(msgspec.Struct, forbid_unknown_fields=True):
     folded: list[int]
 
 
-class Log(msgspec.Struct, forbid_unknown_fields=True):
-    """How each machine was found, where that is known."""
-
-    transition: Decisions | UnsetType = UNSET
-    reward: Decisions | UnsetType = UNSET
-
-
-class Machine(msgspec.Struct, forbid_unknown_fields=True):
+class Tables(msgspec.Struct, forbid_unknown_fields=True):
     """Tables over positions in the lists `labels`, `observations`, `actions`, `outputs`."""
 
     states: int
@@ -46,18 +48,35 @@ class Machine(msgspec.Struct, forbid_unknown_fields=True):
     constant: list[tuple[int, int, int]]  # observation, action, output
 
 
-class Reward(Machine, forbid_unknown_fields=True):
-    """Tables of a Reward Machine, and how it reads observations and rewards."""
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """In which states each row of `constant` was asked: the number of a set of states.
 
+    Many rows share one set, so each is written once, in the order of its first row.
+    """
+
+    sets: list[list[int]]
+    rows: list[int]
+
+
+class Machine(msgspec.Struct, forbid_unknown_fields=True):
+    """A machine: the column it answers with, how it reads observations, and its tables."""
+
+    predicts: str
     supplemented: bool
-    reward_digits: int | None
+    digits: int | None
+    tables: Tables
+    asked: Asked | UnsetType = UNSET
 
 
 class Termination(msgspec.Struct, forbid_unknown_fields=True):
-    """The situations whose step ended an episode, always or sometimes."""
+    """The situations whose step ended an episode, always or sometimes.
 
-    ends: list[tuple[int, int, int, int]]  # observation, TM state, RM state, action
-    ambiguous: list[tuple[int, int, int, int]]
+    Each is an observation and an action of the first machine, with the states of all
+    machines between them.
+    """
+
+    ends: list[list[int]]
+    ambiguous: list[list[int]]
 
 
 class Header(msgspec.Struct):
@@ -68,14 +87,13 @@ class Header(msgspec.Struct):
 
 
 class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """All of the file. Those written before there was a log have no `decisions`."""
+    """All of the file; `support` and `decisions` by the kind of machine."""
 
     format: str
     version: int
     timing: LabelTiming
-    transition: Machine
-    reward: Reward
+    machines: list[Machine]
     termination: Termination
     support: dict[str, Support]
-    decisions: Log | UnsetType = UNSET
+    decisions: dict[str, Decisions] | UnsetType = UNSET
     provenance: Provenance | None

@@ -1,14 +1,15 @@
 """A Dual Behavior Mealy Machine: labels move it, observation-action pairs question it.
 
-TM and RM are the same thing but for what they answer. A machine is partial:
-what was never seen is `UNSEEN`, never a guess.
+All machines are the same thing but for the column they answer with: the next
+observation, the reward, or any other. A machine is partial: what was never seen is
+`UNSEEN`, never a guess; and it tells what it was shown from what it only assumes.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,12 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.machines.decision import Decision
+from resolvent.machines.knowledge import (
+    ASSUMED_CODE,
+    UNSEEN_CODE,
+    WITNESSED_CODE,
+    Knowledge,
+)
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary
 
@@ -51,17 +58,40 @@ class Answer(NamedTuple):
     action: Symbol
     output: Any
 
+    @property
+    def knowledge(self) -> Knowledge:
+        """What the answer rests on; one for all states is assumed in those never asked."""
+        return Knowledge.ASSUMED if self.state is None else Knowledge.WITNESSED
+
+
+def _no_codes() -> Codes:
+    return np.empty(0, np.int32)
+
+
+def _no_numbers() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
+class _Kind:
+    """The word for a machine, or for a class of machines, in texts, files and mappings."""
+
+    def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
+        return kind_of((owner if machine is None else machine).predicts)
+
 
 @dataclass(frozen=True, eq=False)
 class Support:
     """How often the traces showed each entry of a machine's tables.
 
     Kept apart from the machine: repeating the traces changes this and nothing else.
+    `constants` are the totals of constant questions, `asked` the counts by state;
+    these are empty where only the totals are known.
     """
 
     transitions: NDArray[np.int64]
     outputs: NDArray[np.int64]
     constants: NDArray[np.int64]
+    asked: NDArray[np.int64] = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +100,16 @@ class Machine:
 
     `transitions[state, label]` is the next state, or −1 where it was never seen;
     labels in `trivial` loop on every state. Outputs that depend on the state are
-    three parallel columns sorted by state and question; those that do not are
-    `constant_*`. A question is `observation code * number of actions + action code`.
-    `decisions` tell in order how the machine was found, where that is known.
-    """
+    three parallel columns sorted by state and question, each of them witnessed; those
+    that do not are `constant_*`, and `asked_*`, sorted likewise, say in which states
+    those were really asked for. A question is `observation code * number of actions +
+    action code`. `decisions` tell in order how the machine was found, where that is known.
 
-    kind: ClassVar[str] = "machine"
+    `predicts` names the column that the machine answers with: "observation" (the next
+    one), "reward", "terminated", or any other. When the machine is `supplemented`, an
+    observation is a pair (observation, state of the Transition Machine). Outputs were
+    rounded to `digits` decimals before they were compared, unless that is None.
+    """
 
     labels: Vocabulary[Label]
     observations: Vocabulary[Symbol]
@@ -90,6 +124,33 @@ class Machine:
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
     decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
+    asked_state: Codes = field(default_factory=_no_codes)
+    asked_question: NDArray[np.int64] = field(default_factory=_no_numbers)
+    predicts: str = "output"
+    supplemented: bool = False
+    digits: int | None = None
+
+    kind = _Kind()
+    """"transition" for the machine that predicts the next observation, else what it predicts."""
+
+    def __post_init__(self) -> None:
+        if self.predicts in ("", "transition"):
+            raise ModelError(
+                f"a machine cannot predict a column called {self.predicts!r}: rename the column"
+            )
+        for column, one in _CLASSES.items():
+            if isinstance(self, one) != (self.predicts == column):
+                raise ModelError(
+                    f"a {type(self).__name__} does not predict {self.predicts!r}: make it a "
+                    f"{machine_class(self.predicts).__name__}"
+                )
+        if self.supplemented and self.kind == "transition":
+            raise ModelError("a Transition Machine cannot be supplemented with its own states")
+
+    @property
+    def title(self) -> str:
+        """What the machine is called in headings, such as "Reward Machine"."""
+        return f"{self.kind[:1].upper()}{self.kind[1:]} Machine"
 
     @property
     def states(self) -> int:
@@ -127,24 +188,46 @@ class Machine:
             state = self.step(state, label)
         return state
 
-    def output(self, state: State, observation: Any, action: Any) -> Any:
+    def output(self, state: State, observation: Any, action: Any, *, assumed: bool = True) -> Any:
         """Return what the machine answers to an observation and an action, or `UNSEEN`.
 
+        With `assumed=False`, only what was witnessed in this very state is answered.
+
         Paper: 𝒢.
+
+        >>> import gymnasium as gym
+        >>> import resolvent as rs
+        >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
+        >>> machine = rs.infer(traces).machines.transition
+        >>> machine.output(1, "corridor", "up"), machine.output(rs.UNSEEN, "corridor", "left")
+        ('cyanroom', 'orangeroom')
+        >>> machine.output(rs.UNSEEN, "corridor", "left", assumed=False)
+        UNSEEN
         """
-        seen = self.observations.get(as_symbol(observation))
-        done = self.actions.get(as_symbol(action))
-        if seen is None or done is None:
-            return UNSEEN
-        question = seen * len(self.actions) + done
+        question = self._number(observation, action)
         constant = self._constants.get(question)
-        if constant is not None:
+        if constant is not None and (assumed or (state, question) in self._asked):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
         self._check_state(state)
         code = self._answers.get((state, question))
         return UNSEEN if code is None else self.outputs[code]
+
+    def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
+        """Return what the machine's answer to an observation and an action rests on.
+
+        >>> from resolvent.environments import House
+        >>> machine = House().machines().transition
+        >>> print(machine.knowledge(1, "corridor", "up"), machine.knowledge(1, "corridor", "fly"))
+        witnessed unseen
+        """
+        question = self._number(observation, action)
+        if state is not UNSEEN:
+            self._check_state(state)
+            if (state, question) in self._answers or (state, question) in self._asked:
+                return Knowledge.WITNESSED
+        return Knowledge.ASSUMED if question in self._constants else Knowledge.UNSEEN
 
     def answers(self) -> Iterator[Answer]:
         """Go through all that the machine knows to answer, constants first."""
@@ -183,18 +266,55 @@ class Machine:
         where nothing is read, anything at or above their number for an unknown one.
         """
         table = np.ascontiguousarray(self.transitions.ravel())
-        return _core.replay(table, len(self.labels), labels_read, offsets)
+        return _core.walk_states(table, len(self.labels), labels_read, offsets)
 
-    def answer_many(self, states: Codes, questions: NDArray[np.int64]) -> Codes:
+    def answer_many(
+        self, states: Codes, questions: NDArray[np.int64], *, assumed: bool = True
+    ) -> Codes:
         """Return the output code for each state and question; −1 where unseen.
 
         A question of −1 stands for an observation or action the machine never met.
+        With `assumed=False`, what was not witnessed in its state is unseen, too.
         """
-        keys = states.astype(np.int64) * self._questions + questions
+        keys = self._keys(states, questions)
         found = look_up(self._output_keys, self.output_value, keys)
-        found[(states < 0) | (questions < 0)] = -1
         constant = look_up(self.constant_question, self.constant_value, questions)
+        if not assumed:
+            constant[~is_among(self._asked_keys, keys)] = -1
         return np.where(constant >= 0, constant, found)
+
+    def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return for each state and question the code of what its answer rests on.
+
+        The codes are `WITNESSED_CODE`, `ASSUMED_CODE` and `UNSEEN_CODE` of
+        `resolvent.machines.knowledge`.
+        """
+        keys = self._keys(states, questions)
+        levels = np.full(len(keys), UNSEEN_CODE, np.int8)
+        levels[is_among(self.constant_question, questions)] = ASSUMED_CODE
+        levels[is_among(self._output_keys, keys) | is_among(self._asked_keys, keys)] = (
+            WITNESSED_CODE
+        )
+        return levels
+
+    def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
+        """Return the machine, told that these questions were asked in these states.
+
+        Rows with a state or question of −1, and those whose answer depends on the
+        state, tell nothing new. Support then holds no counts by state.
+        """
+        told = is_among(self.constant_question, questions) & (states >= 0)
+        keys = _distinct(
+            np.concatenate([self._asked_keys, self._keys(states[told], questions[told])]),
+            self.states * self._questions,
+        )
+        state, question = np.divmod(keys, max(self._questions, 1))
+        return replace(
+            self,
+            asked_state=state.astype(np.int32),
+            asked_question=question,
+            support=self.support and replace(self.support, asked=_no_numbers()),
+        )
 
     def __eq__(self, other: object) -> bool:
         """Whether two machines are the same in every table; support and decisions do not count."""
@@ -228,7 +348,7 @@ class Machine:
     @property
     def _identity(self) -> tuple[Any, ...]:
         vocabularies = (self.labels, self.observations, self.actions, self.outputs)
-        return (self.kind, *vocabularies, self.trivial)
+        return (*vocabularies, self.trivial, self.predicts, self.supplemented, self.digits)
 
     @property
     def _tables(self) -> tuple[NDArray[Any], ...]:
@@ -239,15 +359,38 @@ class Machine:
             self.output_value,
             self.constant_question,
             self.constant_value,
+            self.asked_state,
+            self.asked_question,
         )
 
     @property
     def _questions(self) -> int:
         return len(self.observations) * len(self.actions)
 
+    def _number(self, observation: Any, action: Any) -> int:
+        """Return the number of a question, −1 for one with a symbol the machine never met."""
+        seen = self.observations.get(as_symbol(observation))
+        done = self.actions.get(as_symbol(action))
+        return -1 if seen is None or done is None else seen * len(self.actions) + done
+
+    def _keys(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return one number for each state and question, −1 where either is −1."""
+        keys = states.astype(np.int64) * self._questions + questions
+        keys[(states < 0) | (questions < 0)] = -1
+        return keys
+
     @cached_property
     def _output_keys(self) -> NDArray[np.int64]:
         return self.output_state.astype(np.int64) * self._questions + self.output_question
+
+    @cached_property
+    def _asked_keys(self) -> NDArray[np.int64]:
+        return self.asked_state.astype(np.int64) * self._questions + self.asked_question
+
+    @cached_property
+    def _asked(self) -> frozenset[tuple[int, int]]:
+        columns = (self.asked_state.tolist(), self.asked_question.tolist())
+        return frozenset(zip(*columns, strict=True))
 
     @cached_property
     def _answers(self) -> dict[tuple[int, int], int]:
@@ -283,30 +426,62 @@ class Machine:
 class TransitionMachine(Machine):
     """A machine that answers with the next observation."""
 
-    kind: ClassVar[str] = "transition"
+    predicts: str = "observation"
 
     __repr__ = Machine.__repr__
 
 
 @dataclass(frozen=True, eq=False)
 class RewardMachine(Machine):
-    """A machine that answers with the reward.
+    """A machine that answers with the reward."""
 
-    When it is `supplemented`, an observation is a pair (observation, state of
-    the Transition Machine). Rewards were rounded to `reward_digits` decimals
-    before they were compared, unless that is None.
-    """
-
-    kind: ClassVar[str] = "reward"
-
-    supplemented: bool = False
-    reward_digits: int | None = None
+    predicts: str = "reward"
 
     __repr__ = Machine.__repr__
 
     @property
-    def _identity(self) -> tuple[Any, ...]:
-        return (*super()._identity, self.supplemented, self.reward_digits)
+    def reward_digits(self) -> int | None:
+        """The decimals that rewards were rounded to before they were compared; None for all."""
+        return self.digits
+
+
+_CLASSES: Final[dict[str, type[Machine]]] = {
+    "observation": TransitionMachine,
+    "reward": RewardMachine,
+}
+
+
+def kind_of(predicts: str) -> str:
+    """Return what the machine that predicts a column is called.
+
+    >>> kind_of("observation"), kind_of("reward"), kind_of("cost")
+    ('transition', 'reward', 'cost')
+    """
+    return "transition" if predicts == "observation" else predicts
+
+
+def machine_class(predicts: str) -> type[Machine]:
+    """Return the class of machines that answer with a column.
+
+    >>> machine_class("reward").__name__, machine_class("cost").__name__
+    ('RewardMachine', 'Machine')
+    """
+    return _CLASSES.get(predicts, Machine)
+
+
+def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the wanted keys there are; `keys` are sorted."""
+    found: NDArray[np.bool_] = look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0
+    return found
+
+
+def _distinct(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the distinct keys, rising; all are below a size."""
+    if size > DENSE:
+        return np.unique(keys)
+    occurs = np.zeros(size, bool)
+    occurs[keys] = True
+    return np.flatnonzero(occurs)
 
 
 def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:

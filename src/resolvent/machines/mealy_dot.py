@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
+from resolvent.machines.drawing import graph_name
 from resolvent.machines.machine import UNSEEN, Machine, State
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 
@@ -49,7 +50,7 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
     states: list[State] = list(range(machine.states))
     if complete and _loses_itself(machine):
         states.append(UNSEEN)
-    lines = [f"digraph {machine.kind}_machine {{"]
+    lines = [f"digraph {graph_name(machine)} {{"]
     lines += [f'  {_node(state)} [label="{_node(state)}"];' for state in states]
     for state in states:
         for name, target, answer in _edges(machine, state, complete):

@@ -1,14 +1,14 @@
-"""A pair of machines ↔ one versioned JSON file.
+"""Machines ↔ one versioned JSON file.
 
 What is in the file is checked before any of it is used: a file that was cut
 short, edited badly or written by another version gives a `ModelError` that says
 so, never a crash later on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,64 +18,67 @@ from numpy.typing import NDArray
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
 from resolvent.machines import file_layout as layout
-from resolvent.machines.machine import Machine, RewardMachine, Support, TransitionMachine
+from resolvent.machines import file_layout_v1 as layout_v1
+from resolvent.machines.machine import Machine, Support, is_among, machine_class
+from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
-from resolvent.machines.pair import MachinePair
-from resolvent.machines.termination import Termination
+from resolvent.machines.termination import Situation, Termination
 from resolvent.traces.symbols import as_symbol
-from resolvent.traces.vocabulary import Vocabulary
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
-VERSION = 1
+VERSION = 2
 
-M = TypeVar("M", bound=Machine)
+MOST_ASKED = 1 << 27
+"""Pairs of a state and a constant question that a file may name: sets of states are shared, so
+that a small file can name very many."""
+
+_Numbers = NDArray[np.int64]
 
 
-def save(pair: MachinePair, path: str | Path) -> None:
-    """Write a pair of machines to a JSON file, whole or not at all."""
+def save(machines: Machines, path: str | Path) -> None:
+    """Write machines to a JSON file, whole or not at all."""
     with atomic_write(path) as file:
-        file.write(encode(pair))
+        file.write(encode(machines))
 
 
-def encode(pair: MachinePair) -> bytes:
-    """Return the file that `save` writes; the same pair gives the same bytes."""
-    reward = pair.reward
-    machines: tuple[Machine, ...] = (pair.transition, reward)
+def encode(machines: Machines) -> bytes:
+    """Return the file that `save` writes; the same machines give the same bytes."""
     decisions = {
-        one.kind: layout.Decisions(*log_columns(one, one.decisions))
-        for one in machines
+        kind: layout.Decisions(*log_columns(one, one.decisions))
+        for kind, one in machines.items()
         if one.decisions is not None
     }
     content = layout.File(
         format=FORMAT,
         version=VERSION,
-        timing=pair.timing,
-        transition=layout.Machine(**_tables(pair.transition)),
-        reward=layout.Reward(
-            **_tables(reward),
-            supplemented=reward.supplemented,
-            reward_digits=reward.reward_digits,
-        ),
+        timing=machines.timing,
+        machines=[
+            layout.Machine(one.predicts, one.supplemented, one.digits, _tables(one), _asked(one))
+            for one in machines.values()
+        ],
         termination=layout.Termination(
-            ends=_situations(pair, pair.termination.ends),
-            ambiguous=_situations(pair, pair.termination.ambiguous),
+            ends=_situations(machines, machines.termination.ends),
+            ambiguous=_situations(machines, machines.termination.ambiguous),
         ),
         support={
-            machine.kind: _support(machine, machine.support)
-            for machine in machines
-            if machine.support is not None
+            kind: _support(one, one.support)
+            for kind, one in machines.items()
+            if one.support is not None
         },
-        decisions=layout.Log(**decisions) if decisions else UNSET,
-        provenance=pair.provenance,
+        decisions=decisions or UNSET,
+        provenance=machines.provenance,
     )
-    return _one_entry_a_line(msgspec.to_builtins(content))
+    return _in_lines(msgspec.to_builtins(content))
 
 
-def load(path: str | Path) -> MachinePair:
-    """Read a pair of machines from a file that `MachinePair.save` wrote.
+def load(path: str | Path) -> Machines:
+    """Read machines from a file that `Machines.save` wrote.
+
+    A Transition Machine and a Reward Machine without others come as a `MachinePair`.
 
     Raises:
-        ModelError: when the file is missing, cut short, of another version, or
+        ModelError: when the file is missing, cut short, of a later version, or
             not consistent in itself.
     """
     try:
@@ -87,8 +90,8 @@ def load(path: str | Path) -> MachinePair:
     return decode(data, str(path))
 
 
-def decode(data: bytes, source: str = "machines") -> MachinePair:
-    """Return the pair that `encode` turned into bytes; `source` names them in errors."""
+def decode(data: bytes, source: str = "machines") -> Machines:
+    """Return the machines that `encode` turned into bytes; `source` names them in errors."""
     if not data.strip():
         raise ModelError(f"{source} is empty")
     try:
@@ -106,40 +109,58 @@ def decode(data: bytes, source: str = "machines") -> MachinePair:
             f'{source} is not a machine file: it lacks "format": "{FORMAT}"; '
             f"write one with `resolvent infer TRACES -o FILE`"
         )
-    if header.version != VERSION:
+    if header.version not in (layout_v1.VERSION, VERSION):
         raise ModelError(
-            f"{source} has format version {header.version}, this Resolvent reads version "
-            f"{VERSION}; infer it again or use the Resolvent that wrote it"
+            f"{source} has format version {header.version}, this Resolvent reads versions "
+            f"{layout_v1.VERSION} and {VERSION}; infer it again or use the Resolvent that wrote it"
         )
     try:
-        content = msgspec.json.decode(data, type=layout.File)
-        return _pair(content)
+        return _machines(_content(data, header.version))
     except (
         msgspec.ValidationError,
         ValueError,
         OverflowError,
         RecursionError,
+        ModelError,
         TraceError,
     ) as error:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
 
 
-def _tables(machine: Machine) -> dict[str, Any]:
+def _content(data: bytes, version: int) -> layout.File:
+    if version == layout_v1.VERSION:
+        return layout_v1.as_today(msgspec.json.decode(data, type=layout_v1.File))
+    return msgspec.json.decode(data, type=layout.File)
+
+
+def _tables(machine: Machine) -> layout.Tables:
     actions = len(machine.actions)
     state, label = np.nonzero(machine.transitions >= 0)
-    return {
-        "states": machine.states,
-        "labels": [sorted(label) for label in machine.labels],
-        "observations": list(machine.observations),
-        "actions": list(machine.actions),
-        "outputs": list(machine.outputs),
-        "trivial": list(machine.trivial),
-        "transitions": _rows(state, label, machine.transitions[state, label]),
-        "by_state": _rows(
+    return layout.Tables(
+        states=machine.states,
+        labels=[sorted(label) for label in machine.labels],
+        observations=list(machine.observations),
+        actions=list(machine.actions),
+        outputs=list(machine.outputs),
+        trivial=list(machine.trivial),
+        transitions=_rows(state, label, machine.transitions[state, label]),
+        by_state=_rows(
             machine.output_state, *np.divmod(machine.output_question, actions), machine.output_value
         ),
-        "constant": _rows(*np.divmod(machine.constant_question, actions), machine.constant_value),
-    }
+        constant=_rows(*np.divmod(machine.constant_question, actions), machine.constant_value),
+    )
+
+
+def _asked(machine: Machine) -> layout.Asked | UnsetType:
+    if not len(machine.asked_state):
+        return UNSET
+    states_of: dict[int, list[int]] = {one: [] for one in machine.constant_question.tolist()}
+    columns = (machine.asked_state.tolist(), machine.asked_question.tolist())
+    for state, question in zip(*columns, strict=True):
+        states_of[question].append(state)
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = [numbers.setdefault(tuple(states), len(numbers)) for states in states_of.values()]
+    return layout.Asked(sets=[list(states) for states in numbers], rows=rows)
 
 
 def _support(machine: Machine, support: Support) -> layout.Support:
@@ -148,84 +169,93 @@ def _support(machine: Machine, support: Support) -> layout.Support:
         transitions=support.transitions[known].tolist(),
         by_state=support.outputs.tolist(),
         constant=support.constants.tolist(),
+        asked=support.asked.tolist() or UNSET,
     )
 
 
-def _situations(pair: MachinePair, situations: frozenset[Any]) -> list[tuple[int, int, int, int]]:
-    observations, actions = pair.transition.observations, pair.transition.actions
-    return sorted((observations.code(o), q, u, actions.code(a)) for o, q, u, a in situations)
+def _situations(machines: Machines, situations: Iterable[Situation]) -> list[list[int]]:
+    """Return situations in codes, observation and action in those of the first machine.
+
+    That one is not supplemented, and so knows observations as they are.
+    """
+    first = machines.machines[0]
+    return sorted(
+        [first.observations.code(observation), *states, first.actions.code(action)]
+        for observation, *states, action in situations
+    )
 
 
 def _rows(*columns: NDArray[Any]) -> list[Any]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _one_entry_a_line(content: dict[str, Any]) -> bytes:
-    """Encode with each top-level entry, and each table of a machine, on a line of its own."""
+def _in_lines(content: dict[str, Any]) -> bytes:
+    """Encode with each entry that may be long on a line of its own."""
     lines = []
     for key, value in content.items():
-        if key in ("transition", "reward", "support", "decisions"):
-            inner = ",\n".join(f"  {_json(name)}: {_json(table)}" for name, table in value.items())
-            lines.append(f"{_json(key)}: {{\n{inner}\n}}" if inner else f"{_json(key)}: {{}}")
+        if key == "machines":
+            text = "[" + ", ".join(_object(one, "  ", within="tables") for one in value) + "]"
+        elif key in ("support", "decisions"):
+            text = _object(value, "  ")
         else:
-            lines.append(f"{_json(key)}: {_json(value)}")
+            text = _json(value)
+        lines.append(f"{_json(key)}: {text}")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _object(entries: dict[str, Any], indent: str, within: str = "") -> str:
+    """Encode an object with a line for each entry, and for each in the entry named `within`."""
+    if not entries:
+        return "{}"
+    lines = (
+        f"{indent}{_json(name)}: "
+        + (_object(value, f"{indent}  ") if name == within else _json(value))
+        for name, value in entries.items()
+    )
+    return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
 
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _pair(content: layout.File) -> MachinePair:
-    log = layout.Log() if isinstance(content.decisions, UnsetType) else content.decisions
-    transition = _machine(
-        TransitionMachine,
-        content.transition,
-        content.support.get("transition"),
-        log.transition,
+def _machines(content: layout.File) -> Machines:
+    log = {} if isinstance(content.decisions, UnsetType) else content.decisions
+    found = [_machine(one, content.support, log) for one in content.machines]
+    kinds = [one.kind for one in found]
+    machines = machines_of(found, content.timing, provenance=content.provenance)
+    if list(machines) != kinds:
+        raise ValueError(f"the machines are not in their order, {', '.join(machines)}")
+    for section, named in (("support", content.support), ("decisions", log)):
+        if unknown := [name for name in named if name not in machines]:
+            raise ValueError(f"{section} tells of a machine {unknown[0]!r} that is not there")
+    termination = Termination(
+        _named_situations(machines, content.termination.ends, "ends"),
+        _named_situations(machines, content.termination.ambiguous, "ambiguous"),
     )
-    reward = _machine(
-        RewardMachine,
-        content.reward,
-        content.support.get("reward"),
-        log.reward,
-        supplemented=content.reward.supplemented,
-        reward_digits=content.reward.reward_digits,
-    )
-    if not all(isinstance(reward_value, float) for reward_value in reward.outputs):
-        raise ValueError("the reward machine has an output that is not a number with a point")
-    sizes = (len(transition.observations), transition.states, reward.states)
+    return machines.replacing(termination=termination)
 
-    def situations(rows: list[tuple[int, int, int, int]], name: str) -> frozenset[Any]:
-        columns = _columns(rows, (*sizes, len(transition.actions)), name)
-        return frozenset(
-            (transition.observations[o], q, u, transition.actions[a])
-            for o, q, u, a in zip(*(column.tolist() for column in columns), strict=True)
-        )
 
-    return MachinePair(
-        transition,
-        reward,
-        content.timing,
-        Termination(
-            situations(content.termination.ends, "ends"),
-            situations(content.termination.ambiguous, "ambiguous"),
-        ),
-        content.provenance,
+def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:
+    first, *_ = machines.values()
+    sizes = [len(first.observations), *(one.states for one in machines.values())]
+    columns = _columns(rows, (*sizes, len(first.actions)), name)
+    return frozenset(
+        (first.observations[seen], *states, first.actions[done])
+        for seen, *states, done in zip(*(column.tolist() for column in columns), strict=True)
     )
 
 
 def _machine(
-    kind: type[M],
-    tables: layout.Machine,
-    counts: layout.Support | None,
-    log: layout.Decisions | UnsetType,
-    **more: Any,
-) -> M:
+    described: layout.Machine,
+    support: dict[str, layout.Support],
+    log: dict[str, layout.Decisions],
+) -> Machine:
+    tables, called = described.tables, f"the machine that predicts {described.predicts!r}"
     if tables.states < 1:
-        raise ValueError(f"the {kind.kind} machine has no state")
+        raise ValueError(f"{called} has no state")
     if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
-        raise ValueError(f"the {kind.kind} machine has more states than its transitions reach")
+        raise ValueError(f"{called} has more states than its transitions reach")
     labels = Vocabulary(frozenset(label) for label in tables.labels)
     observations = Vocabulary(map(as_symbol, tables.observations))
     actions = Vocabulary(map(as_symbol, tables.actions))
@@ -246,7 +276,8 @@ def _machine(
     _rising(source * len(labels) + label, "transitions")
     _rising(state * (no * na) + question, "by_state")
     _rising(fixed_question, "constant")
-    machine = kind(
+    asked_state, asked_question = _where_asked(described.asked, fixed_question, n)
+    machine = machine_class(described.predicts)(
         labels=labels,
         observations=observations,
         actions=actions,
@@ -258,41 +289,72 @@ def _machine(
         output_value=value.astype(np.int32),
         constant_question=fixed_question,
         constant_value=fixed_value.astype(np.int32),
-        support=None
-        if counts is None
-        else _counted(transitions, counts, len(value), len(fixed_value)),
-        **more,
+        asked_state=asked_state,
+        asked_question=asked_question,
+        predicts=described.predicts,
+        supplemented=described.supplemented,
+        digits=described.digits,
     )
-    unreachable = n - len(machine.reachable())
-    if unreachable:
-        raise ValueError(f"{unreachable} states of the {kind.kind} machine cannot be reached")
+    if is_among(fixed_question, question).any():
+        raise ValueError("a constant answer depends on the state as well")
+    if machine.kind == "reward" and not all(isinstance(one, float) for one in outputs):
+        raise ValueError("the reward machine has an output that is not a number with a point")
+    if unreachable := n - len(machine.reachable()):
+        raise ValueError(f"{unreachable} states of the {machine.kind} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    if isinstance(log, UnsetType):
-        return machine
-    decisions = decisions_of_columns(machine, log.transitions, log.agreeing, log.folded)
-    return replace(machine, decisions=decisions)
+    if machine.kind in support:
+        machine = replace(machine, support=_counted(machine, support[machine.kind]))
+    if machine.kind in log:
+        one = log[machine.kind]
+        decisions = decisions_of_columns(machine, one.transitions, one.agreeing, one.folded)
+        machine = replace(machine, decisions=decisions)
+    return machine
 
 
-def _counted(
-    transitions: NDArray[np.int32], counts: layout.Support, by_state: int, constant: int
-) -> Support:
-    known = np.nonzero(transitions >= 0)
+def _where_asked(
+    asked: layout.Asked | UnsetType, questions: _Numbers, states: int
+) -> tuple[Codes, _Numbers]:
+    """Return the states and constant questions that were asked in them, sorted by both."""
+    if isinstance(asked, UnsetType):
+        return np.empty(0, np.int32), np.empty(0, np.int64)
+    if len(asked.rows) != len(questions):
+        raise ValueError("asked does not fit the constant answers")
+    if list(dict.fromkeys(asked.rows)) != list(range(len(asked.sets))):
+        raise ValueError("asked names its sets in another order than they have")
+    for one in asked.sets:
+        (column,) = _columns([(state,) for state in one], (states,), "asked")
+        _rising(column, "asked")
+    sizes = np.array([len(one) for one in asked.sets], np.int64)[asked.rows]
+    if sizes.sum() > MOST_ASKED:
+        raise ValueError(f"asked names more than {MOST_ASKED:,} pairs of state and question")
+    state = np.array([state for row in asked.rows for state in asked.sets[row]], np.int32)
+    question = np.repeat(questions, sizes)
+    order = np.argsort(state, kind="stable")  # within a state, questions stay in their order
+    return state[order], question[order]
+
+
+def _counted(machine: Machine, counts: layout.Support) -> Support:
+    known = np.nonzero(machine.transitions >= 0)
+    asked = [] if isinstance(counts.asked, UnsetType) else counts.asked
     if (len(counts.transitions), len(counts.by_state), len(counts.constant)) != (
         len(known[0]),
-        by_state,
-        constant,
-    ):
+        len(machine.output_value),
+        len(machine.constant_value),
+    ) or len(asked) not in (0, len(machine.asked_state)):
         raise ValueError("support does not fit the tables")
-    table = np.zeros(transitions.shape, np.int64)
+    table = np.zeros(machine.transitions.shape, np.int64)
     table[known] = counts.transitions
-    return Support(table, np.array(counts.by_state, np.int64), np.array(counts.constant, np.int64))
+    columns = (counts.by_state, counts.constant, asked)
+    return Support(table, *(np.array(column, np.int64) for column in columns))
 
 
 def _columns(
-    rows: Sequence[tuple[int, ...]], sizes: tuple[int, ...], name: str
+    rows: Sequence[Sequence[int]], sizes: tuple[int, ...], name: str
 ) -> tuple[NDArray[np.int64], ...]:
     """Turn rows into columns, each checked to lie below its size."""
+    if any(len(row) != len(sizes) for row in rows):
+        raise ValueError(f"{name} has a row of another length than {len(sizes)}")
     table = np.array(rows, np.int64).reshape(len(rows), len(sizes))
     if np.any(table < 0) or np.any(table >= np.array(sizes)):
         raise ValueError(f"{name} holds a number out of range")

@@ -1,16 +1,19 @@
 """When episodes end, as far as the traces tell.
 
 Termination is not part of the paper's Reward Machine, but planning needs it. It
-is kept as a function of (observation, TM state, RM state, action); where the
-traces show that it is not one, that is kept too.
+is kept as a function of a situation: the observation, the states of all machines
+in their order, and the action. Where the traces show that it is not one, that is
+kept too.
 """
 
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from resolvent.traces.symbols import Symbol
+Situation: TypeAlias = tuple[Any, ...]
+"""Observation, the state of each machine, action.
 
-Situation = tuple[Symbol, int, int, Symbol]
-"""Observation, Transition Machine state, Reward Machine state, action."""
+For a pair: observation, Transition Machine state, Reward Machine state, action.
+"""
 
 
 @dataclass(frozen=True)
@@ -20,14 +23,14 @@ class Termination:
     ends: frozenset[Situation] = field(default_factory=frozenset)
     ambiguous: frozenset[Situation] = field(default_factory=frozenset)
 
-    def after(
-        self, observation: Symbol, transition_state: int, reward_state: int, action: Symbol
-    ) -> bool | None:
+    def after(self, *situation: Any) -> bool | None:
         """Whether the step ends the episode; None when it sometimes did and sometimes did not.
 
         False means that it was never seen to end there.
+
+        >>> Termination(frozenset({("hall", 0, 1, "sit")})).after("hall", 0, 1, "sit")
+        True
         """
-        situation = (observation, transition_state, reward_state, action)
         if situation in self.ambiguous:
             return None
         return situation in self.ends

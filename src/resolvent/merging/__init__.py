@@ -1,19 +1,24 @@
 """Merging: `SampleSet` → prefix tree → red-blue state merging → raw automaton + event log."""
 
+from resolvent.merging.answers import Agreement, Answer, Answers, ProposedMerge
 from resolvent.merging.automaton import Automaton, Contradiction, Event
-from resolvent.merging.engines import ENGINES, STRATEGIES, Engine, find_contradiction, merge
-from resolvent.merging.orders import ORDERS
-from resolvent.merging.watch import Progress
+from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
+from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
     "ENGINES",
-    "ORDERS",
     "STRATEGIES",
+    "Agreement",
+    "Answer",
+    "Answers",
     "Automaton",
     "Contradiction",
     "Engine",
     "Event",
-    "Progress",
+    "ProposedMerge",
+    "Strategy",
+    "engine_for",
     "find_contradiction",
     "merge",
+    "strategy_named",
 ]

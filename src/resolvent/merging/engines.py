@@ -7,9 +7,10 @@ from typing import Any, Final, Protocol
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.merging.automaton import Automaton, Contradiction, Event
-from resolvent.merging.orders import ORDERS
 from resolvent.merging.red_blue import merge_in_python
-from resolvent.merging.watch import Listener, Progress, out_of_time
+from resolvent.merging.strategy import Strategy, strategy_named
+from resolvent.merging.watch import Watcher, out_of_time
+from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 
 SEARCH_BUDGET: Final = 6_000_000_000
@@ -27,16 +28,20 @@ class Engine(Protocol):
     """
 
     def __call__(
-        self, samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
+        self,
+        samples: SampleSet,
+        strategy: Strategy,
+        time_limit: float | None,
+        listener: Watcher | None,
     ) -> Automaton:
-        """Merge states in the named order."""
+        """Merge states as a strategy has it."""
 
 
 def merge_natively(
-    samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
+    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
-    return _learn(samples, time_limit, listener, partial(_core.learn, order=order))
+    return _learn(samples, time_limit, listener, partial(_core.learn, order=strategy.name))
 
 
 def search(
@@ -45,7 +50,7 @@ def search(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    listener: Listener | None = None,
+    listener: Watcher | None = None,
 ) -> Automaton:
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
@@ -65,7 +70,7 @@ def search(
 def _learn(
     samples: SampleSet,
     time_limit: float | None,
-    listener: Listener | None,
+    listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
 ) -> Automaton:
     tree = samples.histories.tree
@@ -103,37 +108,51 @@ ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_pytho
 """The engines by name; the first is the default."""
 
 
-SEARCH: Final = "search"
+def engine_for(strategy: Strategy, asked: str) -> str:
+    """Return the engine to run a strategy: the one asked for, or another if that was the default.
 
-STRATEGIES = (*ORDERS, SEARCH)
-"""The ways to infer an automaton by name; the first is the default."""
+    The default cannot be told from the same engine asked for by name, so it stands
+    for "the strategy's own".
+
+    Raises:
+        OptionError: when there is no such engine, or none of that name for the strategy.
+
+    >>> engine_for(strategy_named("edsm"), "python")
+    'python'
+    """
+    if asked not in ENGINES:
+        raise OptionError(f"unknown engine '{asked}': choose one of {', '.join(ENGINES)}")
+    own, default = strategy.engines[0], next(iter(ENGINES))
+    if asked not in strategy.engines and asked != default:
+        raise OptionError(
+            f"engine '{asked}' has no strategy '{strategy.name}': take engine '{own}'"
+        )
+    return asked if asked in strategy.engines else own
 
 
 def merge(
     samples: SampleSet,
     *,
-    order: str = "edsm",
+    order: str | Strategy = "edsm",
     engine: str = "native",
     time_limit: float | None = None,
-    listener: Listener | None = None,
+    listener: Watcher | None = None,
     seed: int = 0,
     effort: float = 1.0,
 ) -> Automaton:
-    """Infer an automaton from samples with the named engine and order, or by searching.
+    """Infer an automaton from samples with the named engine, by merging or by searching.
 
     Only the search makes use of `seed` and `effort`.
     """
-    if order not in STRATEGIES:
-        raise OptionError(f"unknown strategy '{order}': choose one of {', '.join(STRATEGIES)}")
-    if engine not in ENGINES:
-        raise OptionError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
+    strategy = strategy_named(order)
+    engine = engine_for(strategy, engine)
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
-    if order in ORDERS:
-        return ENGINES[engine](samples, order, time_limit, listener)
-    if engine != "native":
-        raise OptionError(f"engine '{engine}' has no strategy '{order}': take engine 'native'")
-    return search(samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener)
+    if strategy.proves:
+        raise OptionError(f"strategy '{strategy.name}' starts from an automaton: merge another way")
+    if strategy.searches:
+        return search(samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener)
+    return ENGINES[engine](samples, strategy, time_limit, listener)
 
 
 def find_contradiction(samples: SampleSet) -> Contradiction | None:

@@ -8,10 +8,15 @@ a state that is not red is still a tree, because merges only ever target red
 states. So a fold meets each state below blue once, and no visited set is needed.
 """
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from resolvent.merging.prefix_tree import PrefixTree
+
+Fits: TypeAlias = Callable[[int, int], bool]
+"""Says whether a state may become part of another, asked as fits(into, state)."""
 
 
 @dataclass(slots=True)
@@ -20,28 +25,55 @@ class Fold:
 
     tree: PrefixTree
     redirected: tuple[int, int, int]
-    score: int = 0
+    agreeing: int = 0
     merged: list[tuple[int, int]] = field(default_factory=list)
     answered: list[tuple[int, int]] = field(default_factory=list)
     grafted: list[tuple[int, int, int]] = field(default_factory=list)
 
     def undo(self) -> None:
         """Leave the tree as it was before this fold. Only the latest fold can be undone."""
+        for state, into in self.merged:
+            for alpha, count in self.tree.counts[state].items():
+                self.tree.counts[into][alpha] -= count
         for state, alpha in self.answered:
             del self.tree.answers[state][alpha]
+            del self.tree.counts[state][alpha]
         for state, label, _ in self.grafted:
             del self.tree.children[state][label]
         above, label, blue = self.redirected
         self.tree.children[above][label] = blue
 
+    def agreements(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield each answer that agreed: alpha, output, how often known before and seen anew."""
+        counts = self.tree.counts
+        to_come: Counter[tuple[int, int]] = Counter()
+        for state, into in self.merged:
+            for alpha, count in counts[state].items():
+                to_come[into, alpha] += count
+        # All has been added up already; what was known before a pair is the rest.
+        for state, into in self.merged:
+            for alpha, count in counts[state].items():
+                known = counts[into][alpha] - to_come[into, alpha]
+                if known:
+                    yield alpha, self.tree.answers[into][alpha], known, count
+                to_come[into, alpha] -= count
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two states that would have to be one, but answer `alpha` differently."""
+    """Two states that would have to be one, but answer `alpha` differently.
+
+    `alpha` is None where they do not, and the strategy keeps them apart all the same.
+    """
 
     into: int
     state: int
-    alpha: int
+    alpha: int | None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether they can never become one: states only ever gain answers."""
+        return self.alpha is not None
 
 
 def compatible(tree: PrefixTree, into: int, state: int) -> int | Conflict:
@@ -60,14 +92,21 @@ def compatible(tree: PrefixTree, into: int, state: int) -> int | Conflict:
 
 
 def try_fold(
-    tree: PrefixTree, red: int, blue: int, above: int, label: int, horizon: int | None = None
+    tree: PrefixTree,
+    red: int,
+    blue: int,
+    above: int,
+    label: int,
+    horizon: int | None = None,
+    fits: Fits | None = None,
 ) -> Fold | Conflict:
     """Merge `blue`, which hangs below the red state `above` at `label`, into `red`.
 
     Paper: Mergeable and Merge in "DB-RPNI Pseudocode".
 
     Returns the `Fold` when every forced pair agrees on each alpha both have
-    seen, otherwise the first `Conflict` met, and then the tree is as it was.
+    seen, and `fits` in the eyes of a strategy that has its own; otherwise the
+    first `Conflict` met, and then the tree is as it was.
     With a horizon the fold stops once so many answers have been looked at; such
     a fold is for scoring and must be undone.
     """
@@ -81,14 +120,19 @@ def try_fold(
         if isinstance(agreeing, Conflict):
             fold.undo()
             return agreeing
+        if fits is not None and not fits(into, state):
+            fold.undo()
+            return Conflict(into, state, None)
         looked_at += len(tree.answers[state])
-        fold.score += agreeing
+        fold.agreeing += agreeing
         fold.merged.append((state, into))
-        known = tree.answers[into]
+        known, counts = tree.answers[into], tree.counts[into]
         for alpha, output in tree.answers[state].items():
             if alpha not in known:
                 known[alpha] = output
+                counts[alpha] = 0
                 fold.answered.append((into, alpha))
+            counts[alpha] += tree.counts[state][alpha]
         for child_label, child in sorted(tree.children[state].items()):
             target = tree.children[into].get(child_label)
             if target is None:

@@ -1,14 +1,15 @@
 """Orders of merging: which blue state to settle next, and into which red one.
 
-An order is a value that looks at the search and decides. The native engine
-implements the same two; docs/decisions/merge-order.md says why these.
+An order looks at the search and decides. The native engine implements the same
+two, the second with edsm's score; docs/decisions/merge-order.md says why these.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from math import inf
+from typing import Protocol
 
-from resolvent.merging.folding import Fold
+from resolvent.merging.folding import Conflict, Fold
 
 
 class Search(Protocol):
@@ -20,8 +21,8 @@ class Search(Protocol):
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
 
-    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | None:
-        """Fold blue into red in place; None, and nothing changed, when they conflict."""
+    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | Conflict:
+        """Fold blue into red in place; a `Conflict`, and nothing changed, when they do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Order(Protocol):
         """Settle one blue state."""
 
 
-class Rpni:
+class FirstFit:
     """The first blue state in shortlex order, into the first red one that it fits.
 
     Paper: StateMerging in "DB-RPNI Pseudocode", in its canonical order.
@@ -58,62 +59,63 @@ class Rpni:
         blue = search.blue_in_order()[0]
         for red in search.red:
             fold = search.try_fold(red, blue)
-            if fold is not None:
+            if not isinstance(fold, Conflict):
                 return Merge(red, blue, fold)
         return Promote(blue)
 
 
 @dataclass(slots=True)
-class Edsm:
-    """The pair on which most answers agree, among all blue states and all red ones.
+class BestFirst:
+    """The pair with the highest score, among all blue states and all red ones.
 
-    They are counted among the first `horizon` answers that a fold looks at. Any
-    blue state that fits no red one as far as that is promoted first. Ties go to
-    the earlier blue state, then to the earlier red one. An answer counts once
-    however often it was seen, so repeated traces change nothing.
+    A fold is scored by the first `horizon` answers that it looks at, and -inf
+    refuses it. Any blue state that fits no red one as far as that is promoted first.
+    Ties go to the earlier blue state, then to the earlier red one.
     """
 
-    horizon: ClassVar[int] = 1024
+    score: Callable[[Fold], float]
+    horizon: int | None
 
     refuted: set[tuple[int, int]] = field(default_factory=set)
-    scores: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    scores: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
 
     def decide(self, search: Search) -> Merge | Promote:
-        """Promote the first blue state without a fit, or merge the surest pair."""
+        """Promote the first blue state without a fit, or merge the best pair."""
         while True:
-            scores: dict[tuple[int, int], int] = {}
+            scores: dict[tuple[int, int], float] = {}
             for blue in search.blue_in_order():
                 fits = False
                 for red in search.red:
                     score = self._score(search, red, blue)
-                    if score is not None:
+                    if score > -inf:
                         fits = True
                         scores[red, blue] = score
                 if not fits:
                     return Promote(blue)
             best = max(scores, key=scores.__getitem__)  # the first of equals
             fold = search.try_fold(*best)
-            if fold is not None:
+            if not isinstance(fold, Conflict):
                 return Merge(*best, fold)
-            self.refuted.add(best)  # they conflict beyond the horizon
+            self._refuse(best, fold, search.merges)  # they conflict beyond the horizon
 
-    def _score(self, search: Search, red: int, blue: int) -> int | None:
-        # A refuted pair stays refuted, because states only ever gain answers;
-        # a score holds until the next merge.
+    def _score(self, search: Search, red: int, blue: int) -> float:
+        # A score holds until the next merge.
         if (red, blue) in self.refuted:
-            return None
-        if (red, blue) in self.scores:
-            merges, score = self.scores[red, blue]
-            if merges == search.merges:
-                return score
+            return -inf
+        merges, score = self.scores.get((red, blue), (-1, -inf))
+        if merges == search.merges:
+            return score
         fold = search.try_fold(red, blue, self.horizon)
-        if fold is None:
-            self.refuted.add((red, blue))
-            return None
+        if isinstance(fold, Conflict):
+            self._refuse((red, blue), fold, search.merges)
+            return -inf
+        score = self.score(fold)
         fold.undo()
-        self.scores[red, blue] = (search.merges, fold.score)
-        return fold.score
+        self.scores[red, blue] = (search.merges, score)
+        return score
 
-
-ORDERS: dict[str, Callable[[], Order]] = {"edsm": Edsm, "rpni": Rpni}
-"""The orders by name; the first is the default."""
+    def _refuse(self, pair: tuple[int, int], conflict: Conflict, merges: int) -> None:
+        if conflict.is_final:
+            self.refuted.add(pair)
+        else:
+            self.scores[pair] = (merges, -inf)

@@ -15,10 +15,10 @@ from resolvent.samples import NONE, SampleSet
 class PrefixTree:
     """A tree that merging folds, in place, into an automaton.
 
-    `children[v]` maps labels to nodes and `answers[v]` alphas to outputs; both
-    change as states are merged. The other fields describe the tree as it was
-    built: `counts[v]` how often each alpha was answered, `visits[v]` how often a
-    trace came by.
+    `children[v]` maps labels to nodes, `answers[v]` alphas to outputs and
+    `counts[v]` alphas to how often they were answered; these change as states are
+    merged. The other fields describe the tree as it was built: `visits[v]` is how
+    often a trace came by.
     """
 
     parent: list[int] = field(default_factory=list)

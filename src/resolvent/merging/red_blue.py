@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.merging.automaton import Automaton, Event
-from resolvent.merging.folding import Fold, try_fold
-from resolvent.merging.orders import ORDERS, Merge
+from resolvent.merging.folding import Conflict, Fits, Fold, try_fold
+from resolvent.merging.judge import Judge
+from resolvent.merging.orders import Merge, Order
 from resolvent.merging.prefix_tree import PrefixTree, build_prefix_tree
-from resolvent.merging.watch import Listener, Progress, Watch
+from resolvent.merging.strategy import Strategy
+from resolvent.merging.watch import Watch, Watcher
+from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 
 
 class RedBlue:
     """The search: red states are settled, blue ones hang below them and come next."""
 
-    def __init__(self, tree: PrefixTree, watch: Watch) -> None:
+    def __init__(self, tree: PrefixTree, watch: Watch, fits: Fits | None = None) -> None:
         self.tree = tree
         self.red: list[int] = []
         self.merges = 0
@@ -30,14 +33,14 @@ class RedBlue:
         self._blue: dict[int, tuple[int, int]] = {}  # the red state and label each hangs from
         self._is_red: set[int] = set()
         self._watch = watch
+        self._fits = fits
         self._make_red(0)
 
-    def run(self, order_name: str) -> None:
+    def run(self, order: Order) -> None:
         """Settle blue states until there are none.
 
         Paper: StateMerging in "DB-RPNI Pseudocode".
         """
-        order = ORDERS[order_name]()
         while self._blue:
             decision = order.decide(self)
             if isinstance(decision, Merge):
@@ -49,12 +52,11 @@ class RedBlue:
         """Return the blue states in shortlex order."""
         return sorted(self._blue)
 
-    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | None:
-        """Fold blue into red in place; None, and nothing changed, when they conflict."""
+    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | Conflict:
+        """Fold blue into red in place; a `Conflict`, and nothing changed, when they do not fit."""
         self._watch.look(self._progress())
         self.attempts += 1
-        result = try_fold(self.tree, red, blue, *self._blue[blue], horizon)
-        return result if isinstance(result, Fold) else None
+        return try_fold(self.tree, red, blue, *self._blue[blue], horizon, self._fits)
 
     def state_of(self, node: int) -> int:
         """Return the red state that a node of the prefix tree has become."""
@@ -70,7 +72,7 @@ class RedBlue:
             if above in self._is_red:
                 self._blue[child] = (above, label)
         folded = len(merge.fold.merged)
-        self.events.append(Event(merge.red, merge.blue, merge.fold.score, folded))
+        self.events.append(Event(merge.red, merge.blue, merge.fold.agreeing, folded))
 
     def _promote(self, blue: int) -> None:
         del self._blue[blue]
@@ -89,31 +91,32 @@ class RedBlue:
 
 
 def merge_in_python(
-    samples: SampleSet, order: str, time_limit: float | None, listener: Listener | None
+    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` written to be read."""
     watch = Watch(time_limit, listener)
     tree = build_prefix_tree(samples)
-    own_answers = [list(answers.items()) for answers in tree.answers]
-    search = RedBlue(tree, watch)
-    search.run(order)
-    return _summary(search, own_answers)
+    judge = Judge(strategy, samples, tree)
+    search = RedBlue(tree, watch, judge.fits if judge.is_picky else None)
+    search.run(judge.order())
+    return _summary(search)
 
 
-def _summary(search: RedBlue, own_answers: list[list[tuple[int, int]]]) -> Automaton:
-    """Sum what the tree's nodes saw over the states that they became."""
+def _summary(search: RedBlue) -> Automaton:
+    """Sum how often traces took each edge; what states answer was summed as they merged."""
     tree = search.tree
     number = {node: state for state, node in enumerate(search.red)}
     state_of = [number[search.state_of(node)] for node in range(len(tree))]
     transitions: dict[tuple[int, int], tuple[int, int]] = {}
-    outputs: dict[tuple[int, int], tuple[int, int]] = {}
-    for node, state in enumerate(state_of):
-        if node > 0:
-            edge = (state_of[tree.parent[node]], tree.label[node])
-            transitions[edge] = (state, transitions.get(edge, (state, 0))[1] + tree.visits[node])
-        for alpha, output in own_answers[node]:
-            seen = outputs.get((state, alpha), (output, 0))[1]
-            outputs[state, alpha] = (output, seen + tree.counts[node][alpha])
+    for node in range(1, len(tree)):
+        state = state_of[node]
+        edge = (state_of[tree.parent[node]], tree.label[node])
+        transitions[edge] = (state, transitions.get(edge, (state, 0))[1] + tree.visits[node])
+    outputs = {
+        (state, alpha): (output, tree.counts[node][alpha])
+        for node, state in number.items()
+        for alpha, output in tree.answers[node].items()
+    }
 
     edges, answers = sorted(transitions.items()), sorted(outputs.items())
 

@@ -2,29 +2,21 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from resolvent.errors import TimeLimitReached
+from resolvent.progress import Progress
 
-
-class Progress(NamedTuple):
-    """How far a search is: states found, states to decide, tree nodes settled of all."""
-
-    red: int
-    blue: int
-    settled: int
-    nodes: int
-
-
-Listener: TypeAlias = Callable[[Progress], None]
+Watcher: TypeAlias = Callable[[Progress], object]
+"""Told now and then how far one search is."""
 
 
 def out_of_time(progress: Progress) -> TimeLimitReached:
     """Return the error that says how far the search had come."""
-    states = "state" if progress.red == 1 else "states"
+    states = "state" if progress.states == 1 else "states"
     return TimeLimitReached(
-        f"time ran out: {progress.red} {states} found so far, {progress.blue} still "
-        f"to be decided, {progress.settled} of {progress.nodes} prefix-tree nodes settled; "
+        f"time ran out: {progress.states} {states} found so far, {progress.undecided} still "
+        f"to be decided, {progress.done} of {progress.total} prefix-tree nodes settled; "
         f"raise the time limit, give more traces, declare labels that change nothing as trivial, "
         f"or take strategy 'search' if traces are few"
     )
@@ -33,7 +25,7 @@ def out_of_time(progress: Progress) -> TimeLimitReached:
 class Watch:
     """Looks at the clock now and then: tells a listener, and raises when time is up."""
 
-    def __init__(self, time_limit: float | None, listener: Listener | None) -> None:
+    def __init__(self, time_limit: float | None, listener: Watcher | None) -> None:
         self._limit = time_limit
         self._listener = listener
         self._started = self._told = time.monotonic()

@@ -1,19 +1,7 @@
-"""Refinement: machines + all traces → where they fail, and what they rest on where they do not."""
+"""Refinement: machines + what all traces show → where they conflict, and better machines."""
 
 from resolvent.refinement.compaction import compacted
-from resolvent.refinement.corpus import Alphabets, Corpus
 from resolvent.refinement.counterexamples import counterexamples
 from resolvent.refinement.rebuilding import observed_termination, rebuilt
-from resolvent.refinement.sightings import PairSightings, Sightings, replay
 
-__all__ = [
-    "Alphabets",
-    "Corpus",
-    "PairSightings",
-    "Sightings",
-    "compacted",
-    "counterexamples",
-    "observed_termination",
-    "rebuilt",
-    "replay",
-]
+__all__ = ["compacted", "counterexamples", "observed_termination", "rebuilt"]

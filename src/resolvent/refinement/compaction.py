@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine
 from resolvent.machines.building import breadth_first
-from resolvent.refinement.sightings import Sightings, answers_vary
+from resolvent.replay.shown import Sightings, answers_vary
 from resolvent.traces import Codes
 
 M = TypeVar("M", bound=Machine)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.refinement.sightings import PairSightings, Rows
+from resolvent.replay import Replay, Rows
 
 
-def counterexamples(seen: PairSightings, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def counterexamples(shown: Replay, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return the numbers of traces that the machines cannot explain, rising: `most` or one more.
 
     For a conflict both traces are taken that show it, for a missing move the
@@ -20,7 +20,7 @@ def counterexamples(seen: PairSightings, chosen: NDArray[np.int64], most: int) -
     """
     wanted = sorted(
         (*rank, machine, *traces)
-        for machine, one in enumerate((seen.transition, seen.reward))
+        for machine, one in enumerate(shown.machines.values())
         for kind in (_conflicts(one.conflicts), _missing(one.missing))
         for rank, traces in kind
     )

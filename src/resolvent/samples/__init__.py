@@ -4,9 +4,8 @@ from resolvent.samples.histories import Histories
 from resolvent.samples.sample_set import (
     ObservationColumn,
     SampleSet,
-    reward_samples,
-    rounded_rewards,
-    transition_samples,
+    output_samples,
+    rounded,
 )
 from resolvent.samples.timing import NONE, LabelReader, LabelTiming, labels_read
 
@@ -18,7 +17,6 @@ __all__ = [
     "ObservationColumn",
     "SampleSet",
     "labels_read",
-    "reward_samples",
-    "rounded_rewards",
-    "transition_samples",
+    "output_samples",
+    "rounded",
 ]

@@ -1,6 +1,6 @@
 """Samples for one machine, as columns: read a label (beta), answer an input (alpha).
 
-TM and RM samples differ only in what stands in the output column. An alpha is
+Samples of different machines differ in what stands in the output column. An alpha is
 an observation-action pair; its id is a position in `alpha_keys`, whose entries
 are `observation code * number of actions + action code`.
 """
@@ -16,7 +16,7 @@ from resolvent import _core
 from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_pairs
+from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, codes_of, distinct_pairs
 
 ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 """What stands for the observation at each step; the supplement puts (o, q) here."""
@@ -54,51 +54,46 @@ class SampleSet:
         return self.histories.labels
 
 
-def transition_samples(traces: TraceSet, histories: Histories) -> SampleSet:
-    """Make TM samples: answer (o_t, a_t) with o_{t+1}.
-
-    Paper: "Problem Reduction to DBMM inference".
-    """
-    return _samples(
-        traces,
-        histories,
-        observed=(traces.observations, traces.at_step(traces.observation_codes)),
-        output=traces.after_step(traces.observation_codes),
-        outputs=traces.observations,
-    )
-
-
-def reward_samples(
+def output_samples(
     traces: TraceSet,
     histories: Histories,
+    predicts: str,
     *,
     observed: ObservationColumn | None = None,
     digits: int | None = None,
 ) -> SampleSet:
-    """Make RM samples: answer (o_t, a_t), or whatever `observed` says was seen, with r_t.
+    """Make the samples of the machine that predicts a column: answer (o_t, a_t) with its value.
 
-    Rewards are compared as exact symbols, after rounding to `digits` decimals
-    if that is given.
+    The column "observation" stands for the next one, o_{t+1}. What `observed` says was
+    seen takes the place of o_t. Values are compared as exact symbols, numbers after
+    rounding to `digits` decimals if that is given.
 
     Paper: "Problem Reduction to DBMM inference".
     """
-    rewards = rounded_rewards(traces.rewards, digits)
-    outputs = Vocabulary(sorted(set(rewards)))
-    codes = np.array([outputs.code(reward) for reward in rewards], np.int32)
+    outputs: Vocabulary[Any]
+    if predicts == "observation":
+        outputs = traces.observations
+        output = traces.after_step(traces.observation_codes)
+    else:
+        outputs, output = traces.column(predicts)
+    if digits is not None:
+        numbers = rounded(outputs, digits)
+        outputs = Vocabulary(sorted(set(numbers)))
+        output = _core.recode(output, codes_of(numbers, outputs, -1))
     return _samples(
         traces,
         histories,
         observed=observed or (traces.observations, traces.at_step(traces.observation_codes)),
-        output=_core.recode(traces.reward_codes, codes),
+        output=output,
         outputs=outputs,
     )
 
 
-def rounded_rewards(rewards: Iterable[float], digits: int | None) -> list[float]:
-    """Return the rewards, rounded to `digits` decimals if that is given."""
+def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
+    """Return numbers, rounded to `digits` decimals if that is given."""
     if digits is None:
-        return list(rewards)
-    return [round(reward, digits) + 0.0 for reward in rewards]
+        return list(numbers)
+    return [round(number, digits) + 0.0 for number in numbers]
 
 
 def _samples(

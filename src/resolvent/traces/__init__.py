@@ -14,7 +14,7 @@ from resolvent.traces.symbols import (
     symbol_text,
 )
 from resolvent.traces.trace import Trace
-from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.trace_set import StepColumn, TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Codes",
     "Interner",
     "Label",
+    "StepColumn",
     "Symbol",
     "Trace",
     "TraceFolder",

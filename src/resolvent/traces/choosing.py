@@ -1,7 +1,7 @@
 """Choosing some of many traces by what they hold, not by where they stand."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.traces.column_names import BASIC
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Codes
 
 
 def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
@@ -35,54 +36,47 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
 
 def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do."""
-    values: tuple[Vocabulary[Any], ...] = (
-        traces.observations,
-        traces.labels,
-        traces.actions,
-        traces.rewards,
-    )
-    codes = (
-        traces.observation_codes,
-        traces.label_codes,
-        traces.action_codes,
-        traces.reward_codes,
-    )
-    return content_keys(core_columns(traces, codes, map(len, values)), values)
+    return content_keys(core_columns(traces, traces.codes), traces.values)
 
 
 def core_columns(
-    traces: TraceSet, codes: Sequence[Codes], sizes: Iterable[int]
+    traces: TraceSet, codes: Mapping[str, Codes], sizes: Mapping[str, int] | None = None
 ) -> _core.TraceColumns:
-    """Return traces as the core takes them, their columns in these codes, of so many each."""
-    observation, label, action, reward = codes
-    observations, labels, actions, rewards = sizes
+    """Return traces as the core takes them.
+
+    `codes` are those of every column by name, and `sizes` how many codes each has, where
+    they are not the traces' own.
+    """
+    if sizes is None:
+        sizes = {name: len(values) for name, values in traces.values.items()}
+    outputs = [name for name in codes if name not in BASIC]
     return _core.TraceColumns(
-        observation=observation,
-        label=label,
-        action=action,
-        reward=reward,
+        observation=codes["observation"],
+        label=codes["label"],
+        action=codes["action"],
+        outputs=[codes[name] for name in outputs],
         offsets=traces.offsets,
         ended=traces.terminated + 2 * traces.truncated.astype(np.int32),
-        observations=observations,
-        labels=labels,
-        actions=actions,
-        rewards=rewards,
+        observations=sizes["observation"],
+        labels=sizes["label"],
+        actions=sizes["action"],
+        output_sizes=[sizes[name] for name in outputs],
     )
 
 
 def content_keys(
-    columns: _core.TraceColumns, values: Iterable[Sequence[Any]], threads: int = 1
+    columns: _core.TraceColumns, values: Mapping[str, Sequence[Any]], threads: int = 1
 ) -> NDArray[np.int64]:
     """Return a number for each trace that equal traces share and others almost never do.
 
-    `values` are those behind the codes of the four columns. The number depends
-    on nothing but what a trace holds, so also not on which codes stand for it.
+    `values` are those behind the codes of every column. The number depends on
+    nothing but what a trace holds, so also not on which codes stand for it.
     """
-    observation, label, action, reward = (
-        _value_keys(column, salt) for salt, column in enumerate(values)
+    observation, label, action, *outputs = (
+        _value_keys(column, salt) for salt, column in enumerate(values.values())
     )
     return columns.keys(
-        observation=observation, label=label, action=action, reward=reward, threads=threads
+        observation=observation, label=label, action=action, outputs=outputs, threads=threads
     )
 
 

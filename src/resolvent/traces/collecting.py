@@ -1,16 +1,17 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
 
 from resolvent.errors import OptionError, locating
+from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD, check_column_names
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live import AnyEnv, Labels, Names, finite_reward
+from resolvent.traces.live import AnyEnv, Labels, Names, finite_reward, told_column
 from resolvent.traces.rolling import rolling_world, time_limit
-from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vector_collecting import collect_from_vector
 
@@ -22,6 +23,7 @@ def collect(
     seed: int | None = None,
     policy: Callable[[Any], Any] | None = None,
     label_of: Callable[..., Any] | None = None,
+    columns: Iterable[str] = (),
     max_steps: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
@@ -39,6 +41,9 @@ def collect(
 
     An environment with `observation_names` or `action_names` has its integers
     written as these names: that is how the house's traces say "corridor".
+
+    `columns` names further columns of the traces: `columns=["cost"]` keeps
+    `info["cost"]` after every step.
 
     Give `max_steps` for an environment that may never end. `progress` is called
     with the share of episodes done, after each.
@@ -62,6 +67,7 @@ def collect(
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    named = check_column_names(columns)
     if isinstance(env, gym.vector.VectorEnv):
         return collect_from_vector(
             env,
@@ -69,10 +75,12 @@ def collect(
             episodes=episodes,
             seed=seed,
             label_of=label_of,
+            columns=named,
             max_steps=max_steps,
             progress=progress,
         )
-    if policy is None and label_of is None and (world := rolling_world(env)) is not None:
+    rolls_out = policy is None and label_of is None and not named  # the core has no infos
+    if rolls_out and (world := rolling_world(env)) is not None:
         draws = _seeded_actions(env, seed).np_random
         return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
     choose = policy or _random_policy(env, seed)
@@ -82,14 +90,11 @@ def collect(
     for number in range(episodes):
         with locating(f"episode {number}"):
             first_seed = seed if number == 0 else None
-            lists, ends = _episode(env, first_seed, choose, labelled, names, max_steps)
-            played.add(*coder.code(*lists), terminated=ends[0], truncated=ends[1])
+            lists, ends = _episode(env, first_seed, choose, labelled, names, named, max_steps)
+            played.add(coder.code(lists), terminated=ends[0], truncated=ends[1])
         if progress is not None:
             progress((number + 1) / episodes)
     return played.trace_set(coder.values())
-
-
-_Lists = tuple[list[Symbol], list[Label], list[Symbol], list[float]]
 
 
 def _episode(
@@ -98,8 +103,9 @@ def _episode(
     choose: Callable[[Any], Any],
     labelled: Labels,
     names: tuple[Names, Names],
+    columns: Sequence[str],
     max_steps: int | None,
-) -> tuple[_Lists, tuple[bool, bool]]:
+) -> tuple[dict[str, list[Any]], tuple[bool, bool]]:
     observation_named, action_named = names
     observation, info = env.reset(seed=seed)
     with locating("reset"):
@@ -107,6 +113,7 @@ def _episode(
         labels = [labelled.at_reset(observation, info)]
     actions: list[Symbol] = []
     rewards: list[float] = []
+    further: dict[str, list[Symbol]] = {name: [] for name in columns}
     terminated = truncated = False
     while not (terminated or truncated):
         action = choose(observation)
@@ -116,9 +123,18 @@ def _episode(
             rewards.append(finite_reward(reward))
             observations.append(observation_named(following))
             labels.append(labelled.after_step(observation, action, following, info))
+            for name, values in further.items():
+                values.append(told_column(info, name))
         observation = following
         truncated = truncated or (len(actions) == max_steps and not terminated)
-    return (observations, labels, actions, rewards), (bool(terminated), bool(truncated))
+    lists: dict[str, list[Any]] = {
+        OBSERVATION: observations,
+        LABEL: labels,
+        ACTION: actions,
+        REWARD: rewards,
+        **further,
+    }
+    return lists, (bool(terminated), bool(truncated))
 
 
 def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:

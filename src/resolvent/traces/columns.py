@@ -1,12 +1,21 @@
 """Columns of traces: values as files hold them ↔ codes as a `TraceSet` holds them."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from resolvent.errors import TraceError, locating
+from resolvent.traces.column_names import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    REWARD,
+    SEEN,
+    check_same_columns,
+    column_text,
+)
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
@@ -33,41 +42,38 @@ class LabelCodes(dict[Any, int]):
 
 
 class ColumnCoder:
-    """Codes the four columns as a reader meets them, without a Python loop over steps.
+    """Codes columns as a reader meets them, without a Python loop over steps.
+
+    Which step columns there are, the first episode says.
 
     >>> coder = ColumnCoder()
-    >>> for codes in coder.code(["hall", "attic"], [None, "key"], ["up"], [1.0]):
-    ...     print(codes)
-    [0 1]
-    [0 1]
-    [0]
-    [0]
+    >>> columns = {"observation": ["hall", "attic"], "label": [None, "key"], "action": ["up"]}
+    >>> for name, codes in coder.code({**columns, "reward": [1.0], "cost": [7]}).items():
+    ...     print(name, codes)
+    observation [0 1]
+    label [0 1]
+    action [0]
+    reward [0]
+    cost [0]
     """
 
     def __init__(self) -> None:
-        self.observations: Interner[Symbol] = Interner()
         self.labels = LabelCodes()
-        self.actions: Interner[Symbol] = Interner()
-        self.rewards: Interner[float] = Interner()
+        self._interners: dict[str, Interner[Any]] = {LABEL: self.labels.sets}
 
-    def code(
-        self,
-        observations: Sequence[Any],
-        labels: Sequence[Any],
-        actions: Sequence[Any],
-        rewards: Sequence[float],
-    ) -> tuple[Codes, Codes, Codes, Codes]:
-        """Return the codes of the four columns; a `TraceError` names column and step."""
-        with locating("observations"):
-            observation_codes = code_symbols(self.observations, observations)
-        with locating("labels"):
-            label_codes = self._code_labels(labels)
-        with locating("actions"):
-            action_codes = code_symbols(self.actions, actions)
-        with locating("rewards"):
-            _check_finite(rewards)
-            reward_codes = self.rewards.encode(rewards)
-        return observation_codes, label_codes, action_codes, reward_codes
+    def code(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Codes]:
+        """Return the codes of an episode's columns; a `TraceError` names column and step."""
+        return {name: self._code(name, values) for name, values in columns.items()}
+
+    def _code(self, name: str, values: Sequence[Any]) -> Codes:
+        interner = self._interners.setdefault(name, Interner())
+        with locating(column_text(name)):
+            if name == LABEL:
+                return self._code_labels(values)
+            if name == REWARD:
+                _check_finite(values)
+                return interner.encode(values)
+            return code_symbols(interner, values)
 
     def _code_labels(self, labels: Sequence[Any]) -> Codes:
         try:
@@ -76,50 +82,60 @@ class ColumnCoder:
             each_step(as_label, labels)
             raise
 
-    def values(self) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    def values(self) -> dict[str, list[Any]]:
         """Return the values behind the codes of each column."""
-        return (
-            list(map(as_symbol, self.observations.values_in_order())),
-            self.labels.sets.values_in_order(),
-            list(map(as_symbol, self.actions.values_in_order())),
-            [reward + 0.0 for reward in self.rewards.values_in_order()],  # one zero, not two
-        )
+        return {
+            name: interner.values_in_order()
+            if name == LABEL
+            else list(map(as_symbol, interner.values_in_order()))
+            for name, interner in self._interners.items()
+        }
 
 
 class CodedEpisodes:
     """Grows the columns of a trace set, one coded episode at a time.
 
     >>> coder, episodes = ColumnCoder(), CodedEpisodes()
-    >>> episodes.add(*coder.code([0, 1], [None, "key"], ["up"], [1.0]), terminated=True)
+    >>> columns = {"observation": [0, 1], "label": [None, "key"], "action": ["up"]}
+    >>> episodes.add(coder.code(columns), terminated=True)
     >>> episodes.trace_set(coder.values())
-    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions, 1 rewards)
+    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
     """
 
     def __init__(self) -> None:
-        self._parts: tuple[list[Codes], ...] = ([], [], [], [])
+        self._parts: dict[str, list[Codes]] = {}
         self._terminated: list[bool] = []
         self._truncated: list[bool] = []
 
-    def add(self, *codes: Codes, terminated: bool = False, truncated: bool = False) -> None:
-        """Add the codes of an episode's observations, labels, actions and rewards."""
-        check_lengths(*map(len, codes))
-        for part, column in zip(self._parts, codes, strict=True):
-            part.append(column)
+    def add(
+        self, codes: Mapping[str, Codes], *, terminated: bool = False, truncated: bool = False
+    ) -> None:
+        """Add the codes of an episode's columns; all episodes have to have the same."""
+        if not self._parts:
+            self._parts = {name: [] for name in codes}
+        check_same_columns(codes, self._parts, "the first trace")
+        check_column_lengths(codes)
+        for name, column in codes.items():
+            self._parts[name].append(column)
         self._terminated.append(terminated)
         self._truncated.append(truncated)
 
-    def trace_set(self, values: tuple[list[Any], list[Any], list[Any], list[Any]]) -> TraceSet:
+    def trace_set(self, values: Mapping[str, list[Any]]) -> TraceSet:
         """Return the episodes, given the values behind the codes of each column."""
-        columns = (
-            (column, np.concatenate(parts))
-            for column, parts in zip(values, self._parts, strict=True)
-        )
-        return TraceSet.from_columns(
-            *columns,
-            offsets=np.cumsum([0, *map(len, self._parts[2])]),
+        return TraceSet.taking_over(
+            {name: (values[name], np.concatenate(parts)) for name, parts in self._parts.items()},
+            offsets=np.cumsum([0, *map(len, self._parts[ACTION])]),
             terminated=self._terminated,
             truncated=self._truncated,
         )
+
+
+def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
+    """Raise `TraceError` unless the columns of an episode are as long as they should be."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    check_lengths(
+        lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
+    )
 
 
 def code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
@@ -149,20 +165,16 @@ def _check_finite(rewards: Sequence[float]) -> None:
                 raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
 
 
-def episodes(
-    traces: TraceSet, label_values: Sequence[Any]
-) -> Iterator[tuple[list[Any], list[Any], list[Any], list[Any]]]:
-    """Yield each trace's columns as lists; labels are taken from `label_values` by code."""
-    observation_of = list(traces.observations).__getitem__
-    label_of = list(label_values).__getitem__
-    action_of = list(traces.actions).__getitem__
-    reward_of = list(traces.rewards).__getitem__
+def episodes(traces: TraceSet, label_values: Sequence[Any]) -> Iterator[dict[str, list[Any]]]:
+    """Yield each trace's columns by name; labels are taken from `label_values` by code."""
+    columns = [
+        (name, list(label_values if name == LABEL else values).__getitem__, codes)
+        for name, (values, codes) in traces.all_columns.items()
+    ]
     for number in range(len(traces)):
         acted = slice(traces.offsets[number], traces.offsets[number + 1])
         seen = slice(acted.start + number, acted.stop + number + 1)
-        yield (
-            list(map(observation_of, traces.observation_codes[seen].tolist())),
-            list(map(label_of, traces.label_codes[seen].tolist())),
-            list(map(action_of, traces.action_codes[acted].tolist())),
-            list(map(reward_of, traces.reward_codes[acted].tolist())),
-        )
+        yield {
+            name: list(map(value_of, codes[seen if name in SEEN else acted].tolist()))
+            for name, value_of, codes in columns
+        }

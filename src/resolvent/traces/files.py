@@ -6,7 +6,7 @@ which format it gets. A Minari dataset is told by the prefix of its name.
 
 import gzip
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
+from resolvent.progress import FractionListener
+from resolvent.traces.column_names import check_column_names
 from resolvent.traces.json_lines import json_lines, read_json_lines
-from resolvent.traces.lines import BUFFER_BYTES, Line, Progress, read_lines
+from resolvent.traces.lines import BUFFER_BYTES, Line, read_lines
 from resolvent.traces.minari_datasets import minari_id
 from resolvent.traces.minari_reading import read_minari
 from resolvent.traces.minari_writing import write_minari
@@ -35,7 +37,8 @@ def read_traces(
     *,
     format: str | None = None,  # noqa: A002
     label_of: Callable[..., Any] | None = None,
-    progress: Progress | None = None,
+    columns: Iterable[str] = (),
+    progress: FractionListener | None = None,
 ) -> TraceSet:
     """Read a file of traces, a folder of Parquet files, or a Minari dataset.
 
@@ -47,16 +50,21 @@ def read_traces(
     `"minari:NAMESPACE/NAME-v0"` reads the Minari dataset of that id from this
     machine. Its labels are those in its infos, or what `label_of(observation)`
     or `label_of(observation, action, next_observation)` returns, if given.
+
+    Further columns that were written with the traces come back. `columns` names
+    others to read: columns of a Parquet table, keys of the lines beside
+    `"rewards"`, or infos of a Minari dataset.
     """
+    named = check_column_names(columns)
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
-        return read_minari(dataset_id, progress, label_of)
+        return read_minari(dataset_id, progress, label_of, named)
     if label_of is not None:
         raise OptionError(f"{path} holds its labels already: label_of is for Minari datasets")
     path = Path(path)
     _check_format(format)
     try:
-        traces = _read(path, format, progress)
+        traces = _read(path, format, named, progress)
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
     except OSError as error:
@@ -67,20 +75,25 @@ def read_traces(
     return traces
 
 
-def _read(path: Path, format: str | None, progress: Progress | None) -> TraceSet:  # noqa: A002
+def _read(
+    path: Path,
+    format: str | None,  # noqa: A002
+    columns: Sequence[str],
+    progress: FractionListener | None,
+) -> TraceSet:
     if path.is_dir():
-        return _read_parquet(path, progress)
+        return _read_parquet(path, columns, progress)
     with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
         start = file.peek(len(_PARQUET_MAGIC))
         if not start:
             raise TraceError(f"{path} is empty")
         if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
-            return _read_parquet(path, progress)
+            return _read_parquet(path, columns, progress)
         lines = read_lines(file, str(path), progress)
         first = next(lines, None)
         if first is None:
             raise TraceError(f"{path} holds no traces: it has only blank lines")
-        return _READERS[format or _line_format(first)](chain([first], lines))
+        return _READERS[format or _line_format(first)](chain([first], lines), columns)
 
 
 def _line_format(line: Line) -> str:
@@ -95,11 +108,13 @@ def _line_format(line: Line) -> str:
     )
 
 
-def _read_parquet(path: Path, progress: Progress | None) -> TraceSet:
+def _read_parquet(
+    path: Path, columns: Sequence[str], progress: FractionListener | None
+) -> TraceSet:
     # Loading Parquet takes longer than reading a small file without it.
     from resolvent.traces.parquet import read_parquet
 
-    return read_parquet(path, progress)
+    return read_parquet(path, progress, columns)
 
 
 def write_traces(

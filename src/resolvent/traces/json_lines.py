@@ -1,20 +1,30 @@
 """JSON lines, one episode a line ↔ `TraceSet`.
 
 A line is `{"observations": […], "labels": […], "actions": […], "rewards": […],
-"terminated": true, "truncated": false}`; the two flags may be left out. A label
-is a list of strings; a string, an int and null are read too.
+"terminated": true, "truncated": false, "columns": {"cost": […]}}`. Rewards,
+flags and further columns may be left out. A label is a list of strings; a
+string, an int and null are read too.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from resolvent.errors import locating
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder, episodes
+from resolvent.traces.column_names import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    RESERVED,
+    REWARD,
+    check_column_name,
+    no_column,
+)
+from resolvent.traces.columns import CodedEpisodes, ColumnCoder, check_column_lengths, episodes
 from resolvent.traces.lines import Line, decode_line
-from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
@@ -25,32 +35,74 @@ class _Episode(msgspec.Struct):
     observations: list[Any]
     labels: list[tuple[str | int, ...] | str | int | None]
     actions: list[Any]
-    rewards: list[float]
+    rewards: list[float] | UnsetType = UNSET
     terminated: bool = False
     truncated: bool = False
+    columns: dict[str, list[Any]] | UnsetType = UNSET
 
 
-_EPISODE = msgspec.json.Decoder(_Episode)
-
-
-def read_json_lines(lines: Iterable[Line]) -> TraceSet:
+def read_json_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> TraceSet:
     """Read one trace from each line.
 
-    >>> text = b'{"observations":[0,1], "labels":[[],["key"]], "actions":["up"], "rewards":[1]}'
-    >>> read_json_lines([Line("line 1", text)])[0]
+    Beside what stands under `"columns"`, keys of the line can be named as columns.
+
+    >>> text = b'{"observations":[0,1], "labels":[[],["key"]], "actions":["up"], "cost":[1]}'
+    >>> read_json_lines([Line("line 1", text)], columns=["cost"])[0]
     Trace(observations=(0, 1), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
-rewards=(1.0,), terminated=False, truncated=False)
+rewards=None, terminated=False, truncated=False, columns={'cost': (1,)})
     """
+    decoder = msgspec.json.Decoder(_episode_with(columns))
     coder, episodes_read = ColumnCoder(), CodedEpisodes()
     for place, text in lines:
         with locating(place):
-            episode = decode_line(_EPISODE, text, _where, _SHAPE)
-            lists = (episode.observations, episode.labels, episode.actions, episode.rewards)
-            check_lengths(*map(len, lists))
+            episode = decode_line(decoder, text, _where, _SHAPE)
+            lists = {
+                OBSERVATION: episode.observations,
+                LABEL: episode.labels,
+                ACTION: episode.actions,
+                **_step_columns(episode, columns, text),
+            }
+            check_column_lengths(lists)
             episodes_read.add(
-                *coder.code(*lists), terminated=episode.terminated, truncated=episode.truncated
+                coder.code(lists), terminated=episode.terminated, truncated=episode.truncated
             )
     return episodes_read.trace_set(coder.values())
+
+
+def _episode_with(columns: Sequence[str]) -> type[_Episode]:
+    """Return the struct of a line in which some columns may stand beside the rewards."""
+    fields = [
+        (_field(name), list[Any] | UnsetType, msgspec.field(default=UNSET, name=name))
+        for name in columns
+        if name not in _Episode.__struct_encode_fields__
+    ]
+    if not fields:
+        return _Episode
+    return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
+
+
+def _field(name: str) -> str:
+    """Return the attribute for a column whose name need not be one of Python's."""
+    return f"column_{name.encode().hex()}"
+
+
+def _step_columns(
+    episode: _Episode, named: Sequence[str], text: bytes
+) -> Mapping[str, Sequence[Any]]:
+    found: dict[str, list[Any]] = {}
+    if episode.rewards is not UNSET:
+        found[REWARD] = episode.rewards
+    if episode.columns is not UNSET:
+        found |= {check_column_name(name): values for name, values in episode.columns.items()}
+    for name in named:
+        if name not in found:
+            values = getattr(episode, _field(name), UNSET)
+            if values is UNSET:
+                others = msgspec.json.decode(text, type=dict[str, Any]).keys()
+                there = {*found, *others}.difference(RESERVED, _Episode.__struct_fields__)
+                raise no_column(name, sorted(there))
+            found[name] = values
+    return found
 
 
 def _where(path: str) -> str:
@@ -63,5 +115,13 @@ def json_lines(traces: TraceSet) -> Iterator[bytes]:
     """Yield one line for each trace, with labels as sorted lists."""
     spelled = [sorted(label) for label in traces.labels]
     for number, columns in enumerate(episodes(traces, spelled)):
-        flags = bool(traces.terminated[number]), bool(traces.truncated[number])
-        yield msgspec.json.encode(_Episode(*columns, *flags)) + b"\n"
+        episode = _Episode(
+            columns.pop(OBSERVATION),
+            columns.pop(LABEL),
+            columns.pop(ACTION),
+            columns.pop(REWARD, UNSET),
+            bool(traces.terminated[number]),
+            bool(traces.truncated[number]),
+            columns or UNSET,
+        )
+        yield msgspec.json.encode(episode) + b"\n"

@@ -13,10 +13,9 @@ import msgspec
 import pyarrow as pa
 
 from resolvent.errors import TraceError
+from resolvent.progress import FractionListener
 
 T = TypeVar("T")
-
-Progress = Callable[[float], None]
 
 BUFFER_BYTES = 1 << 20
 _SECONDS_BETWEEN_REPORTS = 0.05
@@ -31,7 +30,7 @@ class Line(NamedTuple):
 
 
 def read_lines(
-    file: "io.BufferedReader[Any]", name: str, progress: Progress | None = None
+    file: "io.BufferedReader[Any]", name: str, progress: FractionListener | None = None
 ) -> Iterator[Line]:
     """Yield the lines that are not blank, decompressed if need be, each with its end."""
     size = os.fstat(file.fileno()).st_size  # 0 for a pipe, whose end is not known

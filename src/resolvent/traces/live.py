@@ -124,6 +124,24 @@ def finite_reward(reward: Any) -> float:
     return number + 0.0  # one zero, not two
 
 
+def told_column(info: Mapping[str, Any], name: str) -> Symbol:
+    """Return what an info says for a column of the traces.
+
+    >>> told_column({"labels": (), "cost": np.int64(3)}, "cost")
+    3
+    """
+    if name not in info:
+        there = ", ".join(f'info["{key}"]' for key in info) or "nothing"
+        raise TraceError(
+            f'the environment gives no info["{name}"] after this step, but {there}: '
+            f"put it there at every step, or do not name it in columns"
+        )
+    try:
+        return as_symbol(info[name])
+    except TraceError as error:
+        raise TraceError(f'info["{name}"]: {error}') from error
+
+
 def label_method(env: gym.Env[Any, Any]) -> str | None:
     """Return the name of the method by which an environment tells its label, if it has one."""
     return next((name for name in _METHODS if callable(_attribute(env, name))), None)

@@ -28,6 +28,10 @@ may become one symbol: pass it `jpeg_encoding=False`.
 `DataCollector` needs `pip install "minari[create]"`, which brings JAX; nothing
 here does.
 
+Further columns are read from the infos of the same names, from the row after each
+step; `rs.read_traces("minari:…", columns=["cost"])` names them. Those that were
+written here are listed in the metadata, and come back unasked.
+
 Written are labels as strings; ints as `Discrete`, strings as `Text`, numbers and
 arrays of numbers as `Box`. Any other symbols, such as tuples of names and numbers,
 become codes whose meaning stands in the dataset's metadata. Minari's

@@ -7,8 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.progress import FractionListener
+from resolvent.traces.column_names import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    RESERVED,
+    REWARD,
+    column_text,
+    no_column,
+)
 from resolvent.traces.columns import CodedEpisodes, LabelCodes, code_symbols
-from resolvent.traces.lines import Progress
 from resolvent.traces.minari_datasets import (
     METADATA_KEY,
     PREFIX,
@@ -24,10 +33,14 @@ from resolvent.traces.vocabulary import Codes, Interner
 
 def read_minari(
     dataset_id: str,
-    progress: Progress | None = None,
+    progress: FractionListener | None = None,
     label_of: Callable[..., Any] | None = None,
+    named: Sequence[str] = (),
 ) -> TraceSet:
-    """Read a dataset that is on this machine; nothing is ever downloaded."""
+    """Read a dataset that is on this machine; nothing is ever downloaded.
+
+    Further columns are those that the metadata list, and the infos named here.
+    """
     minari = import_minari("minari")
     where = PREFIX + dataset_id
     with plain_errors(where):
@@ -43,7 +56,7 @@ def read_minari(
         episodes = iter(dataset.iterate_episodes())
     if not total:
         raise TraceError(f"{where} holds no episodes")
-    columns = _Columns(names, label_of)
+    columns = _Columns(names, label_of, named)
     for number in range(total):
         with plain_errors(f"{where}, episode {number}"):
             episode = next(episodes)
@@ -59,13 +72,18 @@ class _Columns:
     """Codes one Minari episode after another."""
 
     def __init__(
-        self, meanings: Mapping[str, Sequence[Any]], label_of: Callable[..., Any] | None
+        self,
+        meanings: Mapping[str, Any],
+        label_of: Callable[..., Any] | None,
+        named: Sequence[str],
     ) -> None:
         self._made = None if label_of is None else MadeLabels(label_of)
         self._observations = _Symbols(meanings.get("observations"))
         self._labels = LabelCodes()
         self._actions = _Symbols(meanings.get("actions"))
         self._rewards: Interner[float] = Interner()
+        own = meanings.get("columns", {})
+        self._further = {name: _Symbols(own.get(name)) for name in sorted({*own, *named})}
         self._episodes = CodedEpisodes()
 
     def add(self, episode: Any) -> None:
@@ -83,25 +101,52 @@ class _Columns:
         label_codes = np.fromiter(map(self._labels.__getitem__, labels), np.int32, len(labels))
         with locating("rewards"):
             rewards = self._rewards.encode(_rewards(episode.rewards))
+        further = {
+            name: self._code_info(name, symbols, episode.infos or {})
+            for name, symbols in self._further.items()
+        }
         self._episodes.add(
-            observations,
-            label_codes,
-            actions,
-            rewards,
+            {
+                OBSERVATION: observations,
+                LABEL: label_codes,
+                ACTION: actions,
+                REWARD: rewards,
+                **further,
+            },
             terminated=_last(episode.terminations),
             truncated=_last(episode.truncations),
         )
 
+    def _code_info(self, name: str, symbols: "_Symbols", infos: Mapping[str, Any]) -> Codes:
+        """Code what the infos say after each step; their first row is of the reset."""
+        if name not in infos:
+            raise no_column(name, sorted(set(infos) - RESERVED))
+        with locating(column_text(name)):
+            return symbols.code(_after_reset(infos[name]))
+
     def trace_set(self) -> TraceSet:
         """Return what was added."""
         return self._episodes.trace_set(
-            (
-                self._observations.interner.values_in_order(),
-                self._labels.sets.values_in_order(),
-                self._actions.interner.values_in_order(),
-                self._rewards.values_in_order(),
-            )
+            {
+                OBSERVATION: self._observations.interner.values_in_order(),
+                LABEL: self._labels.sets.values_in_order(),
+                ACTION: self._actions.interner.values_in_order(),
+                REWARD: self._rewards.values_in_order(),
+                **{
+                    name: symbols.interner.values_in_order()
+                    for name, symbols in self._further.items()
+                },
+            }
         )
+
+
+def _after_reset(values: Any) -> Any:
+    """Drop the first row of an info, nested as it may be, and decode what HDF5 holds as bytes."""
+    if isinstance(values, Mapping):
+        return {name: _after_reset(part) for name, part in values.items()}
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OSU":
+        return values[1:]
+    return [value.decode() if isinstance(value, bytes) else value for value in list(values)[1:]]
 
 
 class _Symbols:

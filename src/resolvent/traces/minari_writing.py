@@ -2,7 +2,7 @@
 
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.traces.column_names import REWARD, column_text
 from resolvent.traces.minari_datasets import (
     METADATA_KEY,
     PREFIX,
@@ -31,8 +32,13 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
         raise TraceError(f"there are no traces to write to {where}")
     with locating(where):
         labels = [_label_text(label) for label in traces.labels]
+        further = _further_columns(traces)
     observations, actions = _Written(traces.observations), _Written(traces.actions)
-    meanings = {"observations": observations.meanings, "actions": actions.meanings}
+    meanings = {
+        "observations": observations.meanings,
+        "actions": actions.meanings,
+        "columns": {name: written.meanings for name, written in further.items()},
+    }
     with plain_errors(where):
         folder = import_minari("minari.storage").get_dataset_path(dataset_id)
         if folder.exists():
@@ -46,7 +52,7 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
                 warnings.filterwarnings("ignore", category=UserWarning, module="minari")
                 dataset = minari.create_dataset_from_buffers(
                     dataset_id,
-                    list(_buffers(traces, observations, labels, actions)),
+                    list(_buffers(traces, observations, labels, actions, further)),
                     observation_space=observations.space,
                     action_space=actions.space,
                     description="Traces written by Resolvent; labels are in the infos.",
@@ -57,6 +63,20 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def _further_columns(traces: TraceSet) -> dict[str, "_Written"]:
+    """Return how each further column is written; `TraceError` where there is no way to."""
+    if REWARD not in traces.columns:
+        raise TraceError("the traces have no rewards, and Minari needs them: write jsonl instead")
+    further = {
+        name: _Written(column.values) for name, column in traces.columns.items() if name != REWARD
+    }
+    for name in further:
+        # HDF5 takes these for paths, or ends the name there.
+        if "/" in name or "\0" in name or name == ".":
+            raise TraceError(f"Minari cannot hold a {column_text(name)}: write jsonl instead")
+    return further
 
 
 def _label_text(label: Label) -> str:
@@ -125,7 +145,11 @@ def _as_numbers(symbols: list[Any]) -> NDArray[Any] | None:
 
 
 def _buffers(
-    traces: TraceSet, observations: _Written, labels: Sequence[str], actions: _Written
+    traces: TraceSet,
+    observations: _Written,
+    labels: Sequence[str],
+    actions: _Written,
+    further: Mapping[str, _Written],
 ) -> Iterator[Any]:
     """Yield each trace as Minari takes it."""
     buffer = import_minari("minari.data_collector").EpisodeBuffer
@@ -134,6 +158,8 @@ def _buffers(
     for number in range(len(traces)):
         acted = slice(traces.offsets[number], traces.offsets[number + 1])
         seen = slice(acted.start + number, acted.stop + number + 1)
+        # Infos have a row for the reset, too, where there is no step to tell of.
+        after_reset = np.maximum(np.arange(acted.start - 1, acted.stop), acted.start)
         ends = np.arange(acted.start, acted.stop) == acted.stop - 1
         yield buffer(
             observations=observations.column(traces.observation_codes[seen]),
@@ -141,5 +167,11 @@ def _buffers(
             rewards=rewards[traces.reward_codes[acted]],
             terminations=ends & traces.terminated[number],
             truncations=ends & traces.truncated[number],
-            infos={"labels": list(map(label_of, traces.label_codes[seen].tolist()))},
+            infos={
+                "labels": list(map(label_of, traces.label_codes[seen].tolist())),
+                **{
+                    name: written.column(traces.columns[name].codes[after_reset])
+                    for name, written in further.items()
+                },
+            },
         )

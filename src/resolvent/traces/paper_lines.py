@@ -10,7 +10,7 @@ to its end, so all are read as terminated, and writing forgets the flags.
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD, SEEN, no_column
 from resolvent.traces.columns import ColumnCoder, episodes
 from resolvent.traces.lines import Line, decode_line
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, symbol_order
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
+from resolvent.wording import visible
 
 _NO_EVENT_LABEL = "None"
 _SHAPE = "[[[label, observation], action, reward], …]"
@@ -36,6 +38,13 @@ _ENTRY_PARTS = {
     "[2]": "the reward",
 }
 
+_ORDERS: dict[str, Callable[[Any], Any]] = {
+    OBSERVATION: symbol_order,
+    LABEL: label_order,
+    ACTION: symbol_order,
+    REWARD: float,
+}
+
 _Entry = tuple[tuple[str | int | None, Any], Any, float]
 _ENTRY = msgspec.json.Decoder(_Entry)
 _EPISODE = msgspec.json.Decoder(list[_Entry])
@@ -44,8 +53,8 @@ MOST_PIECES = 1 << 19
 """Distinct entries kept as text: beyond this they repeat too little to be worth it."""
 
 
-def read_paper_lines(lines: Iterable[Line]) -> TraceSet:
-    """Read one trace from each line.
+def read_paper_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> TraceSet:
+    """Read one trace from each line; the format has no further columns to name.
 
     >>> text = b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]'
     >>> read_paper_lines([Line("line 1", text)])[0]
@@ -56,21 +65,20 @@ rewards=(0.5,), terminated=True, truncated=False)
     parts = []
     for place, text in lines:
         with locating(place):
+            if columns:
+                raise no_column(columns[0], ())
             rows = entries.rows_of(text)
             count = len(rows)
-            check_lengths(count, count, max(count - 1, 0), max(count - 1, 0))
+            check_lengths(count, count, max(count - 1, 0))
             parts.append(rows)
     ends = np.cumsum([len(rows) for rows in parts])
     seen = np.concatenate(parts)
     acted = np.delete(seen, ends - 1)
-    columns = [
-        (vocabulary, codes[rows])
-        for (vocabulary, codes), rows in zip(
-            entries.columns(), (seen, seen, acted, acted), strict=True
-        )
-    ]
-    return TraceSet.from_columns(
-        *columns,
+    return TraceSet.taking_over(
+        {
+            name: (vocabulary, codes[seen if name in SEEN else acted])
+            for name, (vocabulary, codes) in entries.columns().items()
+        },
         offsets=np.concatenate([[0], ends - np.arange(1, len(parts) + 1)]),
         terminated=np.ones(len(parts), bool),
         truncated=np.zeros(len(parts), bool),
@@ -88,11 +96,12 @@ class _Entries(dict[bytes, int]):
         super().__init__()
         self.coder = ColumnCoder()
         self.coder.labels[_NO_EVENT_LABEL] = self.coder.labels[None]
-        self._tables = tuple(array("i") for _ in range(4))
+        self._tables = {name: array("i") for name in _ORDERS}
+        self._count = 0
         self._new: list[bytes] = []
 
     def __missing__(self, piece: bytes) -> int:
-        row = self[piece] = len(self._tables[0]) + len(self._new)
+        row = self[piece] = self._count + len(self._new)
         self._new.append(piece)
         return row
 
@@ -125,24 +134,25 @@ class _Entries(dict[bytes, int]):
 
     def _add(self, entries: list[_Entry]) -> NDArray[np.int32]:
         """Put entries into the tables and return their rows."""
-        first = len(self._tables[0])
+        first = self._count
         if entries:
             heads, actions, rewards = zip(*entries, strict=True)
             labels, observations = zip(*heads, strict=True)
-            coded = self.coder.code(observations, labels, actions, rewards)
-            for table, codes in zip(self._tables, coded, strict=True):
-                table.frombytes(codes.tobytes())
-        return np.arange(first, first + len(entries), dtype=np.int32)
+            columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
+            for name, codes in self.coder.code(columns).items():
+                self._tables[name].frombytes(codes.tobytes())
+            self._count += len(entries)
+        return np.arange(first, self._count, dtype=np.int32)
 
-    def columns(self) -> list[tuple[Vocabulary[Any], Codes]]:
-        """Return vocabulary and codes by row of observations, labels, actions, rewards."""
+    def columns(self) -> dict[str, tuple[Vocabulary[Any], Codes]]:
+        """Return the vocabulary of each column and its codes by row."""
         # A `TraceSet` sorts its vocabularies; doing so here, on the few distinct
         # entries, leaves it nothing to do on the many steps.
-        orders: tuple[Callable[[Any], Any], ...] = (symbol_order, label_order, symbol_order, float)
-        return [
-            canonical(values, np.frombuffer(table, np.int32), order)
-            for values, table, order in zip(self.coder.values(), self._tables, orders, strict=True)
-        ]
+        values = self.coder.values()
+        return {
+            name: canonical(values[name], np.frombuffer(self._tables[name], np.int32), order)
+            for name, order in _ORDERS.items()
+        }
 
 
 def _where(path: str) -> str:
@@ -153,15 +163,22 @@ def _where(path: str) -> str:
 
 
 def paper_lines(traces: TraceSet) -> Iterator[bytes]:
-    """Yield one line for each trace; `TraceError` for a label the format cannot hold."""
+    """Yield one line for each trace; `TraceError` for what the format cannot hold."""
+    if tuple(traces.columns) != (REWARD,):
+        held = ", ".join(map(visible, traces.columns)) or "no rewards"
+        raise TraceError(
+            f"the paper's format holds rewards and no further columns, but these traces have "
+            f"{held}: write jsonl or parquet instead"
+        )
     spelled = [_spelled(label) for label in traces.labels]
     bad_codes = [code for code, spelling in enumerate(spelled) if spelling is None]
     if bad_codes:
         _refuse(traces, bad_codes)
-    for observations, labels, actions, rewards in episodes(traces, spelled):
+    for columns in episodes(traces, spelled):
+        actions, rewards = columns[ACTION], columns[REWARD]
         actions.append(actions[-1])
         rewards.append(rewards[-1])
-        heads = zip(labels, observations, strict=True)
+        heads = zip(columns[LABEL], columns[OBSERVATION], strict=True)
         yield msgspec.json.encode(list(zip(heads, actions, rewards, strict=True))) + b"\n"
 
 

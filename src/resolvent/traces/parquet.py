@@ -1,18 +1,23 @@
 """Parquet, one row a step ↔ `TraceSet`.
 
 Columns are `episode, step, observation, label, action, reward, terminated,
-truncated`; the last two may be left out. The last row of an episode holds the
+truncated`; the last three may be left out. The last row of an episode holds the
 final observation and label, with null action and reward. Flags are written on
 that row, and read as set when any row of the episode sets them. A label is a
 list of strings; a plain string is read too, and null as no event.
+
+Further columns of steps stand under their own names, null on the last row of an
+episode. The schema's metadata lists those that were written as such, under
+`resolvent.columns`; of any others only those are read that the caller names.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,30 +25,44 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.traces.lines import Progress
+from resolvent.progress import FractionListener
+from resolvent.traces.column_names import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    RESERVED,
+    REWARD,
+    check_column_name,
+    column_text,
+    no_column,
+)
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
 from resolvent.traces.vocabulary import Codes, Interner
 
-_REQUIRED = ("episode", "step", "observation", "label", "action", "reward")
-_OPTIONAL = ("terminated", "truncated")
+_REQUIRED = ("episode", "step", "observation", "label", "action")
+_OPTIONAL = ("reward", "terminated", "truncated")
+_OWN_COLUMNS = b"resolvent.columns"
 _SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
 
 
-def read_parquet(path: Path, progress: Progress | None = None) -> TraceSet:
+def read_parquet(
+    path: Path, progress: FractionListener | None = None, columns: Sequence[str] = ()
+) -> TraceSet:
     """Read a Parquet file, or all `.parquet` files of a folder in the order of their names.
 
     Each file's episodes are its own, even where their numbers are the same.
+    Further columns are those that the file lists as its own, and those named here.
     """
     if not path.is_dir():
-        return _read_file(path)
+        return _read_file(path, columns)
     files = parquet_files(path)
     sets = []
     for number, file in enumerate(files):
         if progress:
             progress(number / len(files))
-        sets.append(_read_file(file))
+        sets.append(_read_file(file, columns))
     return TraceSet.concatenate(sets, [str(file) for file in files])
 
 
@@ -61,9 +80,10 @@ def rows_of(path: Path) -> int:
         return int(file.metadata.num_rows)
 
 
-def _read_file(path: Path) -> TraceSet:
+def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
     with _readable(path):
-        return _Rows.of(_read_table(path)).traces()
+        table, further = _read_table(path, columns)
+        return _Rows.of(table).traces(further)
 
 
 @contextmanager
@@ -78,7 +98,8 @@ def _readable(path: Path) -> Iterator[None]:
             ) from error
 
 
-def _read_table(path: Path) -> pa.Table:
+def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
+    """Return the table, and the names of the further columns in it that count."""
     with pq.ParquetFile(path) as file:
         names = file.schema_arrow.names
         missing = [name for name in _REQUIRED if name not in names]
@@ -87,10 +108,30 @@ def _read_table(path: Path) -> pa.Table:
                 f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
                 f"and this file has {', '.join(names)}"
             )
-        table = file.read([name for name in (*_REQUIRED, *_OPTIONAL) if name in names])
+        further = sorted({*columns, *_own_columns(file.schema_arrow)})
+        for name in further:
+            if name not in names:
+                raise no_column(name, (other for other in names if other not in RESERVED))
+        wanted = [name for name in (*_REQUIRED, *_OPTIONAL, *further) if name in names]
+        for name in wanted:
+            if names.count(name) > 1:
+                raise TraceError(f"there are several columns `{name}`: rename all but one")
+        table = file.read(wanted)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
-    return table
+    return table, further
+
+
+def _own_columns(schema: pa.Schema) -> list[str]:
+    """Return the further columns that `write_parquet` wrote and that are still there."""
+    listed = (schema.metadata or {}).get(_OWN_COLUMNS, b"[]")
+    try:
+        names = msgspec.json.decode(listed, type=list[str])
+    except msgspec.MsgspecError:
+        raise TraceError(
+            f"the metadata `{_OWN_COLUMNS.decode()}` is no list of names: make the file again"
+        ) from None
+    return [check_column_name(name) for name in names if name in schema.names]
 
 
 @dataclass(frozen=True)
@@ -130,21 +171,27 @@ class _Rows:
         """Name a row as an error would."""
         return f"episode {self.table['episode'][row]}, step {self.table['step'][row]}"
 
-    def traces(self) -> TraceSet:
-        """Code all columns."""
-        for name in ("action", "reward"):
+    def traces(self, further: Sequence[str]) -> TraceSet:
+        """Code all columns, with the further ones of these names."""
+        of_steps = [name for name in (REWARD, *further) if name in self.table.column_names]
+        for name in (ACTION, *of_steps):
             self._check_nulls(name)
         short = int(np.argmin(self.lengths))
         with locating(f"episode {self.table['episode'][int(self.starts[short])]}"):
             count = int(self.lengths[short])
-            check_lengths(count, count, count - 1, count - 1)
+            check_lengths(count, count, count - 1)
         seen = np.arange(self.table.num_rows)
         acted = np.flatnonzero(~self.final)
-        return TraceSet.from_columns(
-            self._code("observation", seen, as_symbol),
-            self._labels(),
-            self._code("action", acted, as_symbol),
-            self._rewards(acted),
+        columns = {
+            OBSERVATION: self._code(OBSERVATION, seen, as_symbol),
+            LABEL: self._labels(),
+            ACTION: self._code(ACTION, acted, as_symbol),
+        }
+        for name in of_steps:
+            convert = self._reward_converter() if name == REWARD else as_symbol
+            columns[name] = self._code(name, acted, convert)
+        return TraceSet.taking_over(
+            columns,
             offsets=np.append(0, np.cumsum(self.lengths - 1)),
             terminated=self._flag("terminated"),
             truncated=self._flag("truncated"),
@@ -164,7 +211,7 @@ class _Rows:
         raise TraceError(
             f"{self.place(row)}: the {name} is {self.table[name][row]} on the episode's last "
             f"row: end each episode with a row that holds the final observation and label, "
-            f"with null action and reward"
+            f"and null for what belongs to steps"
         )
 
     def _code(self, name: str, rows: NDArray[np.int64], convert: Callable[[Any], Symbol]) -> Column:
@@ -185,7 +232,7 @@ class _Rows:
                 raise TraceError(f"{self.place(row)}: the {name}: {error}") from error
         # Two values may be one symbol, as 0.0 and -0.0 are.
         interner: Interner[Symbol] = Interner()
-        with locating(f"{name}s"):
+        with locating(column_text(name)):
             symbol_codes = interner.encode(symbols)
         return interner.values_in_order(), symbol_codes[codes]
 
@@ -201,13 +248,13 @@ class _Rows:
                 raise TraceError(f"{self.place(row)}: {error}") from error
         return labels.values_in_order(), new_codes[codes]
 
-    def _rewards(self, acted: NDArray[np.int64]) -> Column:
-        kind = self.table["reward"].type
+    def _reward_converter(self) -> Callable[[Any], Symbol]:
+        kind = self.table[REWARD].type
         if not (
             pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
         ):
             raise TraceError(f"the column `reward` is of type {kind}: rewards must be numbers")
-        return self._code("reward", acted, lambda reward: as_symbol(float(reward)))
+        return lambda reward: as_symbol(float(reward))
 
     def _flag(self, name: str) -> NDArray[np.bool_]:
         if name not in self.table.column_names:
@@ -286,23 +333,27 @@ def write_parquet(traces: TraceSet, file: BinaryIO) -> None:
         for name in ("terminated", "truncated")
     }
     labels = pa.array([sorted(label) for label in traces.labels], pa.list_(pa.string()))
+    further = {
+        name: _with_nulls(_symbol_array(name, column.values), column.codes, final)
+        for name, column in traces.columns.items()
+    }
+    rewards = {REWARD: further.pop(REWARD)} if REWARD in further else {}
     table = pa.table(
         {
             "episode": np.repeat(np.arange(len(traces)), lengths),
             "step": step,
-            "observation": _symbol_array("observations", traces.observations).take(
+            OBSERVATION: _symbol_array(OBSERVATION, traces.observations).take(
                 pa.array(traces.observation_codes)
             ),
-            "label": labels.take(pa.array(traces.label_codes)),
-            "action": _with_nulls(
-                _symbol_array("actions", traces.actions), traces.action_codes, final
-            ),
-            "reward": _with_nulls(
-                pa.array(list(traces.rewards), pa.float64()), traces.reward_codes, final
-            ),
+            LABEL: labels.take(pa.array(traces.label_codes)),
+            ACTION: _with_nulls(_symbol_array(ACTION, traces.actions), traces.action_codes, final),
+            **rewards,
             **flags,
+            **further,
         }
     )
+    if further:
+        table = table.replace_schema_metadata({_OWN_COLUMNS: msgspec.json.encode(list(further))})
     pq.write_table(table, file, compression="zstd")
 
 
@@ -322,7 +373,7 @@ def _symbol_array(name: str, symbols: Any) -> pa.Array:
         same = False
     if not same:
         raise TraceError(
-            f"the {name} are not of one type that Parquet can hold "
+            f"the {column_text(name)} cannot be written: not of one type that Parquet can hold "
             f"(such as {symbols[0]!r}): write jsonl instead"
         )
     return values

@@ -5,13 +5,14 @@ shards holds one at a time, and may do so again and again.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from resolvent.errors import TraceError
+from resolvent.traces.column_names import check_column_names
 from resolvent.traces.trace_set import TraceSet
 
 _READ_AHEAD = 2
@@ -86,13 +87,15 @@ class TraceFolder:
     """A folder of Parquet files, each read when its turn comes and then let go.
 
     Files come in the order of their names. `rows` is what the files say they
-    hold: a row for each step, and one more for each trace.
+    hold: a row for each step, and one more for each trace. `columns` are further
+    ones to read, beside those that the files list as their own.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, columns: Iterable[str] = ()) -> None:
         from resolvent.traces.parquet import parquet_files, rows_of
 
         self.path = Path(path)
+        self.columns = check_column_names(columns)
         self.files = parquet_files(self.path)
         self.rows = sum(rows_of(file) for file in self.files)
 
@@ -119,7 +122,7 @@ class TraceFolder:
         """Read one file."""
         from resolvent.traces.parquet import read_parquet
 
-        return read_parquet(self.files[number])
+        return read_parquet(self.files[number], columns=self.columns)
 
     def name(self, number: int) -> str | None:
         """Call a file by its path."""
@@ -129,16 +132,17 @@ class TraceFolder:
         return f"TraceFolder({str(self.path)!r}, {len(self)} files, {self.rows} rows)"
 
 
-def scan_traces(path: str | Path) -> TraceFolder:
+def scan_traces(path: str | Path, columns: Iterable[str] = ()) -> TraceFolder:
     """Open a folder of Parquet files without reading them into memory.
 
     `infer` reads such a folder one file at a time, as often as it needs, so
     that it may be larger than memory. A file should hold some ten thousand to
-    some million steps.
+    some million steps. `columns` names table columns to read as further columns
+    of the traces, beside those that the files list as their own.
     """
     path = Path(path)
     if not path.exists():
         raise TraceError(f"{path} does not exist")
     if not path.is_dir():
         raise TraceError(f"{path} is not a folder of Parquet files: read it with read_traces")
-    return TraceFolder(path)
+    return TraceFolder(path, columns)

@@ -1,68 +1,144 @@
-"""One trace: what an agent saw, did and was paid in one episode."""
+"""One trace: what an agent saw and did in one episode, and what each step was worth."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from resolvent.errors import TraceError
+from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 
 
-@dataclass(frozen=True, slots=True)
+class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
+    """Named columns of a trace that cannot be changed, and so can be hashed.
+
+    >>> columns = FurtherColumns({"fault": (False, True), "cost": (2, 0)})
+    >>> columns, columns["cost"], columns == {"cost": (2, 0), "fault": (False, True)}
+    ({'cost': (2, 0), 'fault': (False, True)}, (2, 0), True)
+    """
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Mapping[str, tuple[Symbol, ...]]) -> None:
+        self._columns = {name: columns[name] for name in sorted(columns)}
+
+    def __getitem__(self, name: str) -> tuple[Symbol, ...]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._columns)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
-    """One episode: T actions and rewards between T+1 observations and labels.
+    """One episode: T actions between T+1 observations and labels.
 
-    Fields accept what environments give (NumPy values, lists, sets) and hold
-    plain hashable symbols.
+    Each action may have its reward, and an entry in any number of further
+    columns, such as what the step cost. Fields accept what environments give
+    (NumPy values, lists, sets) and hold plain hashable symbols.
 
-    >>> trace = Trace(["hall", "attic"], [None, "key"], ["up"], [1])
-    >>> len(trace), trace.labels, trace.rewards
-    (1, (frozenset(), frozenset({'key'})), (1.0,))
+    >>> trace = Trace(["hall", "attic"], [None, "key"], ["up"], [1], columns={"cost": [3]})
+    >>> len(trace), trace.labels, trace.rewards, trace.columns["cost"]
+    (1, (frozenset(), frozenset({'key'})), (1.0,), (3,))
+    >>> Trace(["hall", "attic"], [None, "key"], ["up"]).rewards is None
+    True
     """
 
     observations: tuple[Symbol, ...]
     labels: tuple[Label, ...]
     actions: tuple[Symbol, ...]
-    rewards: tuple[float, ...]
-    terminated: bool = False
-    truncated: bool = False
+    rewards: tuple[float, ...] | None
+    terminated: bool
+    truncated: bool
+    columns: Mapping[str, tuple[Symbol, ...]]
 
     def __init__(
         self,
         observations: Iterable[Any],
         labels: Iterable[Any],
         actions: Iterable[Any],
-        rewards: Iterable[float],
+        rewards: Iterable[float] | None = None,
         terminated: bool = False,
         truncated: bool = False,
+        *,
+        columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "observations", tuple(map(as_symbol, observations)))
         put(self, "labels", tuple(map(as_label, labels)))
         put(self, "actions", tuple(map(as_symbol, actions)))
-        put(self, "rewards", tuple(float(reward) + 0.0 for reward in rewards))
+        put(
+            self,
+            "rewards",
+            None if rewards is None else tuple(float(reward) + 0.0 for reward in rewards),
+        )
         put(self, "terminated", bool(terminated))
         put(self, "truncated", bool(truncated))
-        check_lengths(
-            len(self.observations), len(self.labels), len(self.actions), len(self.rewards)
+        put(
+            self,
+            "columns",
+            FurtherColumns(
+                {
+                    check_column_name(name): tuple(map(as_symbol, values))
+                    for name, values in (columns or {}).items()
+                }
+            ),
         )
-        for step, reward in enumerate(self.rewards):
+        check_lengths(
+            len(self.observations),
+            len(self.labels),
+            len(self.actions),
+            {name: len(values) for name, values in self.step_columns.items()},
+        )
+        for step, reward in enumerate(self.rewards or ()):
             if not math.isfinite(reward):
                 raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
+
+    @property
+    def step_columns(self) -> dict[str, tuple[Symbol, ...]]:
+        """What there is of each step beside its action: rewards, if any, and further columns."""
+        rewards = {} if self.rewards is None else {REWARD: self.rewards}
+        return in_column_order({**rewards, **self.columns})
 
     def __len__(self) -> int:
         return len(self.actions)
 
+    def __repr__(self) -> str:
+        shown = (field.name for field in fields(self) if field.name != "columns" or self.columns)
+        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
-def check_lengths(observations: int, labels: int, actions: int, rewards: int) -> None:
-    """Raise `TraceError` unless the four lengths are T+1, T+1, T, T with T at least 1."""
+
+def check_lengths(
+    observations: int, labels: int, actions: int, step_columns: Mapping[str, int] | None = None
+) -> None:
+    """Raise `TraceError` unless there are T+1, T+1 and T, with T at least 1, and T in each column.
+
+    >>> check_lengths(3, 3, 2, {"cost": 1})
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: 2 actions but 1 in the column `cost`: each action needs its entry
+    """
     if labels != observations:
         raise TraceError(
             f"{observations} observations but {labels} labels: each observation needs its label"
         )
-    if rewards != actions:
-        raise TraceError(f"{actions} actions but {rewards} rewards: each action needs its reward")
+    for name, count in (step_columns or {}).items():
+        if count != actions:
+            raise TraceError(
+                f"{actions} actions but {count} rewards: each action needs its reward"
+                if name == REWARD
+                else f"{actions} actions but {count} in the column `{name}`: "
+                f"each action needs its entry"
+            )
     if observations == 0:
         raise TraceError("the trace is empty: leave it out")
     if actions == 0 and observations == 1:

@@ -1,16 +1,18 @@
-"""A set of traces as columns: integer codes over four vocabularies.
+"""A set of traces as columns: integer codes over vocabularies.
 
 Steps of all traces lie one after another. Trace `i` owns steps
-`offsets[i]:offsets[i + 1]` of `action_codes` and `reward_codes`, and one
+`offsets[i]:offsets[i + 1]` of `action_codes` and of each of `columns`, and one
 position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
 """
 
+import copy
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from types import MappingProxyType
+from typing import Any, NamedTuple, overload
 
 import msgspec
 import numpy as np
@@ -18,49 +20,70 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent import _core
 from resolvent.errors import TraceError, locating
+from resolvent.traces.column_names import (
+    ACTION,
+    BASIC,
+    LABEL,
+    OBSERVATION,
+    REWARD,
+    SEEN,
+    TERMINATED,
+    check_column_name,
+    check_same_columns,
+    column_text,
+    in_column_order,
+    no_column,
+)
 from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
 
 Column = tuple[Sequence[Any], Codes]
 
-_COLUMNS = ("observation", "label", "action", "reward")
+_ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
+
+
+class StepColumn(NamedTuple):
+    """One column of a trace set: its distinct values, and the code of each step's."""
+
+    values: Vocabulary[Any]
+    codes: Codes
 
 
 class TraceSet(Sequence[Trace]):
     """An immutable set of traces, stored by column.
 
-    Vocabularies are sorted and hold exactly the values that occur.
+    Vocabularies are sorted and hold exactly the values that occur. `columns` has
+    what there is of each step beside its action: `"reward"`, if the traces have
+    rewards, and then further columns by name. All traces have the same ones.
 
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
     >>> len(traces), traces.steps, traces.observations[0], traces[0].actions
     (1, 1, 'attic', ('up',))
+    >>> traces.columns["reward"].values
+    Vocabulary([1.0])
     """
 
     observations: Vocabulary[Symbol]
     labels: Vocabulary[Label]
     actions: Vocabulary[Symbol]
-    rewards: Vocabulary[float]
     observation_codes: Codes
     label_codes: Codes
     action_codes: Codes
-    reward_codes: Codes
+    columns: Mapping[str, StepColumn]
     offsets: NDArray[np.int64]
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
         traces = list(traces)
-        columns: list[Column] = []
-        for name in ("observations", "labels", "actions", "rewards"):
-            interner: Interner[Any] = Interner()
-            parts = [np.empty(0, np.int32)]
-            for number, trace in enumerate(traces):
-                with locating(f"trace {number}, {name}"):
-                    parts.append(interner.encode(getattr(trace, name)))
-            columns.append((interner.values_in_order(), np.concatenate(parts)))
-        self._set(
-            *columns,
+        held = [_columns_of(trace) for trace in traces]
+        names = tuple(held[0]) if held else (*BASIC, REWARD)
+        for number, columns in enumerate(held):
+            with locating(f"trace {number}"):
+                check_same_columns(columns, names, "trace 0")
+        self._take_over(
+            {name: _coded(name, [columns[name] for columns in held]) for name in names},
             offsets=np.cumsum([0, *map(len, traces)]),
             terminated=[trace.terminated for trace in traces],
             truncated=[trace.truncated for trace in traces],
@@ -72,8 +95,9 @@ class TraceSet(Sequence[Trace]):
         observations: Column,
         labels: Column,
         actions: Column,
-        rewards: Column,
+        rewards: Column | None = None,
         *,
+        columns: Mapping[str, Column] = MappingProxyType({}),
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
@@ -81,50 +105,124 @@ class TraceSet(Sequence[Trace]):
         """Build from columns that are in memory already: (values, codes) pairs.
 
         Values may come in any order and may include ones that no code uses.
+        Arrays that somebody could still write to are copied.
+        """
+        given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
+        if rewards is not None:
+            given[REWARD] = rewards
+        given |= {check_column_name(name): column for name, column in columns.items()}
+        return cls.taking_over(
+            {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
+            offsets=_unshared(offsets),
+            terminated=_unshared(terminated),
+            truncated=_unshared(truncated),
+        )
+
+    @classmethod
+    def taking_over(
+        cls,
+        columns: Mapping[str, Column],
+        *,
+        offsets: ArrayLike,
+        terminated: ArrayLike,
+        truncated: ArrayLike,
+    ) -> "TraceSet":
+        """Build from columns by name, and keep their arrays: nobody may write to them again.
+
+        There must be `"observation"`, `"label"` and `"action"`; all others are of steps.
         """
         traces = cls.__new__(cls)
-        traces._set(
-            observations,
-            labels,
-            actions,
-            rewards,
-            offsets=offsets,
-            terminated=terminated,
-            truncated=truncated,
-        )
+        traces._take_over(columns, offsets=offsets, terminated=terminated, truncated=truncated)
         return traces
 
-    def _set(
+    def _take_over(
         self,
-        observations: Column,
-        labels: Column,
-        actions: Column,
-        rewards: Column,
+        columns: Mapping[str, Column],
         *,
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
     ) -> None:
-        self.offsets = _frozen(np.asarray(offsets, dtype=np.int64))
-        self.terminated = _frozen(np.asarray(terminated, dtype=bool))
-        self.truncated = _frozen(np.asarray(truncated, dtype=bool))
-        for name, column, order in (
-            ("observation", observations, symbol_order),
-            ("label", labels, label_order),
-            ("action", actions, symbol_order),
-            ("reward", rewards, float),
-        ):
-            vocabulary, codes = canonical(*column, order)
-            setattr(self, f"{name}s", vocabulary)
-            setattr(self, f"{name}_codes", _frozen(codes))
-        count, steps = len(self.offsets) - 1, int(self.offsets[-1])
+        self.offsets = _frozen(_integers("offsets", offsets))
+        self.terminated = _frozen(_flags("terminated", terminated))
+        self.truncated = _frozen(_flags("truncated", truncated))
+        found: dict[str, StepColumn] = {}
+        for name, (values, codes) in columns.items():
+            with locating(column_text(name)):
+                vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+            found[name] = StepColumn(vocabulary, _frozen(kept))
+        self.observations, self.observation_codes = found.pop(OBSERVATION)
+        self.labels, self.label_codes = found.pop(LABEL)
+        self.actions, self.action_codes = found.pop(ACTION)
+        self.columns = MappingProxyType(in_column_order(found))
+        self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        count, steps = len(self.offsets) - 1, self.steps
+        of_steps = (self.action_codes, *(column.codes for column in self.columns.values()))
         if not (
             len(self.terminated) == len(self.truncated) == count
-            and len(self.action_codes) == len(self.reward_codes) == steps
+            and all(len(codes) == steps for codes in of_steps)
             and len(self.observation_codes) == len(self.label_codes) == steps + count
+            and self.offsets[0] == 0
             and bool(np.all(np.diff(self.offsets) >= 1))
         ):
             raise TraceError("the columns of a trace set do not fit its offsets")
+
+    @property
+    def rewards(self) -> Vocabulary[float]:
+        """The rewards that occur; `TraceError` for traces without."""
+        return self.column(REWARD).values
+
+    @property
+    def reward_codes(self) -> Codes:
+        """The code of each step's reward; `TraceError` for traces without."""
+        return self.column(REWARD).codes
+
+    def column(self, name: str) -> StepColumn:
+        """Return a column of steps: `"reward"`, `"terminated"`, or a further one by its name.
+
+        >>> trace = Trace([0, 1, 0], [None] * 3, "ab", terminated=True, columns={"cost": [5, 2]})
+        >>> TraceSet([trace]).column("cost")
+        StepColumn(values=Vocabulary([2, 5]), codes=array([1, 0], dtype=int32))
+        >>> TraceSet([trace]).column("terminated")
+        StepColumn(values=Vocabulary([False, True]), codes=array([0, 1], dtype=int32))
+        >>> TraceSet([trace]).column("reward")
+        Traceback (most recent call last):
+        resolvent.errors.TraceError: the traces have no rewards: there are cost, terminated
+        """
+        if name in self.columns:
+            return self.columns[name]
+        if name == TERMINATED:
+            return self._ends
+        raise no_column(name, (*self.columns, TERMINATED))
+
+    @cached_property
+    def _ends(self) -> StepColumn:
+        codes = np.zeros(self.steps, np.int32)
+        codes[self.offsets[1:] - 1] = self.terminated
+        values, codes = canonical((False, True), codes, int)
+        return StepColumn(values, _frozen(codes))
+
+    @property
+    def all_columns(self) -> dict[str, StepColumn]:
+        """Every column by name: observations, labels and actions, and then those of steps."""
+        return {
+            OBSERVATION: StepColumn(self.observations, self.observation_codes),
+            LABEL: StepColumn(self.labels, self.label_codes),
+            ACTION: StepColumn(self.actions, self.action_codes),
+            **self.columns,
+        }
+
+    @property
+    def values(self) -> dict[str, Vocabulary[Any]]:
+        """The values of every column, by the names of `all_columns`."""
+        return {name: column.values for name, column in self.all_columns.items()}
+
+    @property
+    def codes(self) -> dict[str, Codes]:
+        """The codes of every column, by the names of `all_columns`."""
+        return {name: column.codes for name, column in self.all_columns.items()}
 
     @property
     def steps(self) -> int:
@@ -144,13 +242,18 @@ class TraceSet(Sequence[Trace]):
         number = range(len(self))[index]
         start, stop = int(self.offsets[number]), int(self.offsets[number + 1])
         seen = slice(start + number, stop + number + 1)
+        columns = {
+            name: [values[code] for code in codes[start:stop]]
+            for name, (values, codes) in self.columns.items()
+        }
         return Trace(
             [self.observations[code] for code in self.observation_codes[seen]],
             [self.labels[code] for code in self.label_codes[seen]],
             [self.actions[code] for code in self.action_codes[start:stop]],
-            [self.rewards[code] for code in self.reward_codes[start:stop]],
+            columns.pop(REWARD, None),
             bool(self.terminated[number]),
             bool(self.truncated[number]),
+            columns=columns,
         )
 
     def __iter__(self) -> Iterator[Trace]:
@@ -163,11 +266,20 @@ class TraceSet(Sequence[Trace]):
         return hash(self.digest)
 
     def __repr__(self) -> str:
+        further = "".join(
+            f", {len(column.values)} {'rewards' if name == REWARD else f'values of {name}'}"
+            for name, column in self.columns.items()
+        )
         return (
             f"TraceSet({len(self)} traces, {self.steps} steps, "
             f"{len(self.observations)} observations, {len(self.labels)} labels, "
-            f"{len(self.actions)} actions, {len(self.rewards)} rewards)"
+            f"{len(self.actions)} actions{further})"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew from its columns, a copy is frozen as the original is.
+        columns = {name: tuple(column) for name, column in self.all_columns.items()}
+        return _restored, (columns, self.offsets, self.terminated, self.truncated)
 
     def __add__(self, other: "TraceSet") -> "TraceSet":
         return TraceSet.concatenate([self, other])
@@ -195,38 +307,50 @@ class TraceSet(Sequence[Trace]):
     def take(self, numbers: ArrayLike) -> "TraceSet":
         """Return the traces with these numbers, in this order, repeats allowed.
 
+        Negative numbers count from the end. A row of booleans, one for each
+        trace, takes those that are marked.
+
         >>> traces = TraceSet([Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 2)])
         >>> [trace.rewards for trace in traces.take([2, 0])]
         [(2.0,), (0.0,)]
+        >>> [trace.rewards for trace in traces.take([False, True, True])]
+        [(1.0,), (2.0,)]
         """
-        chosen = np.asarray(numbers, dtype=np.int64)
+        chosen = _chosen(numbers, len(self))
         lengths = np.diff(self.offsets)[chosen]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
         acted = _ranges(self.offsets[chosen], lengths)
         seen = _ranges(self.offsets[chosen] + chosen, lengths + 1)
-        return TraceSet.from_columns(
-            (self.observations, self.observation_codes[seen]),
-            (self.labels, self.label_codes[seen]),
-            (self.actions, self.action_codes[acted]),
-            (self.rewards, self.reward_codes[acted]),
-            offsets=offsets,
+        return TraceSet.taking_over(
+            {
+                name: (values, codes[seen if name in SEEN else acted])
+                for name, (values, codes) in self.all_columns.items()
+            },
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
             terminated=self.terminated[chosen],
             truncated=self.truncated[chosen],
         )
 
     @staticmethod
     def concatenate(sets: Iterable["TraceSet"], names: Sequence[str] | None = None) -> "TraceSet":
-        """Join trace sets, one after the other; errors call them by their names."""
+        """Join trace sets, one after the other; errors call them by their names.
+
+        All need the same columns, but for a set without traces, which joins any.
+        """
         sets = list(sets)
         names = names or [f"trace set {number}" for number in range(len(sets))]
+        typical = next(filter(len, sets), sets[0] if sets else TraceSet())
         common = CommonValues()
         for one, called in zip(sets, names, strict=True):
-            common.add(one, called)
-        coded = [[np.empty(0, np.int32)] * 4, *map(common.codes, sets)]
-        columns = zip(common.values(), map(np.concatenate, zip(*coded, strict=True)), strict=True)
+            if len(one) or one is typical:
+                common.add(one.values, called)
+        parts = [common.codes(one) for one in sets if len(one)] or [typical.codes]
+        values = common.values() or typical.values
         starts = np.cumsum([0, *(one.steps for one in sets)])
-        return TraceSet.from_columns(
-            *columns,
+        return TraceSet.taking_over(
+            {
+                name: (column, np.concatenate([part[name] for part in parts]))
+                for name, column in values.items()
+            },
             offsets=np.concatenate(
                 [[0], *(one.offsets[1:] + start for one, start in zip(sets, starts, strict=False))]
             ),
@@ -237,9 +361,8 @@ class TraceSet(Sequence[Trace]):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over all that the traces hold, the same on every machine."""
-        digest = TraceDigest((self.observations, self.labels, self.actions, self.rewards))
-        columns = (self.observation_codes, self.label_codes, self.action_codes, self.reward_codes)
-        digest.add(columns, np.diff(self.offsets), self.terminated, self.truncated)
+        digest = TraceDigest(self.values)
+        digest.add(self.codes, np.diff(self.offsets), self.terminated, self.truncated)
         return digest.hexdigest()
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
@@ -257,62 +380,86 @@ class TraceSet(Sequence[Trace]):
 class CommonValues:
     """Puts the values of several trace sets together, so that one code stands for each.
 
+    All sets have to have the same columns: those of the first.
+
     >>> one = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
     >>> other = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
     >>> common = CommonValues()
-    >>> common.add(one, "one"), common.add(other, "other")
+    >>> common.add(one.values, "one"), common.add(other.values, "other")
     (None, None)
-    >>> common.values()[0], common.codes(other)[0].tolist()
+    >>> common.values()["observation"], common.codes(other)["observation"].tolist()
     (['attic', 'hall', 'cellar'], [0, 2])
     """
 
     def __init__(self) -> None:
-        self._interners: dict[str, Interner[Any]] = {name: Interner() for name in _COLUMNS}
+        self._interners: dict[str, Interner[Any]] = {}
+        self._first = ""
 
-    def add(self, traces: TraceSet, called: str) -> None:
-        """Take in the values of a trace set; an error calls it by its name."""
+    def add(self, values: Mapping[str, Sequence[Any]], called: str) -> None:
+        """Take in the values of a trace set's columns; an error calls it by its name."""
+        if not self._interners:
+            self._first = called
+            self._interners = {name: Interner() for name in values}
+        with locating(called):
+            check_same_columns(values, self._interners, self._first)
         for name, interner in self._interners.items():
-            with locating(f"{called}, joined to those before it: {name}s"):
-                interner.encode(getattr(traces, f"{name}s"))
+            with locating(f"{called}, joined to those before it: {column_text(name)}"):
+                interner.encode(values[name])
 
-    def values(self) -> list[list[Any]]:
-        """Return the values of the four columns, each at the position that is its code."""
-        return [interner.values_in_order() for interner in self._interners.values()]
+    def values(self) -> dict[str, list[Any]]:
+        """Return the values of every column, each at the position that is its code."""
+        return {name: one.values_in_order() for name, one in self._interners.items()}
 
-    def codes(self, traces: TraceSet) -> list[Codes]:
+    def codes(self, traces: TraceSet) -> dict[str, Codes]:
         """Return the columns of a trace set that was added, in the common codes."""
-        return [
-            _core.recode(
-                getattr(traces, f"{name}_codes"),
-                np.array([interner[value] for value in getattr(traces, f"{name}s")], np.int32),
+        return {
+            name: _core.recode(
+                codes, np.array([self._interners[name][one] for one in values], np.int32)
             )
-            for name, interner in self._interners.items()
-        ]
+            for name, (values, codes) in traces.all_columns.items()
+        }
 
 
 class TraceDigest:
-    """SHA-256 over all that traces hold; they may come in pieces, one after the other."""
+    """SHA-256 over all that traces hold; they may come in pieces, one after the other.
 
-    def __init__(self, vocabularies: tuple[Vocabulary[Any], ...]) -> None:
-        observations, labels, actions, rewards = map(list, vocabularies)
-        values = [observations, [sorted(label) for label in labels], actions, rewards]
-        self._whole = hashlib.sha256(msgspec.json.encode(values))
+    `vocabularies` are those of every column by name.
+    """
+
+    def __init__(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> None:
+        values = {name: list(column) for name, column in vocabularies.items()}
+        values[LABEL] = [sorted(label) for label in values[LABEL]]
+        of_steps = {name: column for name, column in values.items() if name not in BASIC}
+        # Files hold digests of traces that have rewards and nothing else: these must not change.
+        told = [*of_steps.values()] if [*of_steps] == [REWARD] else [of_steps]
+        self._whole = hashlib.sha256(
+            msgspec.json.encode([*(values[name] for name in BASIC), *told])
+        )
         # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-        self._types = [np.min_scalar_type(len(one)).newbyteorder("<") for one in values]
-        self._columns = [hashlib.sha256() for _ in range(7)]
+        self._types = {
+            name: np.min_scalar_type(len(column)).newbyteorder("<")
+            for name, column in values.items()
+        }
+        self._columns = [hashlib.sha256() for _ in range(len(self._types) + 3)]
 
     def add(
         self,
-        columns: Sequence[Codes],
+        columns: Mapping[str, Codes],
         lengths: NDArray[np.int64],
         terminated: NDArray[np.bool_],
         truncated: NDArray[np.bool_],
     ) -> None:
         """Take in the next traces, as codes of the vocabularies."""
-        narrow = (codes.astype(kind) for codes, kind in zip(columns, self._types, strict=True))
+        narrow = (columns[name].astype(kind) for name, kind in self._types.items())
         parts = (*narrow, lengths.astype("<i8"), terminated, truncated)
         for digest, part in zip(self._columns, parts, strict=True):
             digest.update(part.tobytes())
+
+    def copy(self) -> "TraceDigest":
+        """Return a digest that goes on from here by itself."""
+        other = copy.copy(self)
+        other._columns = [digest.copy() for digest in self._columns]
+        return other
 
     def hexdigest(self) -> str:
         """Return the digest of all that came so far."""
@@ -322,12 +469,77 @@ class TraceDigest:
         return whole.hexdigest()
 
 
+def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
+    return {
+        OBSERVATION: trace.observations,
+        LABEL: trace.labels,
+        ACTION: trace.actions,
+        **trace.step_columns,
+    }
+
+
+def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
+    """Code one column of all traces."""
+    interner: Interner[Any] = Interner()
+    codes = [np.empty(0, np.int32)]
+    for number, values in enumerate(parts):
+        with locating(f"trace {number}, {column_text(name)}"):
+            codes.append(interner.encode(values))
+    return interner.values_in_order(), np.concatenate(codes)
+
+
+def _restored(
+    columns: dict[str, Column],
+    offsets: NDArray[np.int64],
+    terminated: NDArray[np.bool_],
+    truncated: NDArray[np.bool_],
+) -> TraceSet:
+    return TraceSet.taking_over(
+        columns, offsets=offsets, terminated=terminated, truncated=truncated
+    )
+
+
+def _unshared(given: ArrayLike) -> NDArray[Any]:
+    """Return an array that nobody else can write to: a copy, unless that is so already."""
+    array = np.asarray(given)
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    return array if owner is None else array.copy()
+
+
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array = np.ascontiguousarray(array)
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
+    array.flags.writeable = False
     return array
+
+
+def _integers(name: str, given: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(given)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
+        raise TraceError(f"{name} must be one row of integers, the first of them 0")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
+    array = np.asarray(given)
+    if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
+        raise TraceError(f"{name} must be one row of booleans, one for each trace")
+    return np.ascontiguousarray(array, bool)
+
+
+def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Return the numbers of traces that a caller asks for, counted from 0."""
+    array = np.asarray(numbers)
+    if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
+        raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
+    if array.dtype == bool:
+        if len(array) != count:
+            raise IndexError(f"{len(array)} marks for {count} traces: give each trace one")
+        return np.flatnonzero(array)
+    chosen = array.astype(np.int64)
+    if np.any(wrong := (chosen < -count) | (chosen >= count)):
+        raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
+    return np.where(chosen < 0, chosen + count, chosen)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Collecting from many environments at once: a vector environment and a policy → `TraceSet`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError, locating
+from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live import Names, finite_reward
+from resolvent.traces.live import Names, finite_reward, told_column
 from resolvent.traces.symbols import Label, Symbol, as_label
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vector_live import (
@@ -30,6 +31,7 @@ def collect_from_vector(
     episodes: int,
     seed: int | None = None,
     label_of: Callable[..., Any] | None = None,
+    columns: Sequence[str] = (),
     max_steps: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
@@ -46,7 +48,7 @@ def collect_from_vector(
     """
     if max_steps is not None:
         _check_can_cut(envs)
-    plays = _Plays(envs, episodes, label_of, max_steps)
+    plays = _Plays(envs, episodes, label_of, columns, max_steps)
     observations, infos = envs.reset(seed=seed)
     plays.begin(observations, infos, np.ones(envs.num_envs, bool))
     told = 0
@@ -82,9 +84,10 @@ def _check_can_cut(envs: VectorEnv) -> None:
 class _Play:
     """What one environment has played: the episode that goes on, and those wanted of it."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int, columns: Sequence[str]) -> None:
         self.wanted = wanted
-        self.episodes: list[tuple[tuple[Codes, ...], bool, bool]] = []
+        self.episodes: list[tuple[dict[str, Codes], bool, bool]] = []
+        self._columns = columns
         self.begin_with([], [])
 
     @property
@@ -95,9 +98,18 @@ class _Play:
         self.observations, self.labels = observations, labels
         self.actions: list[Symbol] = []
         self.rewards: list[float] = []
+        self.further: dict[str, list[Symbol]] = {name: [] for name in self._columns}
 
     def end(self, coder: ColumnCoder, terminated: bool, truncated: bool) -> None:
-        codes = coder.code(self.observations, self.labels, self.actions, self.rewards)
+        codes = coder.code(
+            {
+                OBSERVATION: self.observations,
+                LABEL: self.labels,
+                ACTION: self.actions,
+                REWARD: self.rewards,
+                **self.further,
+            }
+        )
         self.episodes.append((codes, terminated, truncated))
         self.begin_with([], [])
 
@@ -110,13 +122,16 @@ class _Plays:
         envs: VectorEnv,
         episodes: int,
         label_of: Callable[..., Any] | None,
+        columns: Sequence[str],
         max_steps: int | None,
     ) -> None:
         count = envs.num_envs
         self.finished = 0
         self._envs = envs
         self._max_steps = max_steps
-        self._plays = [_Play(len(range(number, episodes, count))) for number in range(count)]
+        self._plays = [
+            _Play(len(range(number, episodes, count)), columns) for number in range(count)
+        ]
         self._order = [(number % count, number // count) for number in range(episodes)]
         self._coder = ColumnCoder()
         self._live = VectorEpisodes(envs, label_of, self._place)
@@ -156,6 +171,10 @@ class _Plays:
                 play.rewards.append(finite_reward(rewards[number]))
                 play.observations.append(self._observation_named(led_to[number]))
                 play.labels.append(as_label(step.labels[number]))
+                if play.further:
+                    info = self._live.info_after_step(number, infos)
+                    for name, values in play.further.items():
+                        values.append(told_column(info, name))
             cut = len(play.actions) == self._max_steps and not ended[number]
             to_reset[number] |= cut
             if ended[number] or cut:
@@ -168,7 +187,7 @@ class _Plays:
         played = CodedEpisodes()
         for number, episode in self._order:
             codes, terminated, truncated = self._plays[number].episodes[episode]
-            played.add(*codes, terminated=terminated, truncated=truncated)
+            played.add(codes, terminated=terminated, truncated=truncated)
         return played.trace_set(self._coder.values())
 
     def _begin(self, mask: Mask, observations: list[Any], labels: Any) -> None:

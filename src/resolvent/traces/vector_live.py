@@ -105,6 +105,12 @@ class VectorEpisodes:
             final = split(self._envs.observation_space, final)
         return {number: final[number] for number in np.flatnonzero(ended).tolist()}
 
+    def info_after_step(self, number: int, infos: Infos) -> dict[str, Any]:
+        """Return what the last step's infos tell of one environment that took it."""
+        if self.mode is AutoresetMode.SAME_STEP and self._ended[number]:
+            infos = infos.get("final_info", {})  # the others are of the next episode's reset
+        return info_of(number, infos)
+
     def _step_with_ends(
         self, ended: Mask, actions: Any, observations: Any, infos: Infos
     ) -> VectorStep:
@@ -216,6 +222,27 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
             env.close()
     else:
         yield envs
+
+
+def info_of(number: int, infos: Infos) -> dict[str, Any]:
+    """Return one environment's part of infos; a mask beside each key says who told it.
+
+    What has no row for each environment is left out.
+
+    >>> infos = {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6], "n": 2}
+    >>> info_of(0, infos), info_of(1, infos)
+    ({'cost': np.int64(3), 'at': 5}, {'at': 6})
+    """
+    told = {}
+    for key, values in infos.items():
+        is_mask = key.startswith("_") and key[1:] in infos
+        if is_mask or (f"_{key}" in infos and not infos[f"_{key}"][number]):
+            continue
+        if isinstance(values, Mapping):
+            told[key] = info_of(number, values)
+        elif isinstance(values, np.ndarray | list | tuple) and number < len(values):
+            told[key] = values[number]
+    return told
 
 
 def split(space: gym.Space[Any], batch: Any) -> list[Any]:

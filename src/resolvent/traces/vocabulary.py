@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from resolvent import _core
 from resolvent.errors import TraceError
@@ -63,6 +63,9 @@ class Vocabulary(Sequence[V], Generic[V]):
 
     def __hash__(self) -> int:
         return hash(self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary, (self._values,)
 
     def __repr__(self) -> str:
         return f"Vocabulary({list(self._values)!r})"
@@ -155,11 +158,34 @@ def distinct_pairs(
     return kept, inverse.astype(np.int32)
 
 
+def as_codes(codes: ArrayLike, size: int) -> Codes:
+    """Return an array of codes for so many values, or refuse what are no such codes.
+
+    >>> as_codes([0, 1, 0], 2)
+    array([0, 1, 0], dtype=int32)
+    >>> as_codes([0, 2, 0], 2)
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: position 1: the code is 2, but only 0 to 1 stand for a value
+    """
+    array = np.asarray(codes)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise TraceError(
+            f"codes must be one row of integers, not of type {array.dtype} and shape {array.shape}"
+        )
+    if array.size and (array.min() < 0 or array.max() >= size):
+        position = int(np.argmax((array < 0) | (array >= size)))
+        raise TraceError(
+            f"position {position}: the code is {array[position]}, "
+            + (f"but only 0 to {size - 1} stand for a value" if size else "but there are no values")
+        )
+    return np.ascontiguousarray(array, np.int32)
+
+
 def canonical(
-    values: Sequence[V], codes: Codes, order: Callable[[V], Any]
+    values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any]
 ) -> tuple[Vocabulary[V], Codes]:
     """Drop values no code uses, sort the rest, and rewrite the codes to match."""
-    codes = np.ascontiguousarray(codes, np.int32)
+    codes = as_codes(codes, len(values))
     used = _core.used_codes(codes, len(values))
     kept = sorted(np.flatnonzero(used).tolist(), key=lambda code: order(values[code]))
     if kept == list(range(len(values))):

@@ -105,7 +105,7 @@ def count_wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
     for state in range(end):
         for code, label in enumerate(traces.labels):
             table[state, code], _ = machine.step(state, label)
-    reached = _core.replay(
+    reached = _core.walk_states(
         table.ravel(), len(traces.labels), traces.after_step(traces.label_codes), traces.offsets
     )
     rewards = np.array(list(traces.rewards))[traces.reward_codes]

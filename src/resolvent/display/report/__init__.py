@@ -4,6 +4,6 @@
 the template beside it.
 """
 
-from resolvent.display.report.writing import write_report, write_report_of_result
+from resolvent.display.report.writing import report
 
-__all__ = ["write_report", "write_report_of_result"]
+__all__ = ["report"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from resolvent.display.machine_names import answers_with, short_name, title
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
@@ -9,10 +10,11 @@ from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
 from resolvent.display.report.wording import short
-from resolvent.evidence import Evidence, MachineEvidence
-from resolvent.machines import MachinePair, MachineScore, Score
+from resolvent.machines import Machines, MachineScore, Score
+from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.trust import Evidence, MachineEvidence
 from resolvent.wording import amount
 
 _TIMING = {
@@ -23,40 +25,61 @@ _TIMING = {
     LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
     "before this one.",
 }
-_ANSWERS = {"transition": "the next observation", "reward": "the reward"}
+_ASSUMED = (
+    "An answer is assumed where its question had the same answer wherever it was asked, but was "
+    "never asked in this state."
+)
+_HAPPENS = {"transition": "then sees", "reward": "is paid"}
 
 
-def contents(pair: MachinePair, traces: TraceSet, evidence: Evidence) -> dict[str, Any]:
-    """Say all that is known of machines on some traces."""
-    score = pair.score(traces)
+def contents(machines: Machines, traces: TraceSet, evidence: Evidence) -> dict[str, Any]:
+    """Say all that is known of machines on some traces, by the evidence gathered from them.
+
+    The traces are not replayed again: the evidence holds what their replay showed.
+    """
+    score = score_of(machines, evidence.shown)
     return {
-        "summary": summary(pair, traces, score, evidence),
+        "summary": summary(machines, traces, score, evidence),
         "machines": [
-            _about(evidence.transition, score.transition),
-            _about(evidence.reward, score.reward),
+            _about(one, score[kind], element)
+            for (kind, one), element in zip(evidence.items(), elements(machines), strict=True)
         ],
-        "player": replays(pair, traces, score),
-        "map": grid_map(pair, traces),
-        "found": found(pair),
+        "player": replays(machines, traces, score, evidence.shown.states),
+        "map": grid_map(machines, traces),
+        "found": found(machines),
     }
 
 
+def elements(machines: Machines) -> list[str]:
+    """Return for each machine the id that its drawing has in the page.
+
+    A column may have any name, and so may a kind; an id is one that nothing else has.
+
+    >>> from resolvent.environments import House
+    >>> elements(House().machines())
+    ['transition', 'reward']
+    """
+    return [
+        kind if kind in _HAPPENS else f"machine-{place}" for place, kind in enumerate(machines, 1)
+    ]
+
+
 def summary(
-    pair: MachinePair, traces: TraceSet, score: Score, evidence: Evidence
+    machines: Machines, traces: TraceSet, score: Score, evidence: Evidence
 ) -> dict[str, Any]:
     """Say in words how large the machines are and how well they do."""
     return {
         "figures": [
-            ["transition states", f"{pair.transition.states:,}"],
-            ["reward states", f"{pair.reward.states:,}"],
+            *([short(f"{kind} states", 40), f"{one.states:,}"] for kind, one in machines.items()),
             ["traces", f"{len(traces):,}"],
             ["steps", f"{traces.steps:,}"],
         ],
         "verdict": verdict(score),
         "sentences": [
-            *_origin(pair, traces),
-            _TIMING[pair.timing],
-            *(sentence for one in (pair.transition, pair.reward) for sentence in reductions(one)),
+            *_origin(machines, traces),
+            _TIMING[machines.timing],
+            *(sentence for one in machines.values() for sentence in reductions(one)),
+            *([_ASSUMED] if _assumed(score) else []),
             f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
         ],
     }
@@ -65,27 +88,42 @@ def summary(
 def verdict(score: Score) -> dict[str, Any]:
     """Say whether the machines explain the traces: `kind` is right, unseen or wrong.
 
-    `place` is the trace and step of the first wrong prediction.
+    `place` is the trace and step of the first wrong prediction. Answers that are only
+    assumed are counted apart.
+
+    >>> verdict(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
+    'Every step of every trace is predicted, and right. Of the answers 2 are assumed, none wrong.'
     """
     first = score.first_mismatch
     if first is not None:
-        wrong = score.transition.wrong + score.reward.wrong
+        wrong = sum(one.all_wrong for one in score.values())
+        text = f"{amount(wrong, 'wrong prediction')}.{_assumed(score)} First: {first}"
         return {
             "kind": "wrong",
-            "text": short(f"{amount(wrong, 'wrong prediction')}. First: {first}", 400),
+            "text": short(text, 400),
             "place": [first.trace, first.step],
         }
-    unseen = max(score.transition.unseen, score.reward.unseen)
-    if unseen:
-        return {
-            "kind": "unseen",
-            "text": f"No prediction is wrong; for {amount(unseen, 'step')} there is none.",
-        }
-    return {"kind": "right", "text": "Every step of every trace is predicted, and right."}
+    unseen = max(one.unseen for one in score.values())
+    text = (
+        f"No prediction is wrong; for {amount(unseen, 'step')} there is none."
+        if unseen
+        else "Every step of every trace is predicted, and right."
+    )
+    return {"kind": "unseen" if unseen else "right", "text": f"{text}{_assumed(score)}"}
 
 
-def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
-    made = pair.provenance
+def _assumed(score: Score) -> str:
+    """Say how many of the answers are assumed, where some are."""
+    wrong = sum(one.assumed_wrong for one in score.values())
+    assumed = sum(one.assumed_right for one in score.values()) + wrong
+    if not assumed:
+        return ""
+    verb = "is" if assumed == 1 else "are"
+    return f" Of the answers {assumed:,} {verb} assumed, {f'{wrong:,}' if wrong else 'none'} wrong."
+
+
+def _origin(machines: Machines, traces: TraceSet) -> list[str]:
+    made = machines.provenance
     if made is None:
         return []
     same = made.traces_sha256 == traces.digest
@@ -94,14 +132,22 @@ def _origin(pair: MachinePair, traces: TraceSet) -> list[str]:
     return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
 
 
-def _about(evidence: MachineEvidence, score: MachineScore) -> dict[str, Any]:
+def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict[str, Any]:
     machine = evidence.machine
     return {
-        "kind": machine.kind,
-        "name": f"{machine.kind.capitalize()} Machine",
-        "answers": _ANSWERS[machine.kind],
+        "element": element,
+        "name": short(title(machine)),
+        "short": short(short_name(machine.kind)),
+        "happens": _HAPPENS.get(machine.kind) or short(machine.kind),
+        "answers": short(answers_with(machine.kind)),
         "count": machine.states,
-        "score": {"right": score.right, "wrong": score.wrong, "unseen": score.unseen},
+        "score": {
+            "right": score.right,
+            "wrong": score.wrong,
+            "assumed_right": score.assumed_right,
+            "assumed_wrong": score.assumed_wrong,
+            "unseen": score.unseen,
+        },
         "states": state_rows(evidence),
         "proof": proof(evidence),
         "spared": spared(machine),

@@ -3,10 +3,11 @@
 from itertools import pairwise
 from typing import Any
 
+from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import basis_text, retold, summary
 from resolvent.display.report.wording import event_text, short
-from resolvent.machines import Decision, Machine, MachinePair
-from resolvent.merging.orders import ORDERS
+from resolvent.machines import Decision, Machine, Machines
+from resolvent.merging import STRATEGIES
 from resolvent.wording import amount
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
@@ -15,17 +16,22 @@ _MOST_WEAK, _MOST_NAMED = 8, 4
 Numbered = tuple[int, Decision]
 
 
-def found(pair: MachinePair) -> list[str]:
+def found(machines: Machines) -> list[str]:
     """Say of machines without a log that they have none, and what the log of others is."""
-    machines = (pair.transition, pair.reward)
-    without = [f"the {one.kind.capitalize()} Machine" for one in machines if one.decisions is None]
+    without = [f"the {short(title(one))}" for one in machines.values() if one.decisions is None]
     said = []
     if without:
-        said.append(f"How {' and '.join(without)} came about is not known: infer again to see it.")
-    strategy = pair.provenance.options.get("strategy") if pair.provenance else None
-    if len(without) < len(machines) and isinstance(strategy, str) and strategy not in ORDERS:
-        said.append(f"S{retold(short(strategy))[1:]}.")
+        said.append(f"How {_listed(without)} came about is not known: infer again to see it.")
+    name = machines.provenance.options.get("strategy") if machines.provenance else None
+    strategy = STRATEGIES.get(name) if isinstance(name, str) else None  # none of the user's own
+    if len(without) < len(machines) and strategy is not None and not strategy.merges:
+        said.append(f"S{retold(strategy)[1:]}.")
     return said
+
+
+def _listed(names: list[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def timeline(machine: Machine) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from resolvent.display.report.wording import event_text, value_text
-from resolvent.machines import Machine, MachinePair, RewardMachine
+from resolvent.machines import Machine, Machines
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 
@@ -16,19 +16,20 @@ _NEIGHBOURS = 0.9
 Cell = tuple[int, int]
 
 
-def grid_map(pair: MachinePair, traces: TraceSet) -> dict[str, Any] | None:
+def grid_map(machines: Machines, traces: TraceSet) -> dict[str, Any] | None:
     """Draw the observations as cells, or return None where they are no grid.
 
     They are when each is a pair (x, y) of whole numbers, or a whole number that
-    counts the cells of a square column by column, and when nine of ten answers
-    of the Transition Machine stay put or lead to a neighbour.
+    counts the cells of a square column by column, and when nine of ten outcomes
+    of an observation and an action stay put or lead to a neighbour. `depends` of a
+    cell holds the places of the machines whose answers there depend on memory.
     """
     cells = cells_of(list(traces.observations))
-    if cells is None or not _moves_are_short(pair.transition, cells):
+    if cells is None or not _moves_are_short(traces, cells):
         return None
     across, up = zip(*cells.values(), strict=True)
     labels = _labels(traces)
-    deciding = [_where_memory_decides(one) for one in (pair.transition, pair.reward)]
+    deciding = [_where_memory_decides(one) for one in machines.values()]
     return {
         "x": [min(across), max(across)],
         "y": [min(up), max(up)],
@@ -38,8 +39,7 @@ def grid_map(pair: MachinePair, traces: TraceSet) -> dict[str, Any] | None:
                 "y": y,
                 "text": value_text(observation),
                 "labels": labels.get(observation, []),
-                "transition": observation in deciding[0],
-                "reward": observation in deciding[1],
+                "depends": [place for place, where in enumerate(deciding) if observation in where],
             }
             for observation, (x, y) in cells.items()
         ],
@@ -83,13 +83,17 @@ def _paired_cells(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
     return cells
 
 
-def _moves_are_short(machine: Machine, cells: dict[Symbol, Cell]) -> bool:
-    far = [
-        max(abs(a - b) for a, b in zip(cells[one.observation], cells[one.output], strict=True)) > 1
-        for one in machine.answers()
-        if one.observation in cells and one.output in cells
-    ]
-    return bool(far) and sum(far) <= (1 - _NEIGHBOURS) * len(far)
+def _moves_are_short(traces: TraceSet, cells: dict[Symbol, Cell]) -> bool:
+    """Whether most of what the traces show to follow an observation and an action is near it."""
+    seen = traces.at_step(traces.observation_codes)
+    actions, observations = len(traces.actions), len(traces.observations)
+    asked, question = distinct_pairs(seen, traces.action_codes, observations, actions)
+    following = traces.after_step(traces.observation_codes)
+    moves, _ = distinct_pairs(question, following, len(asked), observations)
+    before, after = np.divmod(moves, observations)
+    place = np.array([cells[one] for one in traces.observations])
+    far = np.abs(place[asked[before] // actions] - place[after]).max(axis=1) > 1
+    return len(far) > 0 and int(far.sum()) <= (1 - _NEIGHBOURS) * len(far)
 
 
 def _labels(traces: TraceSet) -> dict[Symbol, list[str]]:
@@ -108,7 +112,6 @@ def _labels(traces: TraceSet) -> dict[Symbol, list[str]]:
 
 def _where_memory_decides(machine: Machine) -> set[Symbol]:
     """Return the observations that some action gives different answers in, by the state."""
-    paired = isinstance(machine, RewardMachine) and machine.supplemented
     codes = set((machine.output_question // len(machine.actions)).tolist())
     seen = (machine.observations[code] for code in codes)
-    return {one[0] if paired and isinstance(one, tuple) else one for one in seen}
+    return {one[0] if machine.supplemented and isinstance(one, tuple) else one for one in seen}

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from resolvent.control import Learned, Plan, plan_files, policy_files
-from resolvent.control.plan_files import PlanFile
+from resolvent.control import Learned, Plan
+from resolvent.control.learning import policy_files
+from resolvent.control.planning import plan_files
+from resolvent.control.planning.plan_files import PlanFile
 from resolvent.display.report.wording import short, value_text
 from resolvent.errors import ModelError
 from resolvent.traces import Symbol

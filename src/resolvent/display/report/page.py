@@ -1,4 +1,4 @@
-"""What a report says + two drawings → the text of one HTML page.
+"""What a report says + drawings of the machines → the text of one HTML page.
 
 Data stands in the page as JSON that no browser takes for markup, and its script
 only ever sets text. A content policy by hashes lets nothing else run or load.
@@ -6,7 +6,7 @@ only ever sets text. A content policy by hashes lets nothing else run or load.
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -23,8 +23,8 @@ _SCRIPTS = (
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def page(title: str, contents: Mapping[str, Any], machines: Mapping[str, Machine]) -> str:
-    """Write the page, with a drawing of each machine under its kind."""
+def page(title: str, contents: Mapping[str, Any], machines: Iterable[Machine]) -> str:
+    """Write the page, with a drawing of each of the machines that `contents` tells of."""
     style = _part("page.css")
     script = "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
     parts = {
@@ -33,9 +33,23 @@ def page(title: str, contents: Mapping[str, Any], machines: Mapping[str, Machine
         "style": style,
         "script": script,
         "data": inert_json(contents),
-        **{kind: drawing(machine) for kind, machine in machines.items()},
+        "drawings": "".join(
+            _filled(
+                "figure.html",
+                {
+                    "element": about["element"],
+                    "name": escape(about["name"]),
+                    "drawing": drawing(machine),
+                },
+            )
+            for about, machine in zip(contents["machines"], machines, strict=True)
+        ),
     }
-    first, *others = _part("page.html").split("{{")
+    return _filled("page.html", parts)
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    first, *others = _part(template).split("{{")
     # Each part is put in once, so that nothing in one is taken for the name of another.
     pieces = (piece.split("}}", 1) for piece in others)
     return first + "".join(parts[name] + rest for name, rest in pieces)

@@ -4,8 +4,8 @@ from itertools import combinations
 from typing import Any
 
 from resolvent.display.report.wording import short, value_text
-from resolvent.evidence import MachineEvidence, Separation, Separations
 from resolvent.machines.drawing import history_text
+from resolvent.trust import MachineEvidence, Separation, Separations
 
 MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from resolvent.display.machine_names import title
 from resolvent.display.report.wording import event_text, short, value_text
-from resolvent.evidence.separation import question_of
-from resolvent.machines import Machine, RewardMachine
+from resolvent.machines import Machine
+from resolvent.trust.separation import question_of
 from resolvent.wording import amount
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
@@ -12,7 +13,7 @@ _MOST_NAMED, _MOST_LISTED = 12, 300
 
 def reductions(machine: Machine) -> list[str]:
     """Say what the machine was spared: labels that change nothing, answers without memory."""
-    name = f"{machine.kind.capitalize()} Machine"
+    name = short(title(machine))
     said = []
     if machine.trivial:
         named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]
@@ -24,7 +25,7 @@ def reductions(machine: Machine) -> list[str]:
         f"Of the {name}'s {amount(constants + by_state, 'answer')}, {constants:,} need no memory "
         f"and {by_state:,} depend on its state."
     )
-    if isinstance(machine, RewardMachine) and machine.supplemented:
+    if machine.supplemented:
         said.append(f"The {name} is told the Transition Machine's state with each observation.")
     return said
 

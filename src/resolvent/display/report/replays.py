@@ -1,15 +1,17 @@
 """Machines + traces → some traces step by step: what was predicted, and what happened."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from resolvent.display.report.wording import event_text, value_text
-from resolvent.machines import UNSEEN, MachinePair, Score
-from resolvent.machines.score import StepsAsked, states_at_steps, steps_asked
-from resolvent.samples import Histories
+from resolvent.machines import UNSEEN, Machines, Score
+from resolvent.machines.knowledge import ASSUMED_CODE
+from resolvent.replay import StepsAsked, steps_asked
 from resolvent.samples.timing import labels_read
-from resolvent.traces import TraceSet
+from resolvent.traces import Codes, TraceSet
+from resolvent.traces.vocabulary import distinct_pairs
 
 MOST_STEPS = 2000
 """Of a longer trace so many steps are shown."""
@@ -26,23 +28,25 @@ class Texts:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-def replays(pair: MachinePair, traces: TraceSet, score: Score) -> dict[str, Any]:
-    """Replay the traces worth looking at.
+def replays(
+    machines: Machines, traces: TraceSet, score: Score, states: Mapping[str, Codes]
+) -> dict[str, Any]:
+    """Play the traces worth looking at; `states` are those that their replay found.
 
-    A step is a list of numbers: those of the texts for observation, label read,
-    action, next observation, reward, predicted observation, predicted reward,
-    then both states (−1 where not known) and what came of each prediction: 1
-    right, 0 wrong, −1 none.
+    A step is a list of numbers: those of the texts for observation, label read and
+    action; then for each machine those of what happened and of what it predicted, its
+    state (−1 where not known), what came of the prediction (1 right, 0 wrong, −1 none),
+    and 1 where that was only assumed.
     """
     texts = Texts()
     shown = [
-        _replay(pair, traces, number, why, _first_shown(number, score), texts)
-        for number, why in chosen(pair, traces, score).items()
+        _played(machines, traces, number, why, _first_shown(number, score), states, texts)
+        for number, why in chosen(traces, score, states).items()
     ]
     return {"texts": list(texts.numbers), "traces": shown}
 
 
-def chosen(pair: MachinePair, traces: TraceSet, score: Score) -> dict[int, str]:
+def chosen(traces: TraceSet, score: Score, states: Mapping[str, Codes]) -> dict[int, str]:
     """Return the numbers of the traces worth looking at, and why each is."""
     lengths = np.diff(traces.offsets)
     reasons: dict[int, list[str]] = {}
@@ -51,23 +55,24 @@ def chosen(pair: MachinePair, traces: TraceSet, score: Score) -> dict[int, str]:
     if len(traces) == 1:
         reasons.setdefault(0, []).append("the only one")
     else:
-        reasons.setdefault(_most_states(pair, traces), []).append("visits most states")
+        reasons.setdefault(_most_states(traces, states), []).append("visits most states")
         reasons.setdefault(int(np.argmin(lengths)), []).append("the shortest")
         reasons.setdefault(int(np.argmax(lengths)), []).append("the longest")
     return {number: ", ".join(why) for number, why in reasons.items()}
 
 
-def _most_states(pair: MachinePair, traces: TraceSet) -> int:
-    """Return the shortest of the traces that visit most pairs of states."""
-    histories = Histories.of(traces, pair.timing)
-    one, other = (states_at_steps(each, histories) for each in (pair.transition, pair.reward))
+def _most_states(traces: TraceSet, states: Mapping[str, Codes]) -> int:
+    """Return the shortest of the traces that visit most combinations of states."""
     lengths = np.diff(traces.offsets)
-    trace = np.repeat(np.arange(len(traces)), lengths)
-    places = (pair.transition.states + 1) * (pair.reward.states + 1)
+    memory, memories = np.zeros(traces.steps, np.int32), 1
+    for state in states.values():
+        sizes = int(state.max(initial=-1)) + 2  # one more, for "not known"
+        kept, memory = distinct_pairs(memory, state + np.int32(1), memories, sizes)
+        memories = len(kept)
     # Sorted, not `np.unique`, which puts millions of numbers into a hash table one by one.
-    keys = np.sort(trace * places + (one + 1) * np.int64(pair.reward.states + 1) + other + 1)
+    keys = np.sort(np.repeat(np.arange(len(traces)), lengths) * memories + memory)
     new = np.diff(keys, prepend=-1) > 0
-    visited = np.bincount(keys[new] // places, minlength=len(traces))
+    visited = np.bincount(keys[new] // memories, minlength=len(traces))
     return int(np.lexsort((lengths, -visited))[0])
 
 
@@ -79,27 +84,30 @@ def _first_shown(number: int, score: Score) -> int:
     return first.step - MOST_STEPS // 2
 
 
-def _replay(
-    pair: MachinePair, traces: TraceSet, number: int, why: str, start: int, texts: Texts
+def _played(
+    machines: Machines,
+    traces: TraceSet,
+    number: int,
+    why: str,
+    start: int,
+    states: Mapping[str, Codes],
+    texts: Texts,
 ) -> dict[str, Any]:
     one = traces.take([number])
-    trace, read = one[0], labels_read(one, pair.timing)
-    transition, reward = steps_asked(pair.transition, pair.reward, pair.timing, one)
-    predicted = [_predicted(transition), _predicted(reward)]
+    trace, read = one[0], labels_read(one, machines.timing)
+    rows = slice(*traces.offsets[number : number + 2])
+    asked = steps_asked(machines, one, {kind: codes[rows] for kind, codes in states.items()})
+    stop = min(len(trace), start + MOST_STEPS)
+    answers = [_answers(each, one, range(start, stop), texts) for each in asked.values()]
     steps = []
-    for step in range(start, min(len(trace), start + MOST_STEPS)):
+    for place, step in enumerate(range(start, stop)):
         label = int(read[step])
         words = (
             value_text(trace.observations[step]),
             event_text(one.labels[label]) if label >= 0 else "",
             value_text(trace.actions[step]),
-            value_text(trace.observations[step + 1]),
-            value_text(trace.rewards[step]),
-            value_text(predicted[0][step][0]),
-            value_text(predicted[1][step][0]),
         )
-        states = int(transition.states[step]), int(reward.states[step])
-        steps.append([*map(texts.number, words), *states, *(each[step][1] for each in predicted)])
+        steps.append([*map(texts.number, words), *(each[place] for each in answers)])
     return {
         "number": number,
         "why": why,
@@ -110,10 +118,27 @@ def _replay(
     }
 
 
-def _predicted(asked: StepsAsked) -> list[tuple[Any, int]]:
-    """Return for each step what the machine predicts, and whether it is right."""
-    codes = asked.machine.answer_many(asked.states, asked.questions)
-    return [
-        (UNSEEN, -1) if code < 0 else (asked.machine.outputs[code], int(code == actual))
-        for code, actual in zip(codes.tolist(), asked.outputs.tolist(), strict=True)
-    ]
+def _answers(asked: StepsAsked, one: TraceSet, steps: range, texts: Texts) -> list[list[int]]:
+    """Return for some steps of a trace what happened, and what a machine made of it."""
+    machine = asked.machine
+    if machine.predicts == "observation":
+        values: Sequence[Any] = one.observations
+        codes = one.after_step(one.observation_codes)
+    else:
+        values, codes = one.column(machine.predicts)
+    predicted = asked.predicted
+    level = machine.knowledge_many(asked.states, asked.questions)
+    rows = []
+    for step in steps:
+        code = int(predicted[step])
+        outcome = -1 if code < 0 else int(code == asked.outputs[step])
+        rows.append(
+            [
+                texts.number(value_text(values[int(codes[step])])),
+                texts.number(value_text(UNSEEN if code < 0 else machine.outputs[code])),
+                int(asked.states[step]),
+                outcome,
+                int(level[step] == ASSUMED_CODE),
+            ]
+        )
+    return rows

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.display.report.wording import event_text, short, value_text
-from resolvent.evidence import MachineEvidence
-from resolvent.evidence.separation import question_of
 from resolvent.machines import Machine
 from resolvent.machines.drawing import history_text
+from resolvent.trust import MachineEvidence
+from resolvent.trust.separation import question_of
 
 MOST_STATES = 300
 _MOST_QUESTIONS, _MOST_LABELS = 4, 6

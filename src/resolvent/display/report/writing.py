@@ -6,53 +6,71 @@ from typing import TYPE_CHECKING
 from resolvent.atomic_file import atomic_write
 from resolvent.display.report.contents import contents
 from resolvent.display.report.page import page
-from resolvent.evidence import Evidence
-from resolvent.machines import MachinePair
+from resolvent.errors import ModelError
+from resolvent.machines import Machines
+from resolvent.pipeline import evidence as gathered
+from resolvent.result import InferenceResult
 from resolvent.traces import TraceSet
+from resolvent.trust import Evidence
+from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.control import Learned, Plan
-    from resolvent.control.plan_files import PlanFile
-    from resolvent.result import InferenceResult
+    from resolvent.control.planning.plan_files import PlanFile
 
 
-def write_report(
-    path: str | Path,
-    pair: MachinePair,
+def report(
+    machines: Machines | InferenceResult,
     traces: TraceSet,
-    evidence: Evidence,
+    path: str | Path,
     *,
-    returns: list[float] | None = None,
+    evidence: Evidence | None = None,
     policy: "Learned | Plan | PlanFile | None" = None,
-    seconds: float | None = None,
+    returns: list[float] | None = None,
 ) -> None:
-    """Write a page about machines and traces, which any browser shows without a network.
+    """Write one HTML page about machines and traces, which any browser shows without a network.
 
-    `policy` adds what was learned or planned, `returns` what each episode of learning
-    paid (those of a learned policy if none are given), `seconds` how long inference took.
+    The machines drawn, traces replayed step by step, and the evidence, which is gathered
+    unless it is given. `policy` adds what was learned or planned, `returns` what each
+    episode of learning paid (those of a learned policy if none are given).
+
+    >>> import tempfile, gymnasium as gym, resolvent as rs
+    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> machines = rs.infer(house[:150]).machines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(machines, house[150:], f"{folder}/house.html")
+    ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+
+    Raises:
+        ModelError: when the evidence is about other machines or traces, or the machines know
+            nothing of these traces.
     """
     from resolvent.control import Learned
     from resolvent.display.report import learning
 
-    said = contents(pair, traces, evidence)
-    if seconds is not None:
-        said["summary"]["sentences"].append(f"Inference took {seconds:.3g} s.")
+    if evidence is None:
+        evidence = gathered(machines, traces)
+    result = machines if isinstance(machines, InferenceResult) else None
+    shown = machines.machines if isinstance(machines, InferenceResult) else machines
+    _check_about(evidence, shown, traces)
+    said = contents(shown, traces, evidence)
+    if result is not None:
+        said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
     if returns is None and isinstance(policy, Learned):
         returns = policy.curve.returns.tolist()
     said["curve"] = learning.curve(returns) if returns else None
     said["policy"] = None if policy is None else learning.policy(policy)
-    machines = {"transition": pair.transition, "reward": pair.reward}
-    text = page("Resolvent report", said, machines)
+    text = page("Resolvent report", said, shown.values())
     with atomic_write(path) as file:
         file.write(text.encode())
 
 
-def write_report_of_result(
-    result: "InferenceResult",
-    path: str | Path,
-    traces: TraceSet,
-    policy: "Learned | Plan | PlanFile | None",
-) -> None:
-    """Write a page about what `infer` found and the traces it came from."""
-    seconds = result.seconds["total"]
-    write_report(path, result.machines, traces, result.evidence, policy=policy, seconds=seconds)
+def _check_about(evidence: Evidence, machines: Machines, traces: TraceSet) -> None:
+    if {kind: one.machine for kind, one in evidence.items()} != dict(machines):
+        raise ModelError("the evidence is about other machines: gather it with those of the report")
+    if (evidence.traces, evidence.steps) != (len(traces), traces.steps):
+        raise ModelError(
+            f"the evidence was gathered from {amount(evidence.traces, 'trace')} of "
+            f"{amount(evidence.steps, 'step')} in all, not from those of the report: gather it anew"
+        )

@@ -66,9 +66,8 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
     while drawn > 1 and bisect_left(needed, drawn) > MOST_ARROWS:
         drawn -= 1
     leading_out = {source for source, target, _ in known if source < drawn <= target}
-    kind = f"{machine.kind.capitalize()} Machine" if machine.kind != "machine" else "Machine"
     return Content(
-        title=f"{kind}, {amount(machine.states, 'state')}",
+        title=f"{machine.title}, {amount(machine.states, 'state')}",
         boxes=tuple(_box(machine, state, state in leading_out) for state in range(drawn)),
         arrows=tuple(
             _arrow(source, target, labels)

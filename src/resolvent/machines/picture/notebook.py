@@ -16,13 +16,13 @@ def svg_or_nothing(machine: Machine) -> str | None:
         return None
 
 
-def html_of_pair(machines: Iterable[Machine]) -> str | None:
+def html_of_machines(machines: Iterable[Machine]) -> str | None:
     """Draw machines one below the other, each under its name; None where that is impossible."""
     parts = []
     for machine in machines:
         drawn = svg_or_nothing(machine)
         if drawn is None:
             return None
-        name = escape(f"{machine.kind.capitalize()} Machine")
+        name = escape(machine.title)
         parts.append(f'<div style="overflow-x:auto"><p><b>{name}</b></p>\n{drawn}</div>')
     return "\n".join(parts)

@@ -5,9 +5,9 @@ function stateText(state) {
   return state < 0 ? "not known" : `state ${state}`;
 }
 
-function light(kind, before, now) {
-  const figure = byId(kind);
-  for (const element of figure.querySelectorAll(".lit")) element.classList.remove("lit");
+function light(element, before, now) {
+  const figure = byId(element);
+  for (const one of figure.querySelectorAll(".lit")) one.classList.remove("lit");
   if (now >= 0) {
     figure.querySelector(`.rs-state[data-state="${now}"]`)?.classList.add("lit");
   }
@@ -19,7 +19,7 @@ function light(kind, before, now) {
   const drawn = now < 0 || state || !figure.querySelector("svg");
   const link = figure.querySelector(".now");
   link.textContent = `${stateText(now)}${drawn ? "" : ", not drawn"}`;
-  if (now >= 0) link.href = `#${kind}-state-${now}`;
+  if (now >= 0) link.href = `#${element}-state-${now}`;
   else link.removeAttribute("href");
 }
 
@@ -35,15 +35,15 @@ function bringIntoView(box, element) {
 
 // A wide drawing gets the whole width, and shrinks a little before it has to be scrolled.
 function setUpDrawings() {
-  for (const kind of ["transition", "reward"]) {
-    const figure = byId(kind), picture = figure.querySelector("svg");
+  for (const { element } of data.machines) {
+    const figure = byId(element), picture = figure.querySelector("svg");
     if (!picture) continue;
     const width = picture.width.baseVal.value;
     picture.style.width = `clamp(${Math.round(LEAST_SCALE * width)}px, 100%, ${width}px)`;
     figure.classList.toggle("wide", width > 560);
     picture.addEventListener("click", (event) => {
       const state = event.target.closest(".rs-state[data-state]");
-      if (state) location.hash = `${kind}-state-${state.dataset.state}`;
+      if (state) location.hash = `${element}-state-${state.dataset.state}`;
     });
   }
 }

@@ -14,8 +14,7 @@ function showMap() {
     }
   }
   const key = make("p", "note", "Each cell is an observation, x to the right and y upwards.",
-    make("span", "key transition"), "what is seen next depends on memory",
-    make("span", "key reward"), "the reward depends on memory");
+    ...mapKey());
   byId("map-body").append(key, scrolling("Map of the observations", grid));
   byId("map").hidden = false;
 }
@@ -23,8 +22,23 @@ function showMap() {
 function fillCell(box, cell) {
   box.append(make("b", "", cell.labels.join(", ")), cell.text);
   box.dataset.text = cell.text;
-  const depends = ["transition", "reward"].filter((kind) => cell[kind]);
-  box.classList.add(...depends);
-  box.title = [cell.text, ...cell.labels, ...depends.map((kind) => `${kind} depends on memory`)]
+  const depends = cell.depends.map((place) => data.machines[place]);
+  box.classList.add(...depends.map(cellMark));
+  box.title = [cell.text, ...cell.labels, ...depends.map(({ answers }) => `${answers} depends on memory`)]
     .join("; ");
+}
+
+// The two machines of the paper have a mark of their own, all others one together.
+function cellMark({ element }) {
+  return ["transition", "reward"].includes(element) ? element : "other";
+}
+
+function mapKey() {
+  const told = new Map();
+  for (const machine of data.machines) {
+    const mark = cellMark(machine);
+    told.set(mark, [...(told.get(mark) ?? []), machine.answers]);
+  }
+  return [...told].flatMap(([mark, answers]) => [make("span", `key ${mark}`),
+    `${answers.join(" or ")} depends on memory`]);
 }

@@ -1,44 +1,49 @@
-const STATES = [7, 8];
+// A step is what is seen, read and done, and then for each machine what came of it.
+const SEEN = 0, READ = 1, DONE = 2, MACHINES = 3;
 const player = { trace: 0, step: 0, rows: [] };
 const text = (number) => data.player.texts[number];
 const current = () => data.player.traces[player.trace];
 const lastStep = () => current().steps.length - 1;
 
-function fact(name, value, kind = "", more = "") {
-  const box = make("div", `fact ${kind}`, make("small", "", name), make("b", "", value));
-  if (more) box.append(make("small", "", more));
-  return box;
+function answersOf(step) {
+  return step.slice(MACHINES).map(([happened, predicted, state, verdict, assumed]) =>
+    ({ happened: text(happened), predicted: text(predicted), state, verdict, assumed }));
+}
+
+function fact(name, value, kind = "", ...more) {
+  return make("div", `fact ${kind}`, make("small", "", name), make("b", "", value),
+    ...more.map((words) => make("small", "", words)));
 }
 
 const KINDS = { 1: "right", 0: "wrong", "-1": "unseen" };
 
-function outcome(name, happened, predicted, verdict) {
+function outcome({ happens }, { happened, predicted, verdict, assumed }) {
   const said = verdict === 1 ? "as predicted"
-    : verdict === 0 ? `predicted ${text(predicted)}` : "never shown: no prediction";
-  return fact(name, text(happened), KINDS[verdict], said);
+    : verdict === 0 ? `predicted ${predicted}` : "never shown: no prediction";
+  return fact(happens, happened, `${KINDS[verdict]}${assumed ? " assumed" : ""}`,
+    `${said}${assumed ? " (assumed)" : ""}`);
 }
 
 function showStep() {
   const { steps, first, length, terminated, number } = current();
   const step = steps[player.step], before = steps[player.step - 1];
-  const [seen, read, done, next, reward, predicted, promised, , , right, paid] = step;
+  const answers = answersOf(step), memory = before ? answersOf(before) : [];
+  const remembered = answers.map(({ state }, at) => `${data.machines[at].short} ${stateText(state)}`);
   byId("moment").replaceChildren(
-    fact("sees", text(seen)),
-    fact("event read", text(read) || "nothing yet"),
-    fact("remembers", `TM ${stateText(step[7])}`, "", `RM ${stateText(step[8])}`),
-    fact("does", text(done)),
-    outcome("then sees", next, predicted, right),
-    outcome("is paid", reward, promised, paid));
+    fact("sees", text(step[SEEN])),
+    fact("event read", text(step[READ]) || "nothing yet"),
+    fact("remembers", remembered[0], "", ...remembered.slice(1)),
+    fact("does", text(step[DONE])),
+    ...answers.map((answer, at) => outcome(data.machines[at], answer)));
   const end = first + player.step + 1 === length ? (terminated ? ", the end" : ", last") : "";
   byId("where").textContent = `step ${count(first + player.step)} of ${count(length - 1)}${end}`;
   byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
   markEnds();
-  ["transition", "reward"].forEach((kind, machine) =>
-    light(kind, before ? before[STATES[machine]] : -1, step[STATES[machine]]));
+  answers.forEach(({ state }, at) => light(data.machines[at].element, memory[at]?.state ?? -1, state));
   showRow();
   for (const cell of document.querySelectorAll(".cell")) {
-    cell.classList.toggle("lit", cell.dataset.text === text(seen));
+    cell.classList.toggle("lit", cell.dataset.text === text(step[SEEN]));
   }
 }
 
@@ -67,7 +72,7 @@ function goTo(step) {
   showStep();
 }
 
-const isWrong = (step) => step[9] === 0 || step[10] === 0;
+const isWrong = (step) => answersOf(step).some(({ verdict }) => verdict === 0);
 
 function goToWrong() {
   const { steps } = current();
@@ -76,25 +81,29 @@ function goToWrong() {
 }
 
 function stepRow(step, number, first) {
-  const verdict = (value, kind) => make("td", kind === 1 ? "" : KINDS[kind], text(value));
-  const row = make("tr", "step");
-  const states = [7, 8].map((place) => step[place] < 0 ? "?" : String(step[place]));
+  const answers = answersOf(step), row = make("tr", "step");
   row.append(
-    make("td", "number", String(first + number)), make("td", "", text(step[0])),
-    make("td", "", text(step[1])), make("td", "number", states[0]),
-    make("td", "number", states[1]), make("td", "", text(step[2])),
-    verdict(step[3], step[9]), verdict(step[5], step[9]),
-    verdict(step[4], step[10]), verdict(step[6], step[10]));
+    make("td", "number", String(first + number)), make("td", "", text(step[SEEN])),
+    make("td", "", text(step[READ])),
+    ...answers.map(({ state }) => make("td", "number", state < 0 ? "?" : String(state))),
+    make("td", "", text(step[DONE])), ...answers.flatMap(verdictCells));
   row.addEventListener("click", () => goTo(number));
   return row;
+}
+
+function verdictCells({ happened, predicted, verdict, assumed }) {
+  const kind = verdict === 1 ? "" : KINDS[verdict];
+  return [make("td", kind, happened),
+    make("td", kind, predicted, ...(assumed ? [make("small", "mark", " assumed")] : []))];
 }
 
 function showTrace(place, step) {
   player.trace = place;
   const { steps, first, length } = current();
-  const header = ["step", "sees", "event read", "TM", "RM", "does", "then sees", "predicted",
-    "is paid", "predicted"];
-  const all = table(header, [], [0, 3, 4]);
+  const states = data.machines.map(({ short, happens }) => short === happens ? `${short} state` : short);
+  const header = ["step", "sees", "event read", ...states, "does",
+    ...data.machines.flatMap(({ happens }) => [happens, "predicted"])];
+  const all = table(header, [], [0, ...states.map((_, at) => MACHINES + at)]);
   player.rows = steps.map((one, number) => stepRow(one, number, first));
   all.tBodies[0].append(...player.rows);
   byId("steps").replaceChildren(scrolling("All steps of the trace", all));

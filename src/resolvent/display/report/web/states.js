@@ -1,5 +1,5 @@
 function showStates() {
-  for (const { kind, name, count: all, states } of data.machines) {
+  for (const { element, name, count: all, states } of data.machines) {
     const rows = states.map((one) => [
       String(one.state), one.history, told(one, all),
       lines([...one.moves.map(({ label, to, count: seen }) =>
@@ -7,7 +7,7 @@ function showStates() {
       count(one.steps)]);
     const header = ["state", "shortest history", "told from others by", "events read", "steps seen"];
     const found = table(header, rows, [0, 4]);
-    states.forEach((one, number) => (found.tBodies[0].rows[number].id = `${kind}-state-${one.state}`));
+    states.forEach((one, number) => (found.tBodies[0].rows[number].id = `${element}-state-${one.state}`));
     byId("states").append(make("h3", "", name), scrolling(`States: ${name}`, found));
     if (states.length < all) {
       byId("states").append(make("p", "note",

@@ -2,14 +2,23 @@ function showSummary() {
   const { figures, verdict, sentences } = data.summary;
   const boxes = figures.map(([name, value]) =>
     make("div", "figure", make("b", "", value), make("span", "", name)));
+  const columns = scoreColumns();
   const rows = data.machines.map(({ name, answers, score }) =>
-    [`${name}: ${answers}`, count(score.right), count(score.wrong), count(score.unseen)]);
+    [`${name}: ${answers}`, ...columns.map(([field]) => count(score[field]))]);
   byId("summary-body").append(
     make("div", "figures", ...boxes),
     make("p", `verdict ${verdict.kind}`, verdict.text, ...shown(verdict)),
     scrolling("How many predictions are right",
-      table(["predicts", "right", "wrong", "never shown"], rows, [1, 2, 3])),
+      table(["predicts", ...columns.map(([, words]) => words)], rows, columns.map((_, at) => at + 1))),
     list(sentences));
+}
+
+// What is only assumed is counted apart; where nothing is, there is no column for it.
+function scoreColumns() {
+  const assumes = data.machines.some(({ score }) => score.assumed_right || score.assumed_wrong);
+  return [["right", "right"], ["wrong", "wrong"],
+    ...(assumes ? [["assumed_right", "assumed, right"], ["assumed_wrong", "assumed, wrong"]] : []),
+    ["unseen", "never shown"]];
 }
 
 function shown({ place }) {

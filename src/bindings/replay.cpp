@@ -1,0 +1,196 @@
+// Traces as columns that are checked once and replayed often.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <string>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "replay.hpp"
+
+namespace {
+
+using resolvent::AnswerSeen;
+using resolvent::MoveSeen;
+using resolvent::Place;
+using resolvent::ReplayedMachine;
+
+// A machine as Python gives it: transitions, the column it answers with, whether it is supplemented.
+using GivenMachine = std::tuple<Ids, Id, bool>;
+
+template <typename T>
+std::vector<std::span<const T>> spans_of(const std::vector<Column<T>>& columns) {
+  std::vector<std::span<const T>> out;
+  for (const Column<T>& one : columns) out.push_back(span_of(one));
+  return out;
+}
+
+// Holds on to the arrays, and to what was checked about them.
+class TraceColumns {
+ public:
+  TraceColumns(Ids observation, Ids label, Ids action, std::vector<Ids> outputs, Rows offsets, Ids ended,
+               Id observations, Id labels, Id actions, std::vector<Id> sizes)
+      : observation_(std::move(observation)),
+        label_(std::move(label)),
+        action_(std::move(action)),
+        outputs_(std::move(outputs)),
+        offsets_(std::move(offsets)),
+        ended_(std::move(ended)),
+        columns_{span_of(observation_), span_of(label_), span_of(action_), spans_of(outputs_), span_of(offsets_),
+                 span_of(ended_),       observations,    labels,           actions},
+        sizes_(std::move(sizes)) {
+    check_offsets(columns_.offsets, columns_.action.size());
+    const std::size_t traces = columns_.traces();
+    require(columns_.ended.size() == traces && columns_.observation.size() == columns_.action.size() + traces &&
+                columns_.label.size() == columns_.observation.size(),
+            "the columns do not fit the offsets");
+    require(columns_.outputs.size() == sizes_.size(), "each column of outputs needs its number of codes");
+    require(traces < static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many traces");
+    for (std::size_t trace = 0; trace < traces; ++trace)
+      require(columns_.offsets[trace + 1] > columns_.offsets[trace], "a trace has no steps");
+    for (const auto& output : columns_.outputs)
+      require(output.size() == columns_.action.size(), "the columns do not fit the offsets");
+    nb::gil_scoped_release no_gil;
+    check_codes(columns_.observation, observations, 0);
+    check_codes(columns_.label, labels, 0);
+    check_codes(columns_.action, actions, 0);
+    for (std::size_t at = 0; at < sizes_.size(); ++at) check_codes(columns_.outputs[at], sizes_[at], 0);
+  }
+
+  nb::object keys(const Rows& observation, const Rows& label, const Rows& action, const std::vector<Rows>& outputs,
+                  unsigned threads) const {
+    const resolvent::ValueKeys keys{span_of(observation), span_of(label), span_of(action), spans_of(outputs)};
+    require(keys.observation.size() >= size(columns_.observations) && keys.label.size() >= size(columns_.labels) &&
+                keys.action.size() >= size(columns_.actions) && keys.outputs.size() == sizes_.size(),
+            "a key is missing");
+    for (std::size_t at = 0; at < sizes_.size(); ++at)
+      require(keys.outputs[at].size() >= size(sizes_[at]), "a key is missing");
+    std::vector<Row> out;
+    {
+      nb::gil_scoped_release no_gil;
+      out = resolvent::trace_keys(columns_, keys, threads);
+    }
+    return nb::cast(array(std::move(out)));
+  }
+
+  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& order, Id first, Id lag, bool answers,
+                  bool unknown_states, bool earliest, bool states, unsigned threads) const {
+    require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1, "a reading starts at label 0 or 1, at most one step late");
+    check_codes(span_of(order), static_cast<std::int64_t>(columns_.traces()), 0);
+    const std::vector<ReplayedMachine> checked = checked_machines(machines);
+    resolvent::Replay found;
+    {
+      nb::gil_scoped_release no_gil;
+      found = resolvent::replay(columns_, span_of(order), {first, lag}, checked, 
+                                {answers, unknown_states, earliest, states},
+                                threads);
+    }
+    nb::list shown;
+    for (resolvent::MachineReplay& one : found.machines) shown.append(columns_of(std::move(one), earliest));
+    nb::dict out;
+    out["machines"] = shown;
+    using resolvent::Situation;
+    out["situation_number"] = column(found.situations, &Situation::number);
+    out["situation_count"] = column(found.situations, &Situation::count);
+    out["situation_ended"] = column(found.situations, &Situation::ended);
+    out["counted"] = resolvent::answers_count_situations(checked);
+    out["left"] = found.left;
+    return out;
+  }
+
+ private:
+  static std::size_t size(Id count) { return static_cast<std::size_t>(count); }
+
+  [[nodiscard]] std::vector<ReplayedMachine> checked_machines(const std::vector<GivenMachine>& machines) const {
+    require(!machines.empty(), "there is no machine to replay");
+    std::vector<ReplayedMachine> out;
+    std::int64_t situations = std::int64_t{columns_.observations} * std::int64_t{columns_.actions};
+    for (const auto& [transitions, answers_with, supplemented] : machines) {
+      const auto table = span_of(transitions);
+      require(columns_.labels > 0 && !table.empty() && table.size() % size(columns_.labels) == 0,
+              "transitions must hold one row of targets per state");
+      const auto states = static_cast<Id>(table.size() / size(columns_.labels));
+      check_codes(table, states, resolvent::none);
+      require(answers_with >= resolvent::whether_terminated && answers_with < static_cast<Id>(sizes_.size()),
+              "a machine answers with a column that is not there");
+      require(!supplemented || !out.empty(), "the first machine cannot be supplemented");
+      require(situations <= std::numeric_limits<std::int64_t>::max() / states, "there are too many situations");
+      situations *= states;
+      out.push_back({table, states, answers_with, supplemented});
+    }
+    return out;
+  }
+
+  static nb::dict columns_of(resolvent::MachineReplay&& shown, bool earliest) {
+    nb::dict out;
+    add_answers(out, "answer", shown.answers, earliest);
+    add_answers(out, "clash", shown.clashes, earliest);
+    out["move_state"] = column(shown.moves, &MoveSeen::state);
+    out["move_label"] = column(shown.moves, &MoveSeen::label);
+    add_seen(out, "move", shown.moves, earliest);
+    out["unasked"] = shown.unasked;
+    out["states"] = array(std::move(shown.states));
+    return out;
+  }
+
+  static void add_answers(nb::dict& out, const std::string& name, const std::vector<AnswerSeen>& answers,
+                          bool earliest) {
+    out[(name + "_state").c_str()] = column(answers, &AnswerSeen::state);
+    out[(name + "_question").c_str()] = column(answers, &AnswerSeen::question);
+    add_seen(out, name, answers, earliest);
+  }
+
+  template <typename Record>
+  static void add_seen(nb::dict& out, const std::string& name, const std::vector<Record>& records, bool earliest) {
+    std::vector<Id> output;
+    std::vector<Row> count;
+    for (const Record& record : records) {
+      output.push_back(record.seen.output);
+      count.push_back(record.seen.count);
+    }
+    out[(name + "_output").c_str()] = array(std::move(output));
+    out[(name + "_count").c_str()] = array(std::move(count));
+    add_places(out, name + "_", records, [](const Record& one) { return one.seen.place; });
+    if (earliest) add_places(out, name + "_early_", records, [](const Record& one) { return one.seen.earliest; });
+  }
+
+  template <typename Record, typename Which>
+  static void add_places(nb::dict& out, const std::string& name, const std::vector<Record>& records, Which which) {
+    std::vector<Id> trace;
+    std::vector<Id> step;
+    for (const Record& record : records) {
+      const Place place = which(record);
+      trace.push_back(place.trace);
+      step.push_back(place.step);
+    }
+    out[(name + "trace").c_str()] = array(std::move(trace));
+    out[(name + "step").c_str()] = array(std::move(step));
+  }
+
+  Ids observation_;
+  Ids label_;
+  Ids action_;
+  std::vector<Ids> outputs_;
+  Rows offsets_;
+  Ids ended_;
+  resolvent::TraceColumns columns_;
+  std::vector<Id> sizes_;  // how many codes each column of outputs has
+};
+
+}  // namespace
+
+void bind_replay(nb::module_& module) {
+  module.attr("NEXT_OBSERVATION") = resolvent::next_observation;
+  module.attr("WHETHER_TERMINATED") = resolvent::whether_terminated;
+  nb::class_<TraceColumns>(module, "TraceColumns")
+      .def(nb::init<Ids, Ids, Ids, std::vector<Ids>, Rows, Ids, Id, Id, Id, std::vector<Id>>(), nb::kw_only(),
+           "observation"_a, "label"_a, "action"_a, "outputs"_a, "offsets"_a, "ended"_a, "observations"_a, "labels"_a,
+           "actions"_a, "output_sizes"_a)
+      .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a,
+           "threads"_a)
+      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "order"_a, "first"_a, "lag"_a,
+           "answers"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
+}

@@ -1,0 +1,31 @@
+// Work in several threads, of which one is the caller's.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace resolvent {
+
+// Calls work(0) … work(parts - 1), each in a thread of its own; what one throws is thrown.
+template <typename Work>
+void in_parallel(std::size_t parts, Work work) {
+  std::vector<std::exception_ptr> failures(parts);
+  const auto guarded = [&](std::size_t part) {
+    try {
+      work(part);
+    } catch (...) {
+      failures[part] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t part = 1; part < parts; ++part) threads.emplace_back(guarded, part);
+    if (parts > 0) guarded(0);
+  }
+  for (const auto& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace resolvent

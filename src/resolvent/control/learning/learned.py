@@ -1,0 +1,114 @@
+"""What Q-learning came to: values, how they were learned, and how to act by them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.control.by_value import ByValue
+from resolvent.control.learning import policy_files
+from resolvent.control.learning.curve import Curve, write_curve
+from resolvent.control.learning.evaluating import (
+    Evaluation,
+    best_actions,
+    evaluate_by_playing,
+    evaluate_exactly,
+)
+from resolvent.control.learning.world_view import WorldView, world_behind
+from resolvent.traces.symbols import Symbol, as_symbol
+
+
+@dataclass(frozen=True, eq=False)
+class Learned(ByValue):
+    """The values that Q-learning found.
+
+    `q[n, a]` is what action `a` is worth in `situations[n]`, the symbol of what
+    the environment showed. That is the discounted return, less what the machines'
+    states promise where rewards were shaped. `observation_names` and `action_names` say
+    what the environment calls its numbers, the first of them 0, where it says so.
+    """
+
+    q: NDArray[np.float64]
+    situations: tuple[Symbol, ...]
+    curve: Curve
+    gamma: float
+    evaluations: tuple[Evaluation, ...] = ()
+    engine: str = "native"
+    first_action: int = field(default=0, repr=False)
+    observation_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
+    action_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
+
+    def action(self, observation: Any) -> int:
+        """Return the best action for an observation of the environment it learned in.
+
+        The lowest of those equally good; for what was never met, the first.
+        `collect` takes this as a `policy`.
+        """
+        number = self._numbers.get(as_symbol(observation))
+        return self.first_action + (0 if number is None else int(self._policy[number]))
+
+    def evaluate(
+        self,
+        env: gym.Env[Any, Any],
+        *,
+        episodes: int | None = None,
+        seed: int | None = None,
+        max_steps: int = 10_000,
+    ) -> Evaluation:
+        """Return what acting by the values is worth in an environment.
+
+        For a built-in world, wrapped as when it learned, this is exact over all
+        its starts unless `episodes` are asked for. Any other environment is
+        played for 100 episodes by default, each cut after `max_steps`.
+        """
+        view = world_behind(env)
+        if episodes is None and isinstance(view, WorldView):
+            tables, places = view.numbering(self.situations)
+            return evaluate_exactly(view, tables, self._policy[places], self.gamma)
+        return evaluate_by_playing(
+            env,
+            self.action,
+            self.gamma,
+            episodes=100 if episodes is None else episodes,
+            seed=seed,
+            max_steps=max_steps,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a JSON file, whole or not at all."""
+        policy_files.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Learned":
+        """Read what `save` wrote."""
+        return cls(**policy_files.load(path))
+
+    def save_curve(self, path: str | Path) -> None:
+        """Write the learning curve as .csv or .json, whole or not at all.
+
+        A row for each episode; `value` is what acting by the values was then
+        worth, where `evaluate_every` asked for it.
+        """
+        columns = self.curve.columns()
+        if self.evaluations:
+            value = {one.episode: one.value for one in self.evaluations}
+            columns["value"] = [value.get(episode) for episode in columns["episode"]]
+        write_curve(Path(path), columns)
+
+    def __repr__(self) -> str:
+        return (
+            f"Learned({len(self.situations)} situations, {self.q.shape[1]} actions, "
+            f"{len(self.curve)} episodes, {int(self.curve.steps.sum())} steps)"
+        )
+
+    @cached_property
+    def _numbers(self) -> dict[Symbol, int]:
+        return {symbol: number for number, symbol in enumerate(self.situations)}
+
+    @cached_property
+    def _policy(self) -> NDArray[np.int64]:
+        return best_actions(self.q)

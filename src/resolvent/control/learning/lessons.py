@@ -1,0 +1,175 @@
+"""Episodes that teach a learner, stepped from here or played on a world's tables.
+
+Both give the same values, situation for situation and bit for bit: they make the
+same updates with the same random numbers.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.control.learning.evaluating import best_actions
+from resolvent.control.learning.guidance import Guidance
+from resolvent.control.learning.world_view import WorldView
+from resolvent.traces.live import finite_reward
+from resolvent.traces.symbols import Symbol, as_symbol
+from resolvent.traces.vocabulary import Codes
+
+_STEPS_BETWEEN_LOOKS = 1 << 17
+
+
+class Played(NamedTuple):
+    """What one episode came to."""
+
+    total: float
+    discounted: float
+    steps: int
+
+
+class Lessons(ABC):
+    """One learner in one environment."""
+
+    def __init__(
+        self, env: gym.Env[Any, Any], learner: _core.QLearner, guidance: Guidance | None
+    ) -> None:
+        self.env = env
+        self.learner = learner
+        self.guidance = guidance
+        if guidance is not None:
+            for _, *states in guidance.situations:
+                learner.add(float(guidance.potential[*states]))
+
+    @abstractmethod
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
+        """Play an episode, learning at each step."""
+
+    @abstractmethod
+    def symbols(self) -> list[Symbol]:
+        """Return what the environment shows in each situation met, in the learner's order."""
+
+    @abstractmethod
+    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+        """Return tables that number situations, and the best action in each of these."""
+
+    def _best(self) -> NDArray[np.int64]:
+        return best_actions(self.learner.values().reshape(self.learner.situations, -1))
+
+
+class LiveLessons(Lessons):
+    """Steps any environment."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        learner: _core.QLearner,
+        guidance: Guidance | None,
+        gamma: float,
+    ) -> None:
+        super().__init__(env, learner, guidance)
+        self._gamma = gamma
+        self._first_action = int(getattr(env.action_space, "start", 0))
+        self._numbers: dict[Symbol, int] = {}
+        if guidance is not None:
+            encode = guidance.augmented.encode
+            for number, situation in enumerate(guidance.situations):
+                self._numbers[as_symbol(encode(*situation))] = number
+
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
+        """Play an episode, a step at a time."""
+        learner = self.learner
+        situation = self._met(self.env.reset(seed=seed)[0])
+        total = discounted = 0.0
+        weight, steps, over = 1.0, 0, False
+        while not over and steps != max_steps:
+            action = learner.choose(situation, epsilon)
+            shown = self._shown()
+            observation, paid, ended, truncated, _ = self.env.step(self._first_action + action)
+            reward, ended = finite_reward(paid), bool(ended)
+            arrived = situation if ended else self._met(observation)
+            learner.update(situation, action, reward, arrived, ended)
+            if shown is not None and self.guidance is not None and self.guidance.steps:
+                learner.imagine(self.guidance.steps, shown, action, situation)
+            total += reward
+            discounted += weight * reward
+            weight *= self._gamma
+            steps += 1
+            over, situation = ended or truncated, arrived
+        return Played(total, discounted, steps)
+
+    def symbols(self) -> list[Symbol]:
+        """Return the observations met, those of the model first."""
+        return list(self._numbers)
+
+    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+        """Look up what was met in the tables of the world behind the environment."""
+        tables, places = view.numbering(self.symbols())
+        return tables, self._best()[places]
+
+    def _met(self, observation: Any) -> int:
+        symbol = as_symbol(observation)
+        number = self._numbers.get(symbol)
+        if number is None:
+            number = self._numbers[symbol] = len(self._numbers)
+            potential = 0.0
+            if self.guidance is not None:
+                _, *states = self.guidance.augmented.situation
+                potential = float(self.guidance.potential[*states])
+            self.learner.add(potential)
+        return number
+
+    def _shown(self) -> int | None:
+        """Return the model's code of the inner observation, if there are steps to imagine."""
+        if self.guidance is None or self.guidance.steps is None:
+            return None
+        return self.guidance.observation_code(self.guidance.augmented.situation[0])
+
+
+class TableLessons(Lessons):
+    """Plays on the tables of a built-in world; each episode's start comes from its `reset`."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        learner: _core.QLearner,
+        guidance: Guidance | None,
+        view: WorldView,
+    ) -> None:
+        super().__init__(env, learner, guidance)
+        self._view = view
+        if guidance is None:
+            self.tables = view.lessons()
+            return
+        codes = [
+            guidance.observation_code(o) for o in range(len(view.world.mechanics.observations))
+        ]
+        self.tables = view.lessons(
+            guidance.steps,
+            np.array([-1 if code is None else code for code in codes], np.int32),
+            guidance.potential,
+        )
+        self.tables.expect(np.array(guidance.situations, np.int32).ravel())
+
+    def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
+        """Play an episode, many steps at a time, so that Ctrl-C gets through."""
+        self.env.reset(seed=seed)
+        self.tables.begin(self.learner, self._view.world.state)
+        left = max_steps
+        while left is None or left > 0:
+            steps = _STEPS_BETWEEN_LOOKS if left is None else min(left, _STEPS_BETWEEN_LOOKS)
+            if self.tables.run(self.learner, epsilon, steps):
+                break
+            left = None if left is None else left - steps
+        return Played(*self.tables.played)
+
+    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+        """Return its own tables."""
+        return self.tables, self._best()
+
+    def symbols(self) -> list[Symbol]:
+        """Return what the environment would show."""
+        codes: Codes = self.tables.codes().reshape(-1, self._view.width)
+        return [self._view.symbol(row) for row in codes.tolist()]

@@ -1,0 +1,128 @@
+"""Steps of traces → which label the machines read after a step that was never taken."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known, as_function
+from resolvent.errors import ModelError
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet, label_text
+from resolvent.traces.vocabulary import Codes, codes_of
+
+_Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
+"""Observation, the states, action, next observation; −1 where not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelling:
+    """Tells the label read after a step; `by` says what it is taken to depend on."""
+
+    by: str
+    table: Lookup
+    space: Space
+
+    @classmethod
+    def of(cls, steps: Steps, traces: TraceSet, timing: LabelTiming, space: Space) -> "Labelling":
+        """Find what the labels of these traces depend on, taking the least that will do.
+
+        That is the next observation; else the step (observation, action, next
+        observation); else the situation and the action. A first label that the
+        timing ignores takes no part.
+        """
+        on_observation = _labels_of_observations(traces, timing, space)
+        if timing.lag:
+            if isinstance(on_observation, Lookup):
+                return cls("observation", on_observation, space)
+            raise ModelError(
+                f"{_disagreement(traces, on_observation, 'observation')}; with timing {timing} "
+                f"a label is read one step late, so planning needs labels that depend on the "
+                f"observation alone: infer with another timing"
+            )
+        if isinstance(on_observation, Lookup):
+            return cls("next observation", on_observation, space)
+        columns: _Columns = (steps.observation, steps.states, steps.action, steps.following)
+        for by in ("step", "situation and action"):
+            keys = _KEYS[by](columns, space)
+            rows = np.flatnonzero(keys >= 0)
+            found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
+            if isinstance(found, Lookup):
+                return cls(by, found, space)
+            one, other = (_after(traces, int(rows[row])) for row in found)
+        raise ModelError(
+            f"{_disagreement(traces, (one, other), by)}: the labels do not follow from "
+            f"what the machines know, so that no plan can foresee them; "
+            f"label what makes the difference, or plan with machines inferred from these traces"
+        )
+
+    def __call__(self, columns: _Columns) -> Codes:
+        """Return the code of the label read after each step, −1 where it is not known."""
+        return self.table(_KEYS[self.by](columns, self.space))
+
+
+def _labels_of_observations(
+    traces: TraceSet, timing: LabelTiming, space: Space
+) -> Lookup | tuple[int, int]:
+    """Return labels as a function of their observation, or two positions that disagree."""
+    seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
+    labels = traces.label_codes
+    if timing.first:
+        seen, labels = traces.after_step(seen), traces.after_step(labels)
+    found = as_function(seen.astype(np.int64), labels, len(space.observations))
+    if isinstance(found, Lookup) or not timing.first:
+        return found
+    return _after(traces, found[0]), _after(traces, found[1])
+
+
+def _after(traces: TraceSet, row: int) -> int:
+    """Return the position, among observations and labels, of what a step led to."""
+    trace, _ = traces.place(row)
+    return row + trace + 1
+
+
+def _disagreement(traces: TraceSet, positions: tuple[int, int], by: str) -> str:
+    """Say of two positions among the labels that they differ though `by` does not."""
+    starts = traces.offsets[:-1] + np.arange(len(traces))
+    told = []
+    for position in positions:
+        trace = int(np.searchsorted(starts, position, side="right")) - 1
+        label = label_text(traces.labels[int(traces.label_codes[position])])
+        told.append((f"trace {trace}, label {position - int(starts[trace])}", label))
+    (one, first), (other, second) = told
+    return f"{one} and {other} differ ({first} and {second}) with the same {by}"
+
+
+def _of_observation(columns: _Columns, space: Space) -> Keys:
+    return columns[0].astype(np.int64)
+
+
+def _of_following(columns: _Columns, space: Space) -> Keys:
+    return columns[3].astype(np.int64)
+
+
+def _of_step(columns: _Columns, space: Space) -> Keys:
+    observation, _, action, following = columns
+    keys = np.int64(observation) * len(space.actions) + action
+    keys = keys * len(space.observations) + following
+    return np.where(following < 0, np.int64(-1), keys)
+
+
+def _of_situation(columns: _Columns, space: Space) -> Keys:
+    observation, states, action, _ = columns
+    keys = space.situation(observation, states) * len(space.actions) + action
+    return np.where(are_known(states), keys, np.int64(-1))
+
+
+_KEYS: dict[str, Callable[[_Columns, Space], Keys]] = {
+    "observation": _of_observation,
+    "next observation": _of_following,
+    "step": _of_step,
+    "situation and action": _of_situation,
+}
+
+_SIZES: dict[str, Callable[[Space], int]] = {
+    "step": lambda space: len(space.observations) ** 2 * len(space.actions),
+    "situation and action": lambda space: space.situations * len(space.actions),
+}

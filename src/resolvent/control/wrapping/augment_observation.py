@@ -1,0 +1,146 @@
+"""One environment + machines → the same environment with the machines' states in view."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from resolvent.control.wrapping.augmentation import Mode, augmentation, state_names
+from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machines_from
+from resolvent.control.wrapping.memory import Memory, OnUnseen
+from resolvent.control.wrapping.step_knowledge import StepKnowledge
+from resolvent.errors import OptionError
+from resolvent.traces.live import Labels
+
+
+class AugmentObservation(
+    gym.Wrapper[Any, Any, Any, Any],
+    gym.utils.RecordConstructorArgs,
+):
+    """Puts the states of all machines beside the observation, so that the world is Markovian.
+
+    | `mode` | observations |
+    |---|---|
+    | "dict" | {"observation", "transition_state", "reward_state"}; a Dict just gains the keys |
+    | "flatten" | one vector: the flattened observation, then the states one-hot |
+    | "multidiscrete" | a row of numbers: observation(s), transition state, reward state |
+    | "discrete" | one number, which `decode` takes apart |
+
+    Each machine has its state there, in the order of the set and under the name of
+    its kind: a third one that predicts "cost" comes last, as "cost_state".
+    A "discrete" number is ((o − start) · |Q| + q) · |U| + u, where |Q| and |U| are
+    the numbers of states. All but "dict" count from 0, wherever the inner space starts.
+
+    Labels are found as by `rs.collect`: pass the same `label_of`, if any. With
+    on_unseen="stay" a label that a machine was never shown leaves its state as it
+    is; with "raise" it raises a `ModelError`, except after the episode has
+    terminated. `info["transition_state"]`, `info["reward_state"]` and
+    `info["unseen"]`, the number of unseen labels in this episode, are there at
+    reset and at every step. With `knowledge`, `info["knowledge"]` says at every step
+    what each machine's answer to it rests on: "witnessed", "assumed" or "unseen".
+
+    `machines` may be a path: then `env.spec` can be written to JSON and made
+    again anywhere the file is. Given the machines themselves, or a `label_of`,
+    `gym.make(env.spec)` works in this process only, and `to_json` refuses.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> env = gym.make("resolvent/House-v0")
+    >>> pair = rs.infer(rs.collect(env, episodes=200, seed=0)).machines
+    >>> wrapped = AugmentObservation(env, pair)
+    >>> wrapped.reset()[0]
+    {'observation': 0, 'transition_state': 0, 'reward_state': 0}
+    >>> wrapped.step(2)[0]  # left, to where the key is
+    {'observation': 1, 'transition_state': 1, 'reward_state': 0}
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        machines: GivenMachines,
+        *,
+        mode: Mode = "dict",
+        on_unseen: OnUnseen = "stay",
+        label_of: Callable[..., Any] | None = None,
+        knowledge: bool = False,
+    ) -> None:
+        if not isinstance(env, gym.Env):
+            raise OptionError(
+                f"env is a {type(env).__name__}: give a gymnasium.Env, "
+                "or use VectorAugmentObservation for a VectorEnv"
+            )
+        self.machines = machines_from(machines)
+        gym.utils.RecordConstructorArgs.__init__(
+            self,
+            machines=str(machines) if isinstance(machines, str | Path) else self.machines,
+            mode=mode,
+            on_unseen=on_unseen,
+            label_of=label_of,
+            knowledge=knowledge,
+            _disable_deepcopy=True,
+        )
+        gym.Wrapper.__init__(self, env)
+        check_fit(self.machines, env, env.observation_space, env.action_space)
+        self._augmentation = augmentation(mode, env.observation_space, self.machines)
+        self.observation_space = self._augmentation.space
+        if mode == "discrete":
+            self.observation_names = None  # those of the inner observations name other numbers
+        self._memory = Memory(self.machines, on_unseen=on_unseen)
+        self._labels = Labels(env, label_of)
+        self._state_names = state_names(self.machines)
+        self._named: dict[tuple[int, ...], dict[str, int]] = {}  # those met, by their states
+        self._knowledge: StepKnowledge | None = None
+        if knowledge:
+            spaces = env.observation_space, env.action_space
+            self._knowledge = StepKnowledge(self.machines, env, *spaces)
+        self._seen: Any = None
+        self.is_plain = on_unseen == "stay" and label_of is None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; all machines begin anew."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._memory.reset(self._labels.at_reset(observation, info))
+        return self._augmented(observation, info)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step; all machines read the label it led to."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        label = self._labels.after_step(self._seen, action, observation, info)
+        if self._knowledge is not None:
+            levels = self._knowledge.one(self._seen, action, self._memory.values)
+            info = {**info, "knowledge": levels}
+        self._memory.step(label, terminated)
+        augmented, info = self._augmented(observation, info)
+        return augmented, reward, terminated, truncated, info
+
+    @property
+    def situation(self) -> tuple[Any, ...]:
+        """The inner observation and all states, as of the last reset or step."""
+        return self._seen, *self._memory.values
+
+    def encode(self, observation: Any, *states: int) -> Any:
+        """Return what is shown for an inner observation and the states of all machines."""
+        return self._augmentation.one(observation, states)
+
+    def decode(self, observation: int) -> tuple[int, ...]:
+        """Return the inner observation and all states of a "discrete" one."""
+        return self._augmentation.decode(observation)
+
+    def _augmented(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        self._seen = observation
+        memory = self._memory
+        states = memory.values
+        named = self._named.get(states)
+        if named is None:
+            named = self._named[states] = dict(zip(self._state_names, states, strict=True))
+        info = {**info, **named, "unseen": memory.unseen}
+        return self._augmentation.one(observation, states), info
+
+
+def augmented_inside(env: gym.Env[Any, Any]) -> AugmentObservation | None:
+    """Return the wrapper that puts the machines in view, from under any others."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, AugmentObservation):
+        env = env.env
+    return env if isinstance(env, AugmentObservation) else None

@@ -1,0 +1,249 @@
+"""An observation and the states of machines → one observation, in one of four shapes.
+
+Each shape says which space its observations fill, and makes them for one
+environment or for many at once. States come in the order of the machines.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Literal, TypeAlias, get_args
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+
+from resolvent.errors import OptionError
+from resolvent.machines import Machines
+
+Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete"]
+Numbers: TypeAlias = NDArray[np.int64]
+Sizes: TypeAlias = Mapping[str, int]
+"""How many states there are, by the name under which one of them is shown."""
+
+_MODES: tuple[str, ...] = get_args(Mode)
+
+
+class Augmentation(ABC):
+    """How observations and states are put together; `space` is that of the results.
+
+    It is made from the inner space and the numbers of states of all machines,
+    and raises an `OptionError` if that space does not fit.
+    """
+
+    space: gym.Space[Any]
+
+    @abstractmethod
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return the augmented observation of one environment."""
+
+    @abstractmethod
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return the augmented observations of a batch, from a column of states a machine."""
+
+    def decode(self, observation: Any) -> tuple[Any, ...]:
+        """Return the inner observation and the states."""
+        raise OptionError(
+            'only observations of mode="discrete" need decoding: '
+            'elsewhere read the states in info, such as info["transition_state"]'
+        )
+
+
+def state_names(machines: Machines) -> list[str]:
+    """Return the names under which the states of machines are shown.
+
+    >>> from resolvent.environments import House
+    >>> state_names(House().machines())
+    ['transition_state', 'reward_state']
+    """
+    return [f"{kind}_state" for kind in machines]
+
+
+def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
+    """Return how a mode augments the observations of a space."""
+    if mode not in _MODES:
+        raise OptionError(f"mode={mode!r}: use one of {', '.join(map(repr, _MODES))}")
+    counts = (machine.states for machine in machines.values())
+    sizes = dict(zip(state_names(machines), counts, strict=True))
+    if mode == "dict":
+        return WithKeys(inner, sizes) if isinstance(inner, spaces.Dict) else InDict(inner, sizes)
+    shapes: dict[str, type[Flat | Columns | Numbered]] = {
+        "flatten": Flat,
+        "multidiscrete": Columns,
+        "discrete": Numbered,
+    }
+    return shapes[mode](inner, sizes)
+
+
+class InDict(Augmentation):
+    """{"observation": inner, "transition_state": …, "reward_state": …, and so on}."""
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        self.space = spaces.Dict([("observation", inner), *_state_spaces(sizes)])
+        self._names = list(sizes)
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return a dict of the observation and all states."""
+        return {"observation": observation, **dict(zip(self._names, states, strict=True))}
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a dict of the batch and all columns of states."""
+        return {"observation": observations, **_copies(self._names, states)}
+
+
+class WithKeys(Augmentation):
+    """A Dict observation with a key more for each machine."""
+
+    def __init__(self, inner: spaces.Dict, sizes: Sizes) -> None:
+        taken = [key for key in sizes if key in inner.spaces]
+        if taken:
+            raise OptionError(
+                f'the observation has a key {taken[0]!r} already: rename it, or use mode="flatten"'
+            )
+        self.space = spaces.Dict([*inner.spaces.items(), *_state_spaces(sizes)])
+        self._names = list(sizes)
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return the observation's keys and all states."""
+        return {**observation, **dict(zip(self._names, states, strict=True))}
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return the batch's keys and all columns of states."""
+        return {**observations, **_copies(self._names, states)}
+
+
+class Flat(Augmentation):
+    """One vector: the flattened observation, then the state of each machine one-hot.
+
+    It keeps the type of the flattened observation's numbers, since a one-hot
+    state fits into any.
+    """
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        flat = spaces.utils.flatten_space(inner)
+        if not isinstance(flat, spaces.Box):
+            raise OptionError(
+                f'mode="flatten" cannot flatten observations of {inner}: use mode="dict"'
+            )
+        counts = list(sizes.values())
+        self.space = spaces.Box(
+            np.concatenate([flat.low, np.zeros(sum(counts), flat.dtype)]),
+            np.concatenate([flat.high, np.ones(sum(counts), flat.dtype)]),
+            dtype=flat.dtype,
+        )
+        self._inner = inner
+        self._start = int(inner.start) if isinstance(inner, spaces.Discrete) else None
+        self._length, self._dtype = self.space.shape[0], flat.dtype
+        self._width = flat.shape[0]
+        self._columns = [self._width + sum(counts[:place]) for place in range(len(counts))]
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one vector."""
+        vector = np.zeros(self._length, self._dtype)
+        if self._start is None:
+            vector[: self._width] = self._flattened(observation)
+        else:
+            vector[observation - self._start] = 1
+        for column, state in zip(self._columns, states, strict=True):
+            vector[column + state] = 1
+        return vector
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a matrix with a row for each environment."""
+        count = len(states[0])
+        rows = np.arange(count)
+        matrix = np.zeros((count, self._length), self._dtype)
+        if self._start is not None:
+            matrix[rows, np.asarray(observations) - self._start] = 1
+        elif isinstance(self._inner, spaces.Box):
+            matrix[:, : self._width] = np.reshape(observations, (count, -1))
+        else:
+            each = iterate(batch_space(self._inner, count), observations)
+            for row, observation in enumerate(each):
+                matrix[row, : self._width] = self._flattened(observation)
+        for column, state in zip(self._columns, states, strict=True):
+            matrix[rows, column + state] = 1
+        return matrix
+
+    def _flattened(self, observation: Any) -> NDArray[Any]:
+        return np.asarray(spaces.utils.flatten(self._inner, observation))
+
+
+class Columns(Augmentation):
+    """[observation …, transition state, reward state, …], each counted from 0."""
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        self._start: Any
+        if isinstance(inner, spaces.Discrete):
+            widths, self._start = [int(inner.n)], int(inner.start)
+        elif isinstance(inner, spaces.MultiDiscrete) and inner.nvec.ndim == 1:
+            widths, self._start = inner.nvec.tolist(), inner.start
+        else:
+            raise OptionError(
+                'mode="multidiscrete" needs Discrete observations or one row of MultiDiscrete '
+                f'ones, not {inner}: use mode="dict" or mode="flatten"'
+            )
+        self.space = spaces.MultiDiscrete([*widths, *sizes.values()])
+        self._width = len(widths)
+        self._is_row = isinstance(inner, spaces.MultiDiscrete)
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one row."""
+        seen = observation - self._start
+        columns = seen.tolist() if self._is_row else [seen]
+        return np.array([*columns, *states], np.int64)
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a row for each environment."""
+        count = len(states[0])
+        rows = np.empty((count, self._width + len(states)), np.int64)
+        rows[:, : self._width] = np.reshape(observations, (count, -1)) - self._start
+        for place, column in enumerate(states, self._width):
+            rows[:, place] = column
+        return rows
+
+
+class Numbered(Augmentation):
+    """One number: ((observation − start) · |Q| + transition state) · |U| + reward state, …."""
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        if not isinstance(inner, spaces.Discrete):
+            raise OptionError(
+                f'mode="discrete" needs Discrete observations, not {inner}: '
+                'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
+            )
+        self._sizes = tuple(sizes.values())
+        self.space = spaces.Discrete(int(inner.n) * prod(self._sizes))
+        self._start = int(inner.start)
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one number."""
+        number = int(observation) - self._start
+        for size, state in zip(self._sizes, states, strict=True):
+            number = number * size + state
+        return number
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a number for each environment."""
+        numbers = np.asarray(observations, np.int64) - self._start
+        for size, column in zip(self._sizes, states, strict=True):
+            numbers = numbers * size + column
+        return numbers
+
+    def decode(self, observation: Any) -> tuple[Any, ...]:
+        """Return the inner observation and the states behind a number."""
+        number, states = int(observation), list[int]()
+        for size in reversed(self._sizes):
+            number, state = divmod(number, size)
+            states.append(state)
+        return number + self._start, *reversed(states)
+
+
+def _state_spaces(sizes: Sizes) -> list[tuple[str, gym.Space[Any]]]:
+    return [(name, spaces.Discrete(size)) for name, size in sizes.items()]
+
+
+def _copies(names: Sequence[str], columns: Sequence[Numbers]) -> dict[str, Numbers]:
+    return {name: column.copy() for name, column in zip(names, columns, strict=True)}

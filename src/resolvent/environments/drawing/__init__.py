@@ -1,0 +1,1 @@
+"""What a world looks like now → text or pixels."""

@@ -1,0 +1,145 @@
+"""The two-keys world: two doors, a key for each, and one hand to carry them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from resolvent.environments.drawing.picture import Cell, Picture
+from resolvent.environments.mechanics import Mechanics
+from resolvent.environments.world import World
+from resolvent.environments.worlds.lrm_house import (
+    COLUMNS,
+    CORNERS,
+    MOVES,
+    ROWS,
+    START,
+    WALLS,
+    moved,
+    room_of,
+    seen_from,
+    side,
+    view,
+)
+from resolvent.errors import OptionError
+from resolvent.traces.symbols import NO_EVENT, Label
+
+DOORS: tuple[Cell, Cell] = ((8, 9), (8, 11))
+GOAL: Cell = (6, 13)
+
+_INNER_WALLS = frozenset(
+    (row, column) for row in range(6, 11) for _, column in DOORS if (row, column) not in DOORS
+)
+
+
+class Errand(NamedTuple):
+    """Where the agent is, which keys still lie about, and whether it carries one."""
+
+    cell: Cell
+    lying: frozenset[str]
+    carrying: bool
+    event: str = ""
+
+    @property
+    def opened(self) -> int:
+        """How many doors are open: each took a key."""
+        return 2 - len(self.lying) - self.carrying
+
+
+class TwoKeysRules:
+    """What the two-keys world does; see `TwoKeys`."""
+
+    actions = tuple(MOVES)
+
+    def __init__(self, keys: tuple[str, str]) -> None:
+        self.keys = keys
+
+    def starts(self) -> Sequence[Errand]:
+        """Begin in the hallway with an empty hand."""
+        return [Errand(START, frozenset(self.keys), False)]
+
+    def step(self, state: Errand, action: int) -> tuple[Errand, float, bool]:
+        """Move; a closed door takes the key, an empty hand takes up a key."""
+        cell = moved(state.cell, MOVES[self.actions[action]])
+        if cell in _INNER_WALLS:
+            cell = state.cell
+        if cell in DOORS[state.opened :]:
+            if state.carrying:
+                return Errand(cell, state.lying, False, "door"), 0.0, False
+            cell = state.cell
+        for corner in state.lying:
+            if cell == CORNERS[corner] and not state.carrying:
+                return Errand(cell, state.lying - {corner}, True, f"{corner} key"), 0.0, False
+        reached = cell == GOAL
+        event = "goal" if reached else ""
+        return Errand(cell, state.lying, state.carrying, event), float(reached), reached
+
+    def observation(self, state: Errand) -> str:
+        """Show the cell, the hand, keys in the same room, and the doors from the east room."""
+        seen = ["key in hand"] if state.carrying else []
+        seen += [f"{side(key)} key" for key in self.keys if self._sees(state, key)]
+        if room_of(state.cell) == "east":
+            seen += ["first door closed", "second door closed"][state.opened :]
+        return view(state.cell, seen)
+
+    def _sees(self, state: Errand, key: str) -> bool:
+        return key in state.lying and seen_from(state.cell, key)
+
+    def label(self, state: Errand) -> Label:
+        """Tell what has just happened."""
+        return frozenset({state.event}) if state.event else NO_EVENT
+
+    def transition_memory(self, state: Errand) -> frozenset[str]:
+        """Which keys still lie about; with the hand, that also tells the doors."""
+        return state.lying
+
+    def reward_memory(self, state: Errand) -> int:
+        """Nothing: the goal pays whoever reaches it."""
+        return 0
+
+
+class TwoKeys(World):
+    """Fetch two keys, one at a time, to open two doors in a row and reach the goal.
+
+    The keys lie in two of four corners, `keys`, of the rooms north and south of a
+    hallway. Whoever comes by with an empty hand takes a key up; it opens the next
+    door and is gone. The goal pays 1 and ends the episode. The agent sees its
+    cell, whether it carries a key, keys in the same room, and from the east room
+    which doors are closed. Taking up a key, opening a door and reaching the goal
+    are its events. `gym.make` cuts episodes after 5,000 steps.
+
+    Memory: 4 TM states, for the keys that still lie about, which no longer shows
+    once the agent has left the room; the hand being seen, they tell the doors as
+    well. One RM state, since the goal always pays.
+
+    >>> machines = TwoKeys().machines()
+    >>> machines.transition.states, machines.reward.states
+    (4, 1)
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[str] = ("north-west", "south-east"),
+        *,
+        render_mode: str | None = None,
+    ) -> None:
+        corners = tuple(keys)
+        if len(set(corners)) != 2 or len(corners) != 2 or not set(corners) <= set(CORNERS):
+            raise OptionError(f"keys={keys!r}: name two of {', '.join(CORNERS)}")
+        self.keys = corners
+        super().__init__(Mechanics.explore(TwoKeysRules(corners)), render_mode)
+
+    def picture(self, state: int) -> Picture:
+        """Draw the house, with all keys and doors."""
+        now: Errand = self.mechanics.true_states[state]
+        things = {GOAL: "goal", **{CORNERS[key]: "key" for key in now.lying}}
+        for number, door in enumerate(DOORS):
+            things[door] = "open door" if number < now.opened else "closed door"
+        hand = "a key" if now.carrying else "nothing"
+        return Picture(
+            ROWS,
+            COLUMNS,
+            now.cell,
+            things,
+            {"key": "K", "closed door": "D", "open door": "O", "goal": "G"},
+            solid=WALLS | _INNER_WALLS,
+            captions=(f"in hand: {hand}",),
+        )

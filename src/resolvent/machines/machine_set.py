@@ -1,0 +1,276 @@
+"""Machines over the same labels together: the memory that makes the world Markovian."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, cast
+
+import msgspec
+
+from resolvent.errors import ModelError
+from resolvent.machines.machine import (
+    UNSEEN,
+    Machine,
+    RewardMachine,
+    State,
+    TransitionMachine,
+)
+from resolvent.machines.score import Score
+from resolvent.machines.termination import Termination
+from resolvent.samples import LabelTiming
+from resolvent.traces.shards import TraceFolder
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.trace_set import TraceSet
+
+_FIRST = ("transition", "reward")
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where machines came from.
+
+    Nothing here depends on the clock, so that the same traces and options give
+    the same file.
+    """
+
+    version: str
+    traces: int
+    steps: int
+    traces_sha256: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Machines(Mapping[str, Machine]):
+    """Any number of machines that read labels in the same way, each by its kind.
+
+    They come in a fixed order: the Transition Machine, the Reward Machine, then the
+    others by name.
+
+    >>> from resolvent.environments import House
+    >>> machines = House().machines()
+    >>> list(machines), machines["reward"].states
+    (['transition', 'reward'], 2)
+
+    Raises:
+        ModelError: when there is no machine, two predict the same, or one is
+            supplemented with the states of a Transition Machine that is not there.
+    """
+
+    machines: tuple[Machine, ...]
+    timing: LabelTiming = LabelTiming.CURRENT
+    termination: Termination = field(default_factory=Termination)
+    provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
+        object.__setattr__(self, "machines", ordered)
+        if not ordered:
+            raise ModelError("there are no machines: give at least one")
+        if len(self._by_kind) < len(ordered):
+            raise ModelError("two machines predict the same column: give one machine for each")
+        alone = [one.kind for one in ordered if one.supplemented]
+        if alone and "transition" not in self:
+            raise ModelError(
+                f"the {alone[0]} machine is supplemented with states of a Transition Machine, "
+                f"which is missing: give that one, too, or infer with supplement=False"
+            )
+        width = len(ordered) + 2
+        for situation in (*self.termination.ends, *self.termination.ambiguous):
+            if len(situation) != width:
+                raise ModelError(
+                    f"termination tells of {len(situation)} things, but a situation is an "
+                    f"observation, the states of {len(ordered)} machines and an action"
+                )
+
+    def __getitem__(self, kind: str) -> Machine:
+        return self._by_kind[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_kind)
+
+    def __len__(self) -> int:
+        return len(self._by_kind)
+
+    @property
+    def transition(self) -> TransitionMachine:
+        """The machine that predicts the next observation."""
+        return cast("TransitionMachine", self._required("transition"))
+
+    @property
+    def reward(self) -> RewardMachine:
+        """The machine that predicts the reward."""
+        return cast("RewardMachine", self._required("reward"))
+
+    def as_pair(self) -> "MachinePair":
+        """Return these machines as the pair they are.
+
+        Raises:
+            ModelError: when they are others than Transition and Reward Machine.
+        """
+        if set(self) != set(_FIRST):
+            raise ModelError(
+                f"this takes a Transition Machine and a Reward Machine and no others: here are "
+                f"{', '.join(self)}"
+            )
+        return MachinePair(
+            self.transition, self.reward, self.timing, self.termination, self.provenance
+        )
+
+    def predict_all(
+        self,
+        observation: Symbol,
+        action: Symbol,
+        states: Mapping[str, State],
+        *,
+        assumed: bool = True,
+    ) -> dict[str, Any]:
+        """Return what each machine predicts, by kind; `UNSEEN` where it was never shown.
+
+        `states` holds the state of each machine. With `assumed=False`, what was not
+        witnessed in these states is `UNSEEN`, too.
+
+        >>> from resolvent.environments import House
+        >>> machines = House().machines()
+        >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
+        {'transition': 'cyanroom', 'reward': 0.0}
+        """
+        for kind in self:
+            if kind not in states:
+                raise ModelError(f"the state of the {kind} machine is missing: give one, or UNSEEN")
+        predicted = {}
+        for kind, machine in self.items():
+            seen = observation
+            if machine.supplemented:
+                if states["transition"] is UNSEEN:
+                    predicted[kind] = UNSEEN
+                    continue
+                seen = (observation, states["transition"])
+            predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
+        return predicted
+
+    def score(self, traces: TraceSet | TraceFolder) -> Score:
+        """Replay traces through all machines: how many steps are right, wrong, unseen.
+
+        The short way to `resolvent.replay.score`; a scanned folder is gone through file by
+        file.
+        """
+        from resolvent.replay import score
+
+        return score(self, traces)
+
+    def save(self, path: str | Path) -> None:
+        """Write the machines to a JSON file, whole or not at all."""
+        from resolvent.machines.storage import save
+
+        save(self, path)
+
+    def replacing(self, *machines: Machine, **fields: Any) -> Self:
+        """Return a copy with some of the machines or fields replaced.
+
+        Each machine takes the place of the one of its kind; fields are `timing`,
+        `termination` and `provenance`.
+
+        >>> from resolvent.environments import House
+        >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
+        <LabelTiming.LAGGED: 'lagged'>
+        """
+        given = {one.kind: one for one in machines}
+        for kind in given:
+            self._required(kind)
+        kept = {
+            "timing": self.timing,
+            "termination": self.termination,
+            "provenance": self.provenance,
+        }
+        return self._made_of({**self._by_kind, **given}, **{**kept, **fields})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Machines):
+            return NotImplemented
+        return (
+            self.machines == other.machines
+            and self.timing is other.timing
+            and self.termination == other.termination
+            and self.provenance == other.provenance
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.machines, self.timing))
+
+    def __repr__(self) -> str:
+        machines = ", ".join(f"{kind}={machine!r}" for kind, machine in self.items())
+        return f"{type(self).__name__}({machines}, timing={self.timing!r})"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.values()))
+
+    def _repr_html_(self) -> str | None:
+        """Draw the machines for a notebook, which shows text where this gives None."""
+        from resolvent.machines.picture import html_of_machines
+
+        return html_of_machines(self.values())
+
+    @cached_property
+    def _by_kind(self) -> dict[str, Machine]:
+        return {machine.kind: machine for machine in self.machines}
+
+    def _required(self, kind: str) -> Machine:
+        if kind not in self:
+            raise ModelError(f"there is no {kind} machine here: there is {', '.join(self)}")
+        return self[kind]
+
+    def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
+        return type(self)(tuple(machines.values()), **fields)
+
+
+class MachinePair(Machines):
+    """A Transition Machine and a Reward Machine that read labels in the same way."""
+
+    def __init__(
+        self,
+        transition: TransitionMachine,
+        reward: RewardMachine,
+        timing: LabelTiming = LabelTiming.CURRENT,
+        termination: Termination | None = None,
+        provenance: Provenance | None = None,
+    ) -> None:
+        super().__init__((transition, reward), timing, termination or Termination(), provenance)
+
+    def predict(
+        self, observation: Symbol, action: Symbol, transition_state: State, reward_state: State
+    ) -> tuple[Any, Any]:
+        """Return the next observation and the reward, each `UNSEEN` where never shown."""
+        states = {"transition": transition_state, "reward": reward_state}
+        predicted = self.predict_all(observation, action, states)
+        return predicted["transition"], predicted["reward"]
+
+    def as_pair(self) -> "MachinePair":
+        """Return the pair itself."""
+        return self
+
+    def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
+        both: dict[str, Any] = dict(machines)
+        return type(self)(**both, **fields)
+
+
+def machines_of(
+    machines: Iterable[Machine],
+    timing: LabelTiming = LabelTiming.CURRENT,
+    termination: Termination | None = None,
+    provenance: Provenance | None = None,
+) -> Machines:
+    """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
+
+    >>> from resolvent.environments import House
+    >>> type(machines_of(House().machines().values())).__name__
+    'MachinePair'
+    """
+    found = Machines(tuple(machines), timing, termination or Termination(), provenance)
+    return found.as_pair() if set(found) == set(_FIRST) else found
+
+
+def output_order(predicts: str) -> tuple[int, str]:
+    """Sort key for columns, in the order in which a set holds the machines that predict them."""
+    first = ("observation", "reward")
+    return (first.index(predicts) if predicts in first else len(first), predicts)

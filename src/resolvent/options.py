@@ -1,0 +1,142 @@
+"""What an inference is asked to do: one type for `infer`, its files and the command line."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+
+from resolvent.errors import ModelError, OptionError
+from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
+from resolvent.samples import LabelTiming
+from resolvent.traces import Label, label_text
+from resolvent.wording import visible
+
+_RUN_ONLY = ("engine", "time_limit", "refine")
+"""Options that say how machines are found and not which ones: files do not hold them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `infer` is asked to do; `infer` says what each option means.
+
+    Values are checked when options are made, and names of strategies and timings become
+    what they stand for.
+
+    >>> Options(strategy="rpni").strategy.refines, Options().timing
+    (False, <LabelTiming.CURRENT: 'current'>)
+    >>> Options.from_dict(Options(outputs=["reward"]).as_dict()).outputs
+    ('reward',)
+    """
+
+    outputs: tuple[str, ...] | None = None
+    strategy: Strategy = STRATEGIES["edsm"]
+    timing: LabelTiming = LabelTiming.CURRENT
+    trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
+    supplement: bool = True
+    remove_redundant: bool = True
+    remove_trivial: bool = True
+    reward_digits: int | None = None
+    engine: str = "native"
+    time_limit: float | None = None
+    refine: bool | None = None
+    seed: int = 0
+    effort: float = 1.0
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "strategy", strategy_named(self.strategy))
+        put(self, "engine", engine_for(self.strategy, self.engine))
+        put(self, "timing", _timing(self.timing))
+        put(self, "outputs", _outputs(self.outputs))
+        if self.trivial != "auto":
+            put(self, "trivial", _labels(self.trivial))
+            if self.trivial and not self.remove_trivial:
+                raise OptionError(
+                    "trivial labels are named, but remove_trivial is off: leave out one"
+                )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the options that shape the machines, as JSON values.
+
+        Those that only say how they are found (the engine, limits) are left out, and
+        so are the outputs where these are the default ones.
+        """
+        given = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
+        if self.outputs is None:
+            del given["outputs"]
+        else:
+            given["outputs"] = list(self.outputs)
+        if self.trivial != "auto":
+            given["trivial"] = sorted(
+                name if isinstance(name, str) else label_text(frozenset(name))
+                for name in self.trivial
+            )
+        return {**given, "strategy": self.strategy.name, "timing": str(self.timing)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], strategy: Strategy | None = None) -> "Options":
+        """Return the options that `as_dict` wrote down.
+
+        A file knows of a strategy its name alone; one that is not built in is to be given.
+
+        Raises:
+            ModelError: when there is no such option here, or no such strategy.
+        """
+        types = {**get_type_hints(cls), **_STORED_TYPES}
+        given = {}
+        for name, value in stored.items():
+            try:
+                if name not in types or name in _RUN_ONLY:
+                    raise msgspec.ValidationError(f"there is no option `{visible(name)}`")
+                given[name] = msgspec.convert(value, types[name])
+            except msgspec.ValidationError as error:
+                raise ModelError(
+                    f"the machines were inferred with options unknown here: {error} ({name})"
+                ) from error
+        named = given.get("strategy", cls.strategy.name)
+        if strategy is None and named not in STRATEGIES:
+            raise ModelError(
+                f"the machines were inferred with strategy '{visible(named)}', which is "
+                f"not built in: infer them again with it, or with one of {', '.join(STRATEGIES)}"
+            )
+        return cls(**{**given, "strategy": strategy or named})
+
+
+_STORED_TYPES: dict[str, Any] = {
+    "outputs": list[str],
+    "strategy": str,
+    "timing": str,
+    "trivial": list[str] | Literal["auto"],
+}
+"""The types of options that stand in a file as something simpler than what they are here."""
+
+
+def _timing(timing: LabelTiming | str) -> LabelTiming:
+    try:
+        return LabelTiming(timing)
+    except ValueError:
+        known = ", ".join(LabelTiming)
+        raise OptionError(f"unknown timing '{timing}': choose one of {known}") from None
+
+
+def _labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
+    if isinstance(trivial, str):
+        raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
+    return tuple(trivial)
+
+
+def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
+    if outputs is None:
+        return None
+    if isinstance(outputs, str):
+        raise OptionError(f"outputs come as a list: write ['{outputs}'], not '{outputs}'")
+    named = tuple(outputs)
+    if not named:
+        raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
+    for name in named:
+        if not isinstance(name, str):
+            raise OptionError(f"outputs holds {name!r}: name columns by strings, such as 'reward'")
+        if named.count(name) > 1:
+            raise OptionError(f"outputs names '{name}' twice: name it once")
+    return named

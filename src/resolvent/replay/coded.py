@@ -1,0 +1,156 @@
+"""Traces in codes that several shards share, ready for the compiled pass."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.samples import rounded
+from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
+from resolvent.traces.choosing import content_keys, core_columns, trace_keys
+from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
+from resolvent.traces.vocabulary import codes_of
+
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+_WHETHER = Vocabulary([False, True])
+
+
+@dataclass(frozen=True)
+class Alphabets:
+    """The values that occur in all shards together, each at the position that is its code.
+
+    `columns` are those of the rewards and of what else is named; `answers` what
+    machines answer with instead, where a column's values are rounded.
+    """
+
+    observations: Vocabulary[Symbol]
+    labels: Vocabulary[Label]
+    actions: Vocabulary[Symbol]
+    columns: Mapping[str, Vocabulary[Any]]
+    answers: Mapping[str, Vocabulary[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, values: Mapping[str, Vocabulary[Any]], rounding: Mapping[str, int] | None = None
+    ) -> "Alphabets":
+        """Make alphabets of the values of every column, by the names of `TraceSet.all_columns`.
+
+        `rounding` says of some columns to how many decimals machines see them.
+        """
+        columns = dict(values)
+        observations, labels, actions = (columns.pop(name) for name in BASIC)
+        answers = {
+            name: Vocabulary(sorted(set(rounded(columns[name], digits))))
+            for name, digits in (rounding or {}).items()
+            if name in columns
+        }
+        return cls(observations, labels, actions, columns, answers)
+
+    @property
+    def values(self) -> dict[str, Vocabulary[Any]]:
+        """The values of every column, by the names of `TraceSet.all_columns`."""
+        return {
+            OBSERVATION: self.observations,
+            LABEL: self.labels,
+            ACTION: self.actions,
+            **self.columns,
+        }
+
+    def outputs(self, column: str) -> Vocabulary[Any]:
+        """Return what a machine that predicts a column answers with."""
+        if column == OBSERVATION:
+            return self.observations
+        if column == TERMINATED:
+            return _WHETHER
+        return self.answers[column] if column in self.answers else self.columns[column]
+
+    def column_number(self, column: str) -> int:
+        """Return by which number the core calls the column that a machine predicts."""
+        if column == OBSERVATION:
+            return _core.NEXT_OBSERVATION
+        if column == TERMINATED:
+            return _core.WHETHER_TERMINATED
+        return list(self.columns).index(column)
+
+    def in_answers(self, column: str, digits: int) -> Codes:
+        """Return for each value of a column the code of what it is rounded to."""
+        return codes_of(rounded(self.columns[column], digits), self.answers[column], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedShard:
+    """A shard in common codes, ready to be replayed.
+
+    `first` is the number of its first trace among all traces; `codes` are those of
+    every column by name; `rounding` says to how many decimals machines see a column.
+    """
+
+    first: int
+    traces: TraceSet
+    codes: Mapping[str, Codes]
+    alphabets: Alphabets
+    rounding: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def alone(cls, traces: TraceSet, rounding: Mapping[str, int] | None = None) -> "CodedShard":
+        """Return a trace set as a shard in its own codes."""
+        rounding = rounding or {}
+        alphabets = Alphabets.of(traces.values, rounding)
+        return cls(0, traces, traces.codes, alphabets, rounding)
+
+    @classmethod
+    def among(
+        cls, first: int, traces: TraceSet, alphabets: Alphabets, rounding: Mapping[str, int]
+    ) -> "CodedShard":
+        """Return a trace set as a shard in codes that it shares with others."""
+        known = alphabets.values
+        codes = traces.codes
+        for name, values in traces.values.items():
+            if values != known[name]:
+                codes[name] = _core.recode(codes[name], codes_of(values, known[name], -1))
+        return cls(first, traces, codes, alphabets, rounding)
+
+    @cached_property
+    def key(self) -> NDArray[np.int64]:
+        """A number for each trace that depends on nothing but what it holds.
+
+        >>> from resolvent.traces import Trace
+        >>> ways = [Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 0)]
+        >>> a, b, c = CodedShard.alone(TraceSet(ways)).key.tolist()
+        >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
+        (True, False, True)
+        """
+        if self.rounding:
+            return trace_keys(self.traces)
+        return content_keys(self.columns, self.alphabets.values, THREADS)
+
+    @cached_property
+    def length(self) -> NDArray[np.int64]:
+        """How many steps each trace has."""
+        return np.diff(self.traces.offsets)
+
+    @cached_property
+    def order(self) -> Codes:
+        """The traces by length and key: the same however they were shuffled."""
+        return np.lexsort((self.key, self.length)).astype(np.int32)
+
+    @cached_property
+    def columns(self) -> _core.TraceColumns:
+        """The columns as the core replays them, rounded where machines see them so."""
+        alphabets, codes = self.alphabets, dict(self.codes)
+        sizes = {name: len(values) for name, values in alphabets.values.items()}
+        for name in alphabets.answers:
+            codes[name] = _core.recode(codes[name], alphabets.in_answers(name, self.rounding[name]))
+            sizes[name] = len(alphabets.answers[name])
+        return core_columns(self.traces, codes, sizes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The core's columns stay behind; they are made again where they are needed.
+        fields = ("first", "traces", "codes", "alphabets", "rounding")
+        return {name: self.__dict__[name] for name in fields}

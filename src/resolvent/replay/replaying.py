@@ -1,0 +1,192 @@
+"""Machines + traces → what the traces show: the one place where they meet.
+
+Each shard is replayed by the compiled core; what the shards show is added up, so that a
+conflict between two of them is found as well.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from resolvent.errors import ModelError
+from resolvent.machines import Machines
+from resolvent.replay.coded import THREADS, Alphabets, CodedShard
+from resolvent.replay.corpus import Corpus
+from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
+from resolvent.replay.tables import Tables
+from resolvent.traces import Codes, Label, TraceSet
+from resolvent.traces.column_names import OBSERVATION, TERMINATED
+
+
+def replay(
+    machines: Machines,
+    corpus: Corpus,
+    trivial: Collection[Label] = (),
+    *,
+    since: int = 0,
+    shortest: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Replay all traces of a corpus through machines, or those from shard `since` on.
+
+    Trivial labels change no state, whether the machines know them or not. What the
+    traces show is witnessed by the shortest of them; with `shortest` off by the first,
+    which is faster.
+    """
+    tables = Tables.of(machines, corpus.alphabets, trivial)
+    together: Replay | None = None
+    for number, shard in enumerate(corpus.coded(since), since + 1):
+        shown = replay_shard(tables, shard, shortest=shortest)
+        together = shown if together is None else together + shown
+        if progress:
+            progress(number)
+    if together is None:
+        raise ModelError("there are no traces to replay")
+    return together
+
+
+def replay_traces(
+    machines: Machines,
+    traces: TraceSet,
+    *,
+    unknown_states: bool = True,
+    earliest: bool = False,
+    states: bool = False,
+) -> Replay:
+    """Replay traces in memory, which may be of another world, through machines.
+
+    `unknown_states`: count answers also where a label left the state unknown; `earliest`:
+    find for all that is shown the place with the fewest steps before it, too; `states`:
+    keep the state of every machine at every step.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
+    >>> shown = replay_traces(rs.infer(traces).machines, traces)
+    >>> shown.traces, shown.consistent, int(shown.machines["reward"].answers["count"].sum())
+    (20, True, 550)
+    """
+    shard = CodedShard.alone(traces, rounding_of(machines))
+    _check_columns(machines, shard.alphabets)
+    return replay_shard(
+        Tables.of(machines, shard.alphabets),
+        shard,
+        shortest=False,
+        unknown_states=unknown_states,
+        earliest=earliest,
+        states=states,
+    )
+
+
+def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
+    """Return the state of every machine at every step of traces; −1 where it is not known."""
+    shard = CodedShard.alone(traces)
+    _check_columns(machines, shard.alphabets)
+    tables = Tables.of(machines, shard.alphabets)
+    return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
+
+
+def rounding_of(machines: Machines) -> dict[str, int]:
+    """Return to how many decimals machines see the columns that they predict."""
+    return {
+        machine.predicts: machine.digits
+        for machine in machines.values()
+        if machine.digits is not None
+    }
+
+
+def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
+    known = (OBSERVATION, TERMINATED, *alphabets.columns)
+    for kind, machine in machines.items():
+        if machine.predicts not in known:
+            raise ModelError(
+                f"the {kind} machine predicts {machine.predicts}, which these traces do not have "
+                f"(they have {', '.join(known)}): read that column with them"
+            )
+
+
+def replay_shard(
+    tables: Tables,
+    shard: CodedShard,
+    *,
+    shortest: bool = True,
+    answers: bool = True,
+    unknown_states: bool = False,
+    earliest: bool = False,
+    states: bool = False,
+) -> Replay:
+    """Replay one shard: a pure function of tables and columns, to be run anywhere."""
+    if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
+        return _nothing(tables, shard, states)
+    # Memory is gone through fastest as it lies; the first that shows a thing is kept.
+    order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
+    found = shard.columns.replay(
+        [(one.transitions, one.column, one.supplemented) for one in tables.machines],
+        order=order,
+        first=tables.timing.first,
+        lag=tables.timing.lag,
+        answers=answers,
+        unknown_states=unknown_states,
+        earliest=earliest,
+        states=states,
+        threads=THREADS,
+    )
+    situations = np.empty(len(found["situation_number"]), SITUATION)
+    for name in SITUATION.names or ():
+        situations[name] = found[f"situation_{name}"]
+    kinds = [one.kind for one in tables.machines]
+    return Replay(
+        shard.alphabets,
+        {
+            kind: _sightings(one, shard, shortest)
+            for kind, one in zip(kinds, found["machines"], strict=True)
+        },
+        {one.kind: one.states for one in tables.machines},
+        situations,
+        found["counted"],
+        len(shard.traces),
+        shard.traces.steps,
+        {kind: one["states"] for kind, one in zip(kinds, found["machines"], strict=True)}
+        if states
+        else {},
+    )
+
+
+def _nothing(tables: Tables, shard: CodedShard, states: bool) -> Replay:
+    """Return what no traces at all show."""
+    kinds = [one.kind for one in tables.machines]
+    return Replay(
+        shard.alphabets,
+        {kind: Sightings.nothing() for kind in kinds},
+        {one.kind: one.states for one in tables.machines},
+        np.empty(0, SITUATION),
+        counted=False,
+        traces=0,
+        steps=0,
+        states={kind: np.empty(0, np.int32) for kind in kinds} if states else {},
+    )
+
+
+def _sightings(found: dict[str, Any], shard: CodedShard, shortest: bool) -> Sightings:
+    answers = _rows(ANSWER, found, "answer", shard, shortest)
+    clashes = _rows(ANSWER, found, "clash", shard, shortest)
+    if len(clashes) or np.any(answers["state"][-1:] < 0):
+        answers = sort_answers(np.concatenate([answers, clashes]))
+    return Sightings(answers, _rows(MOVE, found, "move", shard, shortest), found["unasked"])
+
+
+def _rows(
+    kind: np.dtype[np.void], found: dict[str, Any], name: str, shard: CodedShard, shortest: bool
+) -> Rows:
+    rows = np.zeros(len(found[f"{name}_state"]), kind)
+    for field in kind.names or ():
+        if f"{name}_{field}" in found:
+            rows[field] = found[f"{name}_{field}"]
+    if shortest:
+        rows["length"], rows["key"] = shard.length[rows["trace"]], shard.key[rows["trace"]]
+    else:  # of traces in different shards, the first stands for what they show
+        rows["key"] = rows["trace"] + shard.first
+    rows["trace"] += shard.first
+    if f"{name}_early_trace" in found:
+        rows["early_trace"] += shard.first
+    return rows

@@ -1,0 +1,72 @@
+"""What traces show of machines → how many steps these predict right, wrong, or not at all."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
+from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
+from resolvent.replay.replaying import replay_traces
+from resolvent.replay.shown import Replay, Sightings
+from resolvent.replay.translating import in_machine_codes
+from resolvent.traces import TraceFolder, TraceSet
+
+
+def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
+    """Replay traces through machines: how many steps are right, wrong, unseen.
+
+    A label that was never seen leaves the state unknown until the trace ends; then only
+    answers that are the same in every state can be given, and count as assumed.
+    """
+    shards = [traces] if isinstance(traces, TraceSet) else traces
+    together, first = Score(), 0
+    for shard in shards:
+        together = together.then(score_of(machines, replay_traces(machines, shard)), first)
+        first += len(shard)
+    return together
+
+
+def score_of(machines: Machines, shown: Replay) -> Score:
+    """Score machines by what traces show, states that are not known included."""
+    return Score(
+        {kind: _score(machine, shown.machines[kind], shown) for kind, machine in machines.items()}
+    )
+
+
+def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScore:
+    rows = sightings.answers
+    states = shown.sizes.get("transition", 1)
+    asked = in_machine_codes(machine, rows, shown.alphabets, states)
+    state = np.ascontiguousarray(rows["state"])
+    predicted = machine.answer_many(state, asked.question)
+    level = machine.knowledge_many(state, asked.question)
+    right = predicted == asked.output
+
+    def steps(which: NDArray[np.bool_]) -> int:
+        return int(rows["count"][which].sum())
+
+    wrong = np.flatnonzero(~right & (level != UNSEEN_CODE))
+    first = None
+    if len(wrong):
+        row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
+        observed, action = np.divmod(rows["question"][row], len(shown.alphabets.actions))
+        if machine.supplemented:
+            observed //= states
+        first = Mismatch(
+            machine=machine.kind,
+            trace=int(rows["trace"][row]),
+            step=int(rows["step"][row]),
+            observation=shown.alphabets.observations[int(observed)],
+            action=shown.alphabets.actions[int(action)],
+            state=int(rows["state"][row]),
+            predicted=machine.outputs[int(predicted[row])],
+            actual=shown.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
+            assumed=bool(level[row] == ASSUMED_CODE),
+        )
+    return MachineScore(
+        steps(right & (level == WITNESSED_CODE)),
+        steps(~right & (level == WITNESSED_CODE)),
+        steps(right & (level == ASSUMED_CODE)),
+        steps(~right & (level == ASSUMED_CODE)),
+        steps(level == UNSEEN_CODE) + sightings.unasked,
+        first,
+    )

@@ -1,0 +1,295 @@
+"""Machines + traces → all that speaks for the machines, and what is missing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from resolvent.errors import ModelError
+from resolvent.machines import Machine, Machines
+from resolvent.progress import Listener
+from resolvent.replay import Replay, StepsAsked, replay_traces, steps_asked
+from resolvent.traces import Label, TraceSet, label_text, symbol_text
+from resolvent.trust.completeness import Completeness, check_completeness
+from resolvent.trust.counting import AnswersSeen, MovesSeen
+from resolvent.trust.experiments import NextExperiments
+from resolvent.trust.holdout import Holdout, hold_out, split
+from resolvent.trust.separation import (
+    Place,
+    Question,
+    Separation,
+    Separations,
+    VaryingAnswers,
+    question_of,
+)
+from resolvent.trust.telling import Teller
+from resolvent.wording import amount
+
+
+@dataclass(frozen=True)
+class SeenTransition:
+    """A transition that the traces take, how often, and where first."""
+
+    state: int
+    label: Label
+    target: int
+    count: int
+    place: Place
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "state": self.state,
+            "label": sorted(self.label),
+            "target": self.target,
+            "count": self.count,
+            "trace": self.place[0],
+            "step": self.place[1],
+        }
+
+    def __str__(self) -> str:
+        where = f"trace {self.place[0]}, step {self.place[1]}"
+        read = f"state {self.state} reads {label_text(self.label)} → {self.target}"
+        return f"{read}: seen {_times(self.count)} ({where})"
+
+
+@dataclass(frozen=True)
+class SeenAnswer:
+    """An answer that depends on the state, how often the traces give it, and where first."""
+
+    state: int
+    question: Question
+    output: Any
+    count: int
+    place: Place
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "state": self.state,
+            "question": self.question._asdict(),
+            "output": self.output,
+            "count": self.count,
+            "trace": self.place[0],
+            "step": self.place[1],
+        }
+
+    def __str__(self) -> str:
+        where = f"trace {self.place[0]}, step {self.place[1]}"
+        answer = f"state {self.state} answers {self.question} with {symbol_text(self.output)}"
+        return f"{answer}: seen {_times(self.count)} ({where})"
+
+
+@dataclass(frozen=True, eq=False)
+class MachineEvidence:
+    """What some traces say about one machine.
+
+    `answers` and `moves` are columns, one row for each answer and transition
+    that the traces show, with how often and where first.
+    """
+
+    machine: Machine = field(repr=False)
+    answers: AnswersSeen = field(repr=False)
+    moves: MovesSeen = field(repr=False)
+    separations: Separations
+    completeness: Completeness
+    experiments: NextExperiments
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two say the same; what tells states apart follows from the answers."""
+        return isinstance(other, MachineEvidence) and (
+            (self.machine, self.answers, self.moves, self.completeness)
+            == (other.machine, other.answers, other.moves, other.completeness)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def inseparable(self) -> tuple[Separation, ...]:
+        """The pairs of states that nothing in the traces tells apart."""
+        return self.separations.inseparable
+
+    @property
+    def assumed(self) -> int:
+        """How many answers the machine gives that the traces never show in that state.
+
+        They are to questions that have one answer wherever the traces ask them.
+        """
+        machine = self.machine
+        asked = np.isin(self.answers.question, machine.constant_question)
+        shown = len(
+            np.unique(np.stack([self.answers.state, self.answers.question])[:, asked], axis=1).T
+        )
+        return machine.states * len(machine.constant_question) - shown
+
+    def transitions(self, most: int | None = None) -> list[SeenTransition]:
+        """Return transitions seen, trivial labels left out, the least supported first."""
+        moves = self.moves
+        rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
+        rows = rows[np.argsort(moves.count[rows], kind="stable")][:most]
+        return [
+            SeenTransition(
+                int(moves.state[row]),
+                self.machine.labels[int(moves.label[row])],
+                int(moves.target[row]),
+                int(moves.count[row]),
+                (int(moves.trace[row]), int(moves.step[row])),
+            )
+            for row in rows
+        ]
+
+    def outputs(self, most: int | None = None) -> list[SeenAnswer]:
+        """Return answers seen that depend on the state, the least supported first."""
+        answers = self.answers
+        rows = np.flatnonzero(~np.isin(answers.question, self.machine.constant_question))
+        rows = rows[np.argsort(answers.count[rows], kind="stable")][:most]
+        return [
+            SeenAnswer(
+                int(answers.state[row]),
+                question_of(self.machine, int(answers.question[row])),
+                self.machine.outputs[int(answers.output[row])],
+                int(answers.count[row]),
+                (int(answers.trace[row]), int(answers.step[row])),
+            )
+            for row in rows
+        ]
+
+    def as_dict(self, most: int = 20) -> dict[str, Any]:
+        """Return it as JSON values, with at most so many of the least supported answers."""
+        return {
+            "states": self.machine.states,
+            "separations": [one.as_dict() for one in self.separations],
+            "completeness": self.completeness.as_dict(),
+            "assumed_answers": self.assumed,
+            "transitions": [one.as_dict() for one in self.transitions()],
+            "least_supported_outputs": [one.as_dict() for one in self.outputs(most)],
+            "next": [one.as_dict() for one in self.experiments],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.machine.kind} machine: {amount(self.machine.states, 'state')}"]
+        lines += [f"  {one}" for one in _weakest(self.separations)]
+        lines += [f"  {line}" for line in str(self.completeness).splitlines()]
+        for least in (self.transitions(1), self.outputs(1)):
+            lines += [f"  least support: {one}" for one in least]
+        lines += [f"  next: {one}" for one in self.experiments[:1]]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Evidence(Mapping[str, MachineEvidence]):
+    """What some traces say about machines, by kind.
+
+    `shown` is what the replay of the traces showed, and `holdout` None where nothing
+    could be held out.
+    """
+
+    traces: int
+    steps: int
+    machines: dict[str, MachineEvidence]
+    holdout: Holdout | None
+    shown: Replay = field(repr=False, compare=False)
+
+    def __getitem__(self, kind: str) -> MachineEvidence:
+        return self.machines[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.machines)
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    @property
+    def transition(self) -> MachineEvidence:
+        """What they say about the Transition Machine."""
+        return self.machines["transition"]
+
+    @property
+    def reward(self) -> MachineEvidence:
+        """What they say about the Reward Machine."""
+        return self.machines["reward"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            **{kind: one.as_dict() for kind, one in self.machines.items()},
+            "holdout": None if self.holdout is None else self.holdout.as_dict(),
+        }
+
+    def __str__(self) -> str:
+        counts = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+        bound = "no traces could be held out" if self.holdout is None else str(self.holdout)
+        return "\n".join([counts, *map(str, self.machines.values()), f"hold-out: {bound}"])
+
+
+def gather(
+    machines: Machines,
+    traces: TraceSet,
+    *,
+    infer: Callable[[TraceSet], Machines] | None = None,
+    delta: float = 0.05,
+    progress: Listener | None = None,
+) -> Evidence:
+    """Gather what traces say about machines, and what they leave open.
+
+    Traces that the machines were not inferred from are themselves the hold-out.
+    Otherwise `infer`, which must infer machines as these were, is called with a
+    share of them, and the rest is held out; without it nothing is. `progress` is
+    told now and then what is being done and how much of that is done.
+    """
+    if len(traces) == 0:
+        raise ModelError("there are no traces to gather evidence from")
+    teller = Teller(progress)
+    teller.begin("replaying the traces")
+    shown = replay_traces(machines, traces, earliest=True, states=True)
+    asked = steps_asked(machines, traces, shown.states)
+    if not any(np.any((one.states >= 0) & (one.questions >= 0)) for one in asked.values()):
+        raise ModelError(
+            "the machines know no step of these traces: they were inferred from another world"
+        )
+    about = {
+        kind: _about(one, traces, shown, machines, teller.of(f"{kind} machine"))
+        for kind, one in asked.items()
+    }
+    known = machines.provenance is not None and machines.provenance.traces_sha256 == traces.digest
+    holdout = None
+    teller.begin("testing on held-out traces")
+    if not known:
+        holdout = hold_out(asked.values(), traces, delta)
+    elif infer is not None:
+        holdout = split(machines, traces, infer, delta)
+    return Evidence(len(traces), traces.steps, about, holdout, shown)
+
+
+def _about(
+    asked: StepsAsked, traces: TraceSet, shown: Replay, machines: Machines, teller: Teller
+) -> MachineEvidence:
+    teller.begin("counting answers")
+    machine = asked.machine
+    answers, moves = AnswersSeen.of(machine, shown), MovesSeen.of(machine, shown)
+    table = VaryingAnswers(machine, answers)
+    separations = Separations(table, teller.begin("telling states apart"))
+    going = teller.begin("checking label histories")
+    completeness = check_completeness(asked, traces.offsets, moves, table, going)
+    transition = machines.transition if "transition" in machines else None
+    return MachineEvidence(
+        machine,
+        answers,
+        moves,
+        separations,
+        completeness,
+        NextExperiments(completeness, table, separations, transition),
+    )
+
+
+def _weakest(separations: Separations, most: int = 3) -> list[str]:
+    """Say what tells states apart, for the pairs where it is least."""
+    lines = [str(one) for one in separations.weakest(most)]
+    if len(separations) > most:
+        lines.append(f"and {amount(len(separations) - most, 'pair')} of states with more support")
+    return lines
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"

@@ -1,0 +1,124 @@
+"""What traces show adds up: any shards, in any order, wherever they were replayed."""
+
+import copy
+import pickle
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resolvent.replay import Alphabets, CodedShard, Tables, replay_shard
+from strategies import moving_machines, traces_with_cost
+
+# Earliest places are asked for only of traces gone through as they lie.
+asking = st.sampled_from(
+    [
+        {"shortest": shortest, "unknown_states": unknown, "earliest": earliest}
+        for shortest, earliest in ((True, False), (False, False), (False, True))
+        for unknown in (False, True)
+    ]
+)
+
+
+def assert_same(one, other):
+    """Every column of two replays is equal, to the last entry."""
+    assert one.alphabets == other.alphabets
+    assert (one.traces, one.steps, one.counted) == (other.traces, other.steps, other.counted)
+    assert one.sizes == other.sizes
+    assert one.machines.keys() == other.machines.keys()
+    for kind, mine in one.machines.items():
+        yours = other.machines[kind]
+        assert mine.unasked == yours.unasked
+        for rows in ("answers", "moves", "conflicts", "missing", "known"):
+            assert_equal_rows(getattr(mine, rows), getattr(yours, rows))
+    assert_equal_rows(one.situations, other.situations)
+    assert_equal_rows(one.endings, other.endings)
+    assert one.consistent == other.consistent
+
+
+def assert_equal_rows(mine, yours):
+    assert mine.dtype == yours.dtype
+    for column in mine.dtype.names:
+        assert mine[column].tolist() == yours[column].tolist(), column
+
+
+def shards_of(traces, cuts):
+    """The traces in pieces, some of which may be empty, in the codes of all."""
+    alphabets = Alphabets.of(traces.values)
+    bounds = zip([0, *cuts], [*cuts, len(traces)], strict=True)
+    return [CodedShard.among(a, traces[a:b], alphabets, {}) for a, b in bounds]
+
+
+@st.composite
+def sharded(draw):
+    """Machines that may fail, traces, and shards of these in any order."""
+    traces = draw(traces_with_cost())
+    machines = draw(moving_machines(traces.labels))
+    cuts = sorted(draw(st.lists(st.integers(0, len(traces)), max_size=3)))
+    shards = draw(st.permutations(shards_of(traces, cuts)))
+    return machines, traces, shards
+
+
+def added_up(parts, draw):
+    """The sum, with brackets anywhere."""
+    parts = list(parts)
+    while len(parts) > 1:
+        at = draw(st.integers(0, len(parts) - 2))
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts[0]
+
+
+@settings(deadline=None, max_examples=300)
+@given(drawn=sharded(), how=asking, data=st.data())
+def test_the_sum_over_any_shards_is_what_all_traces_show(drawn, how, data):
+    machines, traces, shards = drawn
+    (whole,) = shards_of(traces, [])
+    tables = Tables.of(machines, whole.alphabets)
+    parts = [replay_shard(tables, shard, **how) for shard in shards]
+    assert_same(added_up(parts, data.draw), replay_shard(tables, whole, **how))
+
+
+@settings(deadline=None, max_examples=100)
+@given(drawn=sharded(), how=asking, data=st.data())
+def test_what_was_sent_or_copied_adds_up_as_well(drawn, how, data):
+    """Shards, tables and replays travel: each step of the work may be done elsewhere."""
+    machines, traces, shards = drawn
+    (whole,) = shards_of(traces, [])
+    tables = Tables.of(machines, whole.alphabets)
+    travel = data.draw(st.sampled_from([sent, copy.deepcopy]))
+    parts = [travel(replay_shard(travel(tables), travel(shard), **how)) for shard in shards]
+    assert_same(added_up(parts, data.draw), replay_shard(tables, whole, **how))
+
+
+def sent(thing):
+    return pickle.loads(pickle.dumps(thing))  # noqa: S301
+
+
+@settings(deadline=None, max_examples=60)
+@given(drawn=sharded(), how=asking)
+def test_adding_changes_neither_of_the_two(drawn, how):
+    machines, _, shards = drawn
+    tables = Tables.of(machines, shards[0].alphabets)
+    parts = [replay_shard(tables, shard, **how) for shard in shards]
+    before = [sent(part) for part in parts]
+    for one in parts:
+        for other in parts:
+            _ = one + other
+    for part, as_it_was in zip(parts, before, strict=True):
+        assert_same(part, as_it_was)
+
+
+@settings(deadline=None, max_examples=60)
+@given(drawn=sharded(), data=st.data())
+def test_shuffled_traces_show_the_same_by_the_same_traces(drawn, data):
+    """But for their numbers: what stands for a thing is chosen by what traces hold."""
+    machines, traces, _ = drawn
+    order = data.draw(st.permutations(range(len(traces))))
+    (one,), (other,) = shards_of(traces, []), shards_of(traces.take(order), [])
+    shown = [replay_shard(Tables.of(machines, each.alphabets), each) for each in (one, other)]
+    for kind in machines:
+        for rows in ("answers", "moves"):
+            mine, yours = (getattr(each.machines[kind], rows) for each in shown)
+            for column in mine.dtype.names:
+                if column not in ("trace", "early_trace"):
+                    assert np.array_equal(mine[column], yours[column]), column

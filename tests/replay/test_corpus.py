@@ -1,0 +1,116 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import resolvent as rs
+from resolvent.errors import TracePlace
+from resolvent.replay import Corpus
+from resolvent.traces.shards import JoinedShards, ShardsInMemory
+from strategies import trace_sets
+from worlds import random_world
+
+WORLD = random_world(1, size=9, labels=3, tm_states=3)
+
+
+def in_pieces(traces, cuts):
+    bounds = zip([0, *cuts], [*cuts, len(traces)], strict=True)
+    return [traces[start:stop] for start, stop in bounds if stop > start]
+
+
+def saved(folder: Path, sets):
+    folder.mkdir()
+    for number, traces in enumerate(sets):
+        traces.save(folder / f"part-{number}.parquet")
+    return rs.scan_traces(folder)
+
+
+@settings(deadline=None)
+@given(traces=trace_sets(), data=st.data())
+def test_pieces_have_the_alphabets_and_the_digest_of_the_whole(traces, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), max_size=3)))
+    corpus = Corpus(ShardsInMemory(in_pieces(traces, cuts)))
+    assert corpus.alphabets.values == dict(traces.values)
+    assert (corpus.traces, corpus.steps) == (len(traces), traces.steps)
+    assert corpus.digest == traces.digest
+
+
+@settings(deadline=None)
+@given(traces=trace_sets(), data=st.data())
+def test_fetching_gives_the_traces_with_these_numbers(traces, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), max_size=3)))
+    corpus = Corpus(ShardsInMemory(in_pieces(traces, cuts)))
+    wanted = sorted(data.draw(st.sets(st.integers(0, len(traces) - 1), min_size=1)))
+    fetched = corpus.fetch(np.array(wanted))
+    assert [*fetched] == [traces[number] for number in wanted]
+
+
+def test_a_folder_gives_what_memory_gives(tmp_path):
+    sets = [WORLD.rollouts(30, seed) for seed in range(4)]
+    traces = rs.TraceSet.concatenate(sets)
+    there, here = Corpus(saved(tmp_path / "f", sets)), Corpus(ShardsInMemory(sets))
+    alone = Corpus(ShardsInMemory([traces]))
+    for steps in (1, 500, 3000):
+        numbers = [one.sample(steps).tolist() for one in (there, here, alone)]
+        assert numbers[0] == numbers[1] == numbers[2]
+    assert there.digest == here.digest == traces.digest
+    for corpus in (there, here):
+        sample = corpus.sample(500)
+        assert corpus.fetch(sample) == traces.take(sample)
+        again = np.unique([3, 40, 41, 119, *sample])
+        assert corpus.fetch(again) == traces.take(again)
+    assert str(there.place(45, 6)).endswith("part-1.parquet, trace 15, step 6")
+    assert here.place(45, 6) == TracePlace(45, 6, "trace set 1", 15)
+    assert alone.place(45, 6) == TracePlace(45, 6)
+
+
+def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypatch):
+    folder = saved(tmp_path / "f", [WORLD.rollouts(30, seed) for seed in range(3)])
+    corpus = Corpus(folder, pool_steps=500)
+    sample = corpus.sample(10_000)
+    assert len(sample) < 30
+    read = []
+    real = folder.read
+    monkeypatch.setattr(folder, "read", lambda number: read.append(number) or real(number))
+    corpus.fetch(sample)
+    assert read == []
+    more = np.setdiff1d(corpus.all, sample)[:1]
+    for _ in range(2):
+        corpus.fetch(np.union1d(sample, more))
+    assert len(read) == 1
+
+
+@given(st.permutations(range(12)), st.lists(st.integers(0, 11), max_size=6))
+@settings(deadline=None, max_examples=30)
+def test_the_sample_is_the_same_however_traces_are_shuffled_or_repeated(order, again):
+    traces = WORLD.rollouts(12, seed=3)
+    steps = traces.steps // 3
+    sample = Corpus(ShardsInMemory([traces])).sample(steps)
+    other = Corpus(ShardsInMemory([traces.take([*order, *again])]))
+    numbers = other.sample(steps)
+    chosen = set(other.fetch(numbers))
+    assert chosen == {traces[int(number)] for number in sample}
+    assert len(chosen) == len(numbers)
+    assert sum(map(len, chosen)) >= steps
+
+
+def test_a_joined_source_keeps_names_and_order(tmp_path):
+    sets = [WORLD.rollouts(5, seed) for seed in range(3)]
+    shards = JoinedShards([saved(tmp_path / "f", sets[:2]), ShardsInMemory(sets[2:])])
+    assert len(shards) == 3
+    assert [*shards] == sets
+    assert [shards.read(number) for number in range(3)] == sets
+    assert shards.name(1).endswith("part-1.parquet")
+    assert shards.name(2) == "trace set 1"
+    corpus = Corpus(shards)
+    assert corpus.digest == rs.TraceSet.concatenate(sets).digest
+    assert not corpus.in_memory
+
+
+def test_shards_whose_values_do_not_mix_are_named(tmp_path):
+    one = rs.TraceSet([rs.Trace([0, 1], [None, None], ["go"], [0])])
+    other = rs.TraceSet([rs.Trace(["a", "b"], [None, None], ["go"], [0])])
+    with pytest.raises(rs.TraceError, match=r"part-1\.parquet.*observations"):
+        Corpus(saved(tmp_path / "f", [one, other]))

@@ -1,0 +1,247 @@
+"""Everything public is plain data: it can be pickled, copied, compared, and sent to a process.
+
+Every public name is in one of two tables here: how to make what it stands for or gives back,
+or why that is no data. A new name without an entry fails.
+"""
+
+import copy
+import multiprocessing
+import pickle
+from functools import cache, partial
+
+import gymnasium as gym
+import pytest
+
+import resolvent as rs
+from resolvent.environments import House
+from resolvent.errors import TracePlace
+
+
+class Weighty(rs.Strategy):
+    """A strategy of one's own, with a parameter."""
+
+    name = "weighty"
+
+    def __init__(self, least=1):
+        self.least = least
+
+    def score(self, merge):
+        return merge.agreeing if merge.agreeing >= self.least else float("-inf")
+
+
+def house():
+    return gym.make("resolvent/House-v0")
+
+
+@cache
+def traces():
+    return rs.collect(house(), episodes=100, seed=0)
+
+
+@cache
+def result(**options):
+    return rs.infer(traces(), **options)
+
+
+def pair():
+    return result().machines
+
+
+@cache
+def paid_on_edges():
+    """Machines of a world whose rewards are paid on edges, and its traces."""
+    paying = rs.collect(House(pays="cyanroom"), episodes=200, seed=0)
+    return rs.infer(paying).machines, paying
+
+
+def edges():
+    return rs.EdgeRewardMachine.from_pair(*paid_on_edges())
+
+
+def edges_of_file(folder):
+    edges().save(folder / "edges.txt")
+    return rs.read_reward_machine(folder / "edges.txt")
+
+
+def loaded(folder):
+    pair().save(folder / "machines.json")
+    return rs.load(folder / "machines.json")
+
+
+def read(folder):
+    traces().save(folder / "traces.parquet")
+    return rs.read_traces(folder / "traces.parquet")
+
+
+def scanned(folder):
+    (folder / "many").mkdir(exist_ok=True)
+    traces().save(folder / "many" / "a.parquet")
+    return rs.scan_traces(folder / "many")
+
+
+def learned():
+    return rs.q_learning(rs.AugmentObservation(house(), pair()), episodes=30, seed=0)
+
+
+def contradiction():
+    quarrel = [rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)]
+    with pytest.raises(rs.ContradictoryTraces) as caught:
+        rs.infer(rs.TraceSet(quarrel))
+    assert caught.value.places[0] == TracePlace(0, 0)
+    return caught.value.with_traceback(None)
+
+
+def trace():
+    return rs.Trace([(0, 1), (1, 1)], [None, "key"], ["up"], [1], columns={"cost": [3]})
+
+
+# What a name stands for, or what it gives back; those that take an argument get a folder.
+MADE = {
+    "ContradictoryTraces": contradiction,
+    "EdgeRewardMachine": edges,
+    "Evidence": lambda: result().evidence,
+    "InferenceResult": result,
+    "Knowledge": lambda: rs.Knowledge.ASSUMED,
+    "LabelTiming": lambda: rs.LabelTiming.LAGGED,
+    "Learned": learned,
+    "Machine": lambda: result(outputs=("terminated",)).machines["terminated"],
+    "MachinePair": pair,
+    "Machines": lambda: result(outputs=("reward",)).machines,
+    "MissingExtra": lambda: rs.MissingExtra("no ray", name="ray"),
+    "ModelError": lambda: rs.ModelError("a broken file"),
+    "OptionError": lambda: rs.OptionError("no such option"),
+    "Options": lambda: rs.Options(outputs=["reward"], trivial=["key"], strategy=Weighty(2)),
+    "Plan": lambda: rs.plan(pair(), traces()),
+    "ResolventError": lambda: rs.ResolventError("something"),
+    "RewardMachine": lambda: pair().reward,
+    "Score": lambda: pair().score(traces()),
+    "Strategy": lambda: Weighty(3),
+    "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
+    "Trace": trace,
+    "TraceError": lambda: rs.TraceError("an empty file"),
+    "TraceFolder": scanned,
+    "TraceSet": lambda: rs.TraceSet([trace(), trace()]),
+    "TransitionMachine": lambda: pair().transition,
+    "UNSEEN": lambda: rs.UNSEEN,
+    "baselines": lambda: rs.baselines.lrm(paid_on_edges()[1][:20], most_states=3),
+    "collect": traces,
+    "evidence": lambda: rs.evidence(pair(), traces()),
+    "infer": lambda: result(strategy="search", supplement=False),
+    "is_isomorphic": lambda: rs.is_isomorphic(pair().transition, pair().transition),
+    "is_minimal": lambda: rs.is_minimal(pair().transition),
+    "load": loaded,
+    "plan": lambda: rs.plan(result(), traces(), gamma=0.9),
+    "q_learning": learned,
+    "read_reward_machine": edges_of_file,
+    "read_traces": read,
+    "scan_traces": scanned,
+    "to_dot": lambda: rs.to_dot(pair().transition),
+    "to_mealy_dot": lambda: rs.to_mealy_dot(pair().transition),
+    "to_mermaid": lambda: rs.to_mermaid(pair().transition),
+    "to_png": lambda: rs.to_png(pair().transition),
+    "to_svg": lambda: rs.to_svg(pair().transition),
+    "to_text": lambda: rs.to_text(pair().transition),
+}
+
+NO_DATA = {
+    "AugmentObservation": "an environment at work",
+    "VectorAugmentObservation": "environments at work",
+    "report": "writes a file, and gives nothing back",
+}
+
+MORE = {
+    "an update": lambda: rs.infer(traces()[:60]).update(traces()[60:]),
+    "a proof": lambda: result(strategy="exact"),
+    "what an own strategy found": lambda: result(strategy=Weighty()),
+    "an updated copy": lambda: sent(rs.infer(traces()[:60])).update(traces()[60:]),
+    "a built-in strategy": lambda: rs.Options(strategy="exact").strategy,
+    "a hold-out": lambda: result().evidence.holdout,
+    "what tells states apart": lambda: list(result().evidence.transition.separations),
+    "a table of a machine": lambda: dict(pair().score(traces())),
+    "an outcome of a peer": lambda: rs.baselines.aalpy(traces()),
+}
+
+
+def made(name, folder):
+    make = {**MADE, **MORE}[name]
+    return make(folder) if make in (edges_of_file, loaded, read, scanned) else make()
+
+
+def content(thing):
+    """What two things of a kind are compared by, where that is not the thing itself."""
+    if isinstance(thing, Exception):
+        return type(thing), thing.args, vars(thing)
+    if isinstance(thing, rs.TraceFolder):
+        return vars(thing), [*thing]
+    return thing
+
+
+def sent(thing):
+    return pickle.loads(pickle.dumps(thing))  # noqa: S301
+
+
+def test_every_public_name_has_an_entry():
+    assert MADE.keys() & NO_DATA.keys() == set()
+    assert sorted(MADE.keys() | NO_DATA.keys()) == sorted(rs.__all__)
+
+
+@pytest.mark.parametrize("name", [*MADE, *MORE])
+@pytest.mark.parametrize(
+    "again",
+    [*(partial(pickle.dumps, protocol=one) for one in (2, 5)), copy.copy, copy.deepcopy],
+    ids=["pickle-2", "pickle-5", "copy", "deepcopy"],
+)
+def test_what_is_pickled_or_copied_is_equal(name, again, tmp_path):
+    thing = made(name, tmp_path)
+    other = again(thing)
+    if isinstance(again, partial):
+        other = pickle.loads(other)  # noqa: S301
+    assert type(other) is type(thing)
+    assert content(other) == content(thing)
+    assert str(other) == str(thing)
+
+
+@pytest.mark.parametrize("name", [*MADE, *MORE])
+def test_what_was_used_is_pickled_as_well(name, tmp_path):
+    """Looking at all that a thing tells may leave things behind in it."""
+    thing = made(name, tmp_path)
+    for attribute in dir(thing):
+        if not attribute.startswith("_"):
+            try:
+                getattr(thing, attribute)
+            except rs.ResolventError:
+                continue
+    assert content(sent(thing)) == content(thing)
+
+
+def test_a_result_that_came_back_goes_on(tmp_path):
+    """Evidence, updates and reports ask nothing of the process that inferred."""
+    few = rs.infer(traces()[:60])
+    back = sent(few)
+    assert back.evidence == few.evidence
+    updated = back.update(traces()[60:])
+    assert updated.machines == few.update(traces()[60:]).machines
+    assert updated.machines.provenance.traces_sha256 == traces().digest
+    assert back.events("transition") == few.events("transition")
+
+
+def test_results_that_differ_are_not_equal():
+    assert rs.infer(traces()) == result()
+    assert result(strategy="rpni") != result()
+    assert rs.infer(traces()[:50]) != result()
+    assert rs.Options(strategy=Weighty(2)) != rs.Options(strategy=Weighty(3))
+    assert result().evidence != rs.evidence(pair(), traces()[:50])
+
+
+def looked_at(things):
+    """In another process: what came there, told in words, and sent back."""
+    return {name: (type(one).__name__, str(one)) for name, one in things.items()}, things
+
+
+def test_all_of_it_goes_to_a_process_that_was_spawned_and_back(tmp_path):
+    things = {name: made(name, tmp_path) for name in (*MADE, *MORE)}
+    with multiprocessing.get_context("spawn").Pool(1) as processes:
+        told, back = processes.apply(looked_at, (things,))
+    for name, thing in things.items():
+        assert told[name] == (type(thing).__name__, str(thing))
+        assert content(back[name]) == content(thing)

@@ -1,0 +1,57 @@
+import gymnasium as gym
+import numpy as np
+
+import resolvent as rs
+from resolvent import _core
+from resolvent.pipeline import infer_with
+from resolvent.trust import gather
+
+STAGES = [
+    "replaying the traces",
+    *(
+        f"{kind} machine: {stage}"
+        for kind in ("transition", "reward")
+        for stage in ("counting answers", "telling states apart", "checking label histories")
+    ),
+    "testing on held-out traces",
+]
+
+
+def test_progress_names_every_stage_and_changes_nothing():
+    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
+    result = rs.infer(traces)
+    told = []
+    evidence = rs.evidence(result, traces, progress=lambda *now: told.append(now))
+    assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
+    assert all(0 <= now.fraction <= 1 for _, now in told)
+    silent = gather(
+        result.machines, traces, infer=lambda some: infer_with(result.options, some).machines
+    )
+    assert evidence.as_dict() == silent.as_dict()
+
+
+def test_the_core_tells_how_far_it_is():
+    """With so many nodes it lasts longer than the time between two calls."""
+    count, states = 400_000, 1280
+    beta = np.zeros(count, np.int32)
+    tree = _core.build_history_tree(beta, np.array([0, count]))
+    ring = (np.arange(states, dtype=np.int32) + 1) % np.int32(states)
+    told = []
+    nothing = np.array([], np.int32)
+    found = _core.converge(
+        tree,
+        np.full(count, -1, np.int32),
+        beta,
+        question=nothing,
+        state=nothing,
+        output=nothing,
+        questions=0,
+        transitions=ring,
+        states=states,
+        labels=1,
+        progress=lambda *now: told.append(now[2:]),
+    )
+    assert found == (count + 1, 0, 0, 0, 1)
+    done = [one for one, _ in told]
+    assert done == sorted(done)
+    assert {total for _, total in told} == {count + 1}
