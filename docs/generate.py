@@ -16,9 +16,11 @@ from resolvent.cli.app import app
 from resolvent.control.learning import policy_files
 from resolvent.control.planning import plan_files
 from resolvent.environments.grids import files as grid_files
-from resolvent.machines import file_layout, file_layout_v1, storage
-from resolvent.traces import json_lines
+from resolvent.machines.files import layout as file_layout
+from resolvent.machines.files import layout_v1 as file_layout_v1
+from resolvent.machines.files import storage
 from resolvent.traces.column_names import RESERVED
+from resolvent.traces.files import json_lines
 
 DOCS = Path(__file__).parent
 

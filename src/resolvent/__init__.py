@@ -53,7 +53,7 @@ from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_traces
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 from resolvent.trust import Evidence
 
 __version__ = version("resolvent")

@@ -21,8 +21,8 @@ from resolvent.baselines.outcome import wrong_rewards
 from resolvent.environments import PhaseGrid
 from resolvent.errors import OptionError, TraceError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.edge_rewards import Edge
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.edge_rewards import Edge
+from resolvent.machines.exchange.guards import Guard
 
 
 def grid_traces(size, episodes, seed=0):

@@ -132,7 +132,7 @@ def test_unknown_environment(run: Run, tmp_path: Path, environment: str, words: 
 def test_bad_target_is_refused_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, word: str
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.collect.collect_traces", pytest.fail)
+    monkeypatch.setattr("resolvent.cli.commands.collect.collect_traces", pytest.fail)
     outcome = run("collect", "resolvent/House-v0", "-o", tmp_path / name)
     assert outcome.code == 2
     assert word in outcome.error

@@ -4,7 +4,7 @@ import pytest
 from cli_outcome import Run
 
 from resolvent import load
-from resolvent.cli.infer import _show
+from resolvent.cli.commands.infer import _show
 from resolvent.display.progress import ProgressBar
 from resolvent.merging import STRATEGIES
 from resolvent.progress import Progress
@@ -150,7 +150,7 @@ def test_options_that_cannot_be_honoured(
 def test_bad_target_is_refused_before_the_work(
     run: Run, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.infer.read_traces", pytest.fail)
+    monkeypatch.setattr("resolvent.cli.commands.infer.read_traces", pytest.fail)
     assert run("infer", house, "-o", tmp_path / "missing" / "machines.json").code == 2
 
 

@@ -65,7 +65,7 @@ def test_an_error_of_the_system_is_one_line(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "/secret")
 
-    monkeypatch.setattr("resolvent.cli.infer.infer_with", refuse)
+    monkeypatch.setattr("resolvent.cli.commands.infer.infer_with", refuse)
     outcome = run("infer", house)
     assert (outcome.code, outcome.error) == (2, "/secret: permission denied\n")
 
@@ -73,7 +73,7 @@ def test_an_error_of_the_system_is_one_line(
 def test_a_mistake_of_ours_shows_its_traceback(
     run: Run, house: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.infer.infer_with", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr("resolvent.cli.commands.infer.infer_with", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         run("infer", house)
 

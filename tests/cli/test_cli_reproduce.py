@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
-from resolvent.cli import reproduce as command
+from resolvent.cli.commands import reproduce as command
 from resolvent.reproduction.running.run import Run as OneRun
 from resolvent.reproduction.running.settings import Settings, settings
 

@@ -144,7 +144,7 @@ def test_machines_of_another_world_are_refused(run: Run, machines: Path) -> None
 def test_bad_targets_are_refused_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.train.learn", pytest.fail)
+    monkeypatch.setattr("resolvent.cli.commands.train.learn", pytest.fail)
     assert run("train", HOUSE, "--curve", tmp_path / "c.txt").code == 2
     assert run("train", HOUSE, "--picture", tmp_path).code == 2
     monkeypatch.setitem(sys.modules, "matplotlib", None)

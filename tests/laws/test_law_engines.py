@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.storage import encode
+from resolvent.machines.files.storage import encode
 from resolvent.merging import STRATEGIES, Contradiction, merge
 from resolvent.merging.orders import BestFirst, Promote
 from resolvent.merging.prefix_tree import build_prefix_tree

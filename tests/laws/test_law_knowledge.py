@@ -10,8 +10,8 @@ from oracles import state_at
 
 import resolvent as rs
 from resolvent import Knowledge, pipeline
+from resolvent.machines.files.storage import decode, encode
 from resolvent.machines.knowledge import LEVELS
-from resolvent.machines.storage import decode, encode
 from strategies import infer_options, world_traces
 
 

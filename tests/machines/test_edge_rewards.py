@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
-from resolvent.machines.edge_rewards import ENDED
+from resolvent.machines.exchange.edge_rewards import ENDED
 
 
 def machine(*edges, terminal=()):

@@ -10,7 +10,7 @@ from witnessed_machines import witnessed
 
 import resolvent as rs
 from resolvent.machines import Machines, Support, machines_of
-from resolvent.machines.storage import decode, encode
+from resolvent.machines.files.storage import decode, encode
 from resolvent.traces import Vocabulary
 
 TRACES = rs.TraceSet(
@@ -363,7 +363,7 @@ def test_sets_of_states_are_written_once():
 
 
 def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
-    monkeypatch.setattr("resolvent.machines.storage.MOST_ASKED", 0)
+    monkeypatch.setattr("resolvent.machines.files.storage.MOST_ASKED", 0)
     refused(DATA, "asked names more than 0 pairs")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from resolvent.baselines import Outcome
 from resolvent.environments import PhaseGrid
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.edge_rewards import Edge
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.edge_rewards import Edge
+from resolvent.machines.exchange.guards import Guard
 from resolvent.reproduction.running.processes import Clock
 from resolvent.reproduction.running.run import Run
 from resolvent.traces.trace_set import TraceSet

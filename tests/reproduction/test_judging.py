@@ -7,8 +7,8 @@ import resolvent as rs
 from resolvent.environments import PhaseGrid, RandomWorld, TMaze
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.edge_rewards import Edge
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.edge_rewards import Edge
+from resolvent.machines.exchange.guards import Guard
 from resolvent.reproduction.judging import judge_edges, judge_pair
 from resolvent.reproduction.worlds import judged, world_called
 from resolvent.samples import LabelTiming

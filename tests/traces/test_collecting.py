@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from resolvent.environments import House
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 

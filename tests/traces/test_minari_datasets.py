@@ -15,7 +15,7 @@ from minari.data_collector import EpisodeBuffer
 from resolvent.environments import House
 from resolvent.errors import MissingExtra, OptionError, TraceError
 from resolvent.traces import Trace, TraceSet, read_traces, write_traces
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 from strategies import trace_sets
 
 LABELS = [frozenset(), frozenset({"key"}), frozenset({"door", "key"})]

@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from resolvent.environments import House
-from resolvent.traces.live import Names
+from resolvent.traces.live.naming import Names
 
 
 class Taking(gym.Env[Any, Any]):

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces import paper_lines as module
-from resolvent.traces.lines import Line
-from resolvent.traces.paper_lines import paper_lines, read_paper_lines
+from resolvent.traces.files import paper_lines as module
+from resolvent.traces.files.lines import Line
+from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
 from strategies import paper_trace_sets
 
 

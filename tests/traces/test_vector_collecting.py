@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from resolvent.environments import House
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 from resolvent.traces.trace import Trace
 
 COUNT = 3

@@ -5,17 +5,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from resolvent.cli.check import check
-from resolvent.cli.collect import collect
-from resolvent.cli.convert import convert
-from resolvent.cli.demo import demo
-from resolvent.cli.doctor import doctor
-from resolvent.cli.infer import infer
-from resolvent.cli.plan import plan
-from resolvent.cli.report import report
-from resolvent.cli.reproduce import reproduce
-from resolvent.cli.show import show
-from resolvent.cli.train import train
+from resolvent.cli.commands.check import check
+from resolvent.cli.commands.collect import collect
+from resolvent.cli.commands.convert import convert
+from resolvent.cli.commands.demo import demo
+from resolvent.cli.commands.doctor import doctor
+from resolvent.cli.commands.infer import infer
+from resolvent.cli.commands.plan import plan
+from resolvent.cli.commands.report import report
+from resolvent.cli.commands.reproduce import reproduce
+from resolvent.cli.commands.show import show
+from resolvent.cli.commands.train import train
 
 
 class _Command(TyperCommand):

@@ -12,8 +12,8 @@ from resolvent.machines import Machine
 from resolvent.pipeline import REFINE_ABOVE
 from resolvent.traces import scan_traces
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
-from resolvent.traces.files import written_format
-from resolvent.traces.minari_datasets import minari_id
+from resolvent.traces.files.any_format import written_format
+from resolvent.traces.minari.datasets import minari_id
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")

@@ -4,8 +4,14 @@ from resolvent.machines.building import build_machine, loop_where_read, machine_
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
 from resolvent.machines.decision import Decision
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
-from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.exchange.guards import Guard
+from resolvent.machines.exchange.mealy_dot import to_mealy_dot
+from resolvent.machines.exchange.reward_machine_files import (
+    read_reward_machine,
+    write_reward_machine,
+)
+from resolvent.machines.files.storage import load
 from resolvent.machines.knowledge import Knowledge
 from resolvent.machines.machine import (
     UNSEEN,
@@ -24,12 +30,9 @@ from resolvent.machines.machine_set import (
     machines_of,
     output_order,
 )
-from resolvent.machines.mealy_dot import to_mealy_dot
 from resolvent.machines.merge_log import decisions_of
 from resolvent.machines.picture import to_png, to_svg
-from resolvent.machines.reward_machine_files import read_reward_machine, write_reward_machine
 from resolvent.machines.score import MachineScore, Mismatch, Score
-from resolvent.machines.storage import load
 from resolvent.machines.termination import Termination
 
 __all__ = [

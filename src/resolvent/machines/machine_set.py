@@ -161,7 +161,7 @@ class Machines(Mapping[str, Machine]):
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
-        from resolvent.machines.storage import save
+        from resolvent.machines.files.storage import save
 
         save(self, path)
 

@@ -8,7 +8,7 @@ from resolvent.environments import PhaseGrid, RandomWorld
 from resolvent.environments.world import World
 from resolvent.machines import EdgeRewardMachine, MachinePair
 from resolvent.reproduction.judging import judge_edges, judge_pair
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 from resolvent.traces.trace_set import TraceSet
 
 FRESH_TRACES = 1_000

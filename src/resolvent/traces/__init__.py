@@ -1,6 +1,6 @@
 """Traces: files, Gymnasium rollouts → `TraceSet`, what the agent saw."""
 
-from resolvent.traces.files import read_traces, write_traces
+from resolvent.traces.files.any_format import read_traces, write_traces
 from resolvent.traces.shards import TraceFolder, scan_traces
 from resolvent.traces.symbols import (
     NO_EVENT,

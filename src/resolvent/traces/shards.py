@@ -92,7 +92,7 @@ class TraceFolder:
     """
 
     def __init__(self, path: str | Path, columns: Iterable[str] = ()) -> None:
-        from resolvent.traces.parquet import parquet_files, rows_of
+        from resolvent.traces.files.parquet import parquet_files, rows_of
 
         self.path = Path(path)
         self.columns = check_column_names(columns)
@@ -120,7 +120,7 @@ class TraceFolder:
 
     def read(self, number: int) -> TraceSet:
         """Read one file."""
-        from resolvent.traces.parquet import read_parquet
+        from resolvent.traces.files.parquet import read_parquet
 
         return read_parquet(self.files[number], columns=self.columns)
 

@@ -372,7 +372,7 @@ class TraceSet(Sequence[Trace]):
         `.gz` or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say
         it yourself. `minari:NAMESPACE/NAME-v0` writes a Minari dataset.
         """
-        from resolvent.traces.files import write_traces
+        from resolvent.traces.files.any_format import write_traces
 
         write_traces(self, path, format=format)
 

@@ -12,7 +12,7 @@ from resolvent.baselines.hidden_markov.baum_welch import Fit
 from resolvent.baselines.hidden_markov.distillation import Distillation, distil
 from resolvent.baselines.hidden_markov.expectation import Numbers
 from resolvent.baselines.hidden_markov.reach_task import ReachTask
-from resolvent.machines.edge_rewards import EdgeRewardMachine
+from resolvent.machines.exchange.edge_rewards import EdgeRewardMachine
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from resolvent.baselines.hidden_markov.expectation import Numbers
 from resolvent.baselines.hidden_markov.reach_task import ReachTask
-from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.exchange.guards import Guard
 from resolvent.traces.symbols import Label, label_order, label_text
 
 Arrow: TypeAlias = tuple[int, Label, int]

@@ -17,7 +17,7 @@ from resolvent.control.planning.model import Model
 from resolvent.control.planning.situations import Situation
 from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.errors import ModelError, OptionError
-from resolvent.traces.live import Names
+from resolvent.traces.live.naming import Names
 from resolvent.traces.symbols import Symbol, as_symbol
 
 _CLOSE = 1e-9

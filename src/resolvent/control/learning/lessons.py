@@ -15,7 +15,7 @@ from resolvent import _core
 from resolvent.control.learning.evaluating import best_actions
 from resolvent.control.learning.guidance import Guidance
 from resolvent.control.learning.world_view import WorldView
-from resolvent.traces.live import finite_reward
+from resolvent.traces.live.naming import finite_reward
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 

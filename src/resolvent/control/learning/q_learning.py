@@ -20,7 +20,7 @@ from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.control.planning.model import Model
 from resolvent.control.wrapping.augment_observation import augmented_inside
 from resolvent.errors import OptionError, locating
-from resolvent.traces.live import Names
+from resolvent.traces.live.naming import Names
 
 Engine: TypeAlias = Literal["auto", "native", "python"]
 

@@ -65,7 +65,7 @@ class Model(ByValue):
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
-        >>> from resolvent.traces.collecting import collect
+        >>> from resolvent.traces.live.collecting import collect
         >>> traces = collect(House(), episodes=200, seed=0)
         >>> model = Model.of(infer(traces).machines, traces)
         >>> len(model), model.unknown, model.situation("cyanroom", 1, 1)

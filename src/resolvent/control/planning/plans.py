@@ -55,7 +55,7 @@ def plan(
 
     >>> from resolvent.environments import House
     >>> from resolvent.pipeline import infer
-    >>> from resolvent.traces.collecting import collect
+    >>> from resolvent.traces.live.collecting import collect
     >>> traces = collect(House(), episodes=200, seed=0)
     >>> best = plan(infer(traces), traces)
     >>> best.action("corridor", 0, 0), best.action("corridor", 1, 0), best.is_optimal

@@ -14,8 +14,8 @@ from resolvent.control.planning.situations import states_text, that_matter
 from resolvent.control.wrapping.augment_observation import augmented_inside
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError
-from resolvent.traces.live import Labels, Names
-from resolvent.traces.rolling import time_limit
+from resolvent.traces.live.naming import Labels, Names
+from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
 
 if TYPE_CHECKING:

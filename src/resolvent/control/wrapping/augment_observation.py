@@ -11,7 +11,7 @@ from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machine
 from resolvent.control.wrapping.memory import Memory, OnUnseen
 from resolvent.control.wrapping.step_knowledge import StepKnowledge
 from resolvent.errors import OptionError
-from resolvent.traces.live import Labels
+from resolvent.traces.live.naming import Labels
 
 
 class AugmentObservation(

@@ -10,7 +10,7 @@ import gymnasium as gym
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machine, Machines, load
 from resolvent.result import InferenceResult
-from resolvent.traces.live import AnyEnv, Names
+from resolvent.traces.live.naming import AnyEnv, Names
 from resolvent.traces.symbols import Symbol
 
 GivenMachines: TypeAlias = Machines | InferenceResult | str | Path

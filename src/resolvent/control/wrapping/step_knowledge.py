@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Knowledge, Machines
 from resolvent.machines.knowledge import LEVELS
-from resolvent.traces.live import AnyEnv, Names
+from resolvent.traces.live.naming import AnyEnv, Names
+from resolvent.traces.live.vector_naming import Mask, split
 from resolvent.traces.symbols import Symbol
-from resolvent.traces.vector_live import Mask, split
 from resolvent.traces.vocabulary import DENSE, codes_of
 
 Numbers = NDArray[np.int64]

@@ -15,7 +15,7 @@ from resolvent.control.wrapping.memory import OnUnseen
 from resolvent.control.wrapping.step_knowledge import Levels, StepKnowledge, knowledge_infos
 from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
-from resolvent.traces.vector_live import Mask, VectorEpisodes, one_environment
+from resolvent.traces.live.vector_naming import Mask, VectorEpisodes, one_environment
 
 
 class VectorAugmentObservation(gym.vector.VectorWrapper):

@@ -16,8 +16,8 @@ from resolvent.control.wrapping.memory import (
 )
 from resolvent.errors import ModelError, TraceError, locating
 from resolvent.machines import Machine, Machines
+from resolvent.traces.live.vector_naming import Mask
 from resolvent.traces.symbols import Label, as_label
-from resolvent.traces.vector_live import Mask
 
 Numbers = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.traces.live import Labels
-from resolvent.traces.minari_datasets import propositions_of, row_bytes
+from resolvent.traces.live.naming import Labels
+from resolvent.traces.minari.datasets import propositions_of, row_bytes
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label
 from resolvent.traces.vocabulary import Codes
 

@@ -20,8 +20,8 @@ from typing import NoReturn
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError
-from resolvent.machines.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.guards import Guard, check_proposition
+from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.exchange.guards import Guard, check_proposition
 
 _MOST_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
 from resolvent.traces.column_names import REWARD, column_text
-from resolvent.traces.minari_datasets import (
+from resolvent.traces.minari.datasets import (
     METADATA_KEY,
     PREFIX,
     SEPARATOR,

@@ -24,7 +24,7 @@ from resolvent.traces.column_names import (
     no_column,
 )
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder, check_column_lengths, episodes
-from resolvent.traces.lines import Line, decode_line
+from resolvent.traces.files.lines import Line, decode_line
 from resolvent.traces.trace_set import TraceSet
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'

@@ -9,11 +9,11 @@ import gymnasium as gym
 from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD, check_column_names
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live import AnyEnv, Labels, Names, finite_reward, told_column
-from resolvent.traces.rolling import rolling_world, time_limit
+from resolvent.traces.live.naming import AnyEnv, Labels, Names, finite_reward, told_column
+from resolvent.traces.live.rolling import rolling_world, time_limit
+from resolvent.traces.live.vector_collecting import collect_from_vector
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vector_collecting import collect_from_vector
 
 
 def collect(

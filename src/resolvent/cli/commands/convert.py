@@ -9,7 +9,7 @@ from resolvent.cli.options import Json, Traces, check_trace_target, choice
 from resolvent.cli.printing import print_json, size
 from resolvent.display.progress import ProgressBar
 from resolvent.traces import read_traces
-from resolvent.traces.files import FORMATS
+from resolvent.traces.files.any_format import FORMATS
 
 
 def convert(

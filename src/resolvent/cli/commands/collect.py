@@ -11,8 +11,8 @@ from resolvent.cli.environments import Environment, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import Amount, ProgressBar
-from resolvent.traces.collecting import collect as collect_traces
-from resolvent.traces.files import FORMATS
+from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.live.collecting import collect as collect_traces
 from resolvent.traces.symbols import label_text
 
 

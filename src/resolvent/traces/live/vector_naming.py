@@ -18,7 +18,7 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.traces.live import AnyEnv, Labels, label_method
+from resolvent.traces.live.naming import AnyEnv, Labels, label_method
 from resolvent.traces.symbols import INFO_KEYS
 
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
-from resolvent.machines import file_layout as layout
-from resolvent.machines import file_layout_v1 as layout_v1
+from resolvent.machines.files import layout as layout
+from resolvent.machines.files import layout_v1 as layout_v1
 from resolvent.machines.machine import Machine, Support, is_among, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns

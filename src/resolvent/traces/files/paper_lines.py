@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from resolvent.errors import TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD, SEEN, no_column
 from resolvent.traces.columns import ColumnCoder, episodes
-from resolvent.traces.lines import Line, decode_line
+from resolvent.traces.files.lines import Line, decode_line
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, symbol_order
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet

@@ -82,7 +82,7 @@ def _trial() -> str:
 
     from resolvent.errors import ResolventError
     from resolvent.pipeline import infer
-    from resolvent.traces.collecting import collect
+    from resolvent.traces.live.collecting import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     first, *others = (infer(traces, engine=engine).machines for engine in ENGINES)

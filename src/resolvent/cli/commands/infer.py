@@ -27,7 +27,7 @@ from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
-from resolvent.traces.files import FORMATS
+from resolvent.traces.files.any_format import FORMATS
 from resolvent.wording import amount
 
 _TOO_MANY_STATES = 500

@@ -18,14 +18,14 @@ from resolvent.traces.column_names import (
     no_column,
 )
 from resolvent.traces.columns import CodedEpisodes, LabelCodes, code_symbols
-from resolvent.traces.minari_datasets import (
+from resolvent.traces.minari.datasets import (
     METADATA_KEY,
     PREFIX,
     import_minari,
     plain_errors,
     row_bytes,
 )
-from resolvent.traces.minari_labels import MadeLabels, told_labels
+from resolvent.traces.minari.labels import MadeLabels, told_labels
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner

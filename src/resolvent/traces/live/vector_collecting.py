@@ -10,10 +10,8 @@ from gymnasium.vector import AutoresetMode
 from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live import Names, finite_reward, told_column
-from resolvent.traces.symbols import Label, Symbol, as_label
-from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vector_live import (
+from resolvent.traces.live.naming import Names, finite_reward, told_column
+from resolvent.traces.live.vector_naming import (
     Infos,
     Mask,
     VectorEnv,
@@ -21,6 +19,8 @@ from resolvent.traces.vector_live import (
     one_environment,
     split,
 )
+from resolvent.traces.symbols import Label, Symbol, as_label
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 

@@ -24,7 +24,7 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
-from resolvent.machines.reward_machine_files import encode_reward_machine
+from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
 
 _PICTURES = ("svg", "png")

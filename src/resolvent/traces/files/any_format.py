@@ -17,12 +17,12 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import check_column_names
-from resolvent.traces.json_lines import json_lines, read_json_lines
-from resolvent.traces.lines import BUFFER_BYTES, Line, read_lines
-from resolvent.traces.minari_datasets import minari_id
-from resolvent.traces.minari_reading import read_minari
-from resolvent.traces.minari_writing import write_minari
-from resolvent.traces.paper_lines import paper_lines, read_paper_lines
+from resolvent.traces.files.json_lines import json_lines, read_json_lines
+from resolvent.traces.files.lines import BUFFER_BYTES, Line, read_lines
+from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
+from resolvent.traces.minari.datasets import minari_id
+from resolvent.traces.minari.reading import read_minari
+from resolvent.traces.minari.writing import write_minari
 from resolvent.traces.trace_set import TraceSet
 
 FORMATS = ("jsonl", "paper", "parquet")
@@ -112,7 +112,7 @@ def _read_parquet(
     path: Path, columns: Sequence[str], progress: FractionListener | None
 ) -> TraceSet:
     # Loading Parquet takes longer than reading a small file without it.
-    from resolvent.traces.parquet import read_parquet
+    from resolvent.traces.files.parquet import read_parquet
 
     return read_parquet(path, progress, columns)
 
@@ -139,7 +139,7 @@ def write_traces(
         raise TraceError(f"there are no traces to write to {path}")
     with atomic_write(path) as file:
         if format == "parquet":
-            from resolvent.traces.parquet import write_parquet
+            from resolvent.traces.files.parquet import write_parquet
 
             write_parquet(traces, file)
         else:

@@ -13,7 +13,7 @@ from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.pipeline import infer
 from resolvent.replay import states_at_steps
 from resolvent.traces import TraceSet
-from resolvent.traces.collecting import collect
+from resolvent.traces.live.collecting import collect
 
 _EPISODES = 500
 _FRESH_EPISODES = 200

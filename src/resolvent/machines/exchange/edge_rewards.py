@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines.guards import Guard
+from resolvent.machines.exchange.guards import Guard
 from resolvent.machines.machine_set import Machines
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
@@ -140,7 +140,7 @@ class EdgeRewardMachine:
 
     def save(self, path: str | Path) -> None:
         """Write a reward-machine file, whole or not at all; `read_reward_machine` reads it."""
-        from resolvent.machines.reward_machine_files import write_reward_machine
+        from resolvent.machines.exchange.reward_machine_files import write_reward_machine
 
         write_reward_machine(self, path)
 

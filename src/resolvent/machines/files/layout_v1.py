@@ -6,7 +6,7 @@ Version 1 knew two machines by name, and did not say where constant questions we
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from resolvent.machines import file_layout as today
+from resolvent.machines.files import layout as today
 from resolvent.machines.machine_set import Provenance
 from resolvent.samples import LabelTiming
 

@@ -1,0 +1,1 @@
+"""Files of traces ↔ `TraceSet`, each format a module."""
