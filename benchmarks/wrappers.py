@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
-from resolvent.control.wrapping.memory import Memory
+from resolvent.control import Memory
 from resolvent.environments import House
 
 ROOMS = len(House.observation_names)

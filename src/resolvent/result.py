@@ -232,7 +232,7 @@ class InferenceResult:
         """
         from resolvent.display.report import report
 
-        report(self, self.all_traces(), path, policy=policy)
+        report(self, self.all_traces(), path, evidence=self.evidence, policy=policy)
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.

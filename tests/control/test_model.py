@@ -225,6 +225,17 @@ def walk(*steps: tuple[Any, str, float], last: Any, over: bool) -> Trace:
     )
 
 
+def test_constant_answers_count_only_where_these_traces_ask_for_them() -> None:
+    left = walk(("x", "left", 1.0), last="y", over=True)
+    right = walk(("x", "right", 0.0), ("x", "right", 0.0), last="x", over=False)
+    machines = rs.infer(TraceSet([left, right])).machines
+    assert stepped(Model.of(machines, TraceSet([left, right])), ("x", 0, 0), "left") == (1.0, None)
+    # The machines have seen it, but not in the traces that are planned from.
+    assert stepped(Model.of(machines, TraceSet([right])), ("x", 0, 0), "left") is None
+    trusting = Model.of(machines, TraceSet([right]), trust_constants=True)
+    assert stepped(trusting, ("x", 0, 0), "left") == (1.0, None)
+
+
 def test_a_step_never_taken_ends_if_its_observation_and_action_always_did() -> None:
     # Both states of the reward machine meet "x"; after the event, "stop" there was not tried.
     traces = TraceSet(

@@ -216,6 +216,18 @@ def test_a_machine_for_another_column_changes_no_plan(traces: TraceSet) -> None:
         plan.policy_in(bare)
 
 
+def test_stored_endings_count_without_the_states_that_do_not_matter(traces: TraceSet) -> None:
+    # Only the machines have seen leaving; the cost's state is stored with it, and left out.
+    paid = rs.infer(traces, outputs=["observation", "reward", "cost"]).machines
+    assert {len(one) for one in paid.termination.ends} == {5}
+    named = TraceSet([Trace(["button", "door", "button"], [None] * 3, ["go", "go"], [0, 0])])
+    model = Model.of(paid, named, trust_constants=True)
+    here = model.situation("door", 0, 0)
+    assert here is not None
+    assert model.ends[here, model.actions.code("leave")]
+    assert model.sometimes_ends[model.situation("button", 0, 0), model.actions.code("press")]
+
+
 # ---- memory and wrappers -----------------------------------------------------
 
 

@@ -150,7 +150,7 @@ class Machine:
     @property
     def title(self) -> str:
         """What the machine is called in headings, such as "Reward Machine"."""
-        return f"{self.kind.capitalize()} Machine"
+        return f"{self.kind[:1].upper()}{self.kind[1:]} Machine"
 
     @property
     def states(self) -> int:

@@ -38,10 +38,11 @@ class Answers(Mapping[int, Answer]):
     A node into which others were merged has their answers too, and the counts add up.
 
     >>> from resolvent.merging.prefix_tree import build_prefix_tree
-    >>> from resolvent.samples import Histories, LabelTiming, transition_samples
+    >>> from resolvent.samples import Histories, LabelTiming, output_samples
     >>> from resolvent.traces import Trace, TraceSet
     >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
-    >>> samples = transition_samples(traces, Histories.of(traces, LabelTiming.CURRENT))
+    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
+    >>> samples = output_samples(traces, histories, "observation")
     >>> node = Answers(samples, build_prefix_tree(samples), 1)
     >>> for question, answer in node.items():
     ...     print(node.question(question), answer)

@@ -81,6 +81,7 @@ def replay_traces(
 def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     """Return the state of every machine at every step of traces; −1 where it is not known."""
     shard = CodedShard.alone(traces)
+    _check_columns(machines, shard.alphabets)
     tables = Tables.of(machines, shard.alphabets)
     return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
 
