@@ -13,20 +13,9 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
+from own_strategies import AtLeast, MostAgreeing
 from resolvent.environments import House
 from resolvent.errors import TracePlace
-
-
-class Weighty(rs.Strategy):
-    """A strategy of one's own, with a parameter."""
-
-    name = "weighty"
-
-    def __init__(self, least=1):
-        self.least = least
-
-    def score(self, merge):
-        return merge.agreeing if merge.agreeing >= self.least else float("-inf")
 
 
 def house():
@@ -110,12 +99,12 @@ MADE = {
     "MissingExtra": lambda: rs.MissingExtra("no ray", name="ray"),
     "ModelError": lambda: rs.ModelError("a broken file"),
     "OptionError": lambda: rs.OptionError("no such option"),
-    "Options": lambda: rs.Options(outputs=["reward"], trivial=["key"], strategy=Weighty(2)),
+    "Options": lambda: rs.Options(outputs=["reward"], trivial=["key"], strategy=AtLeast(2)),
     "Plan": lambda: rs.plan(pair(), traces()),
     "ResolventError": lambda: rs.ResolventError("something"),
     "RewardMachine": lambda: pair().reward,
     "Score": lambda: pair().score(traces()),
-    "Strategy": lambda: Weighty(3),
+    "Strategy": lambda: AtLeast(3),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,
     "TraceError": lambda: rs.TraceError("an empty file"),
@@ -152,7 +141,7 @@ NO_DATA = {
 MORE = {
     "an update": lambda: rs.infer(traces()[:60]).update(traces()[60:]),
     "a proof": lambda: result(strategy="exact"),
-    "what an own strategy found": lambda: result(strategy=Weighty()),
+    "what an own strategy found": lambda: result(strategy=MostAgreeing()),
     "an updated copy": lambda: sent(rs.infer(traces()[:60])).update(traces()[60:]),
     "a built-in strategy": lambda: rs.Options(strategy="exact").strategy,
     "a hold-out": lambda: result().evidence.holdout,
@@ -229,7 +218,7 @@ def test_results_that_differ_are_not_equal():
     assert rs.infer(traces()) == result()
     assert result(strategy="rpni") != result()
     assert rs.infer(traces()[:50]) != result()
-    assert rs.Options(strategy=Weighty(2)) != rs.Options(strategy=Weighty(3))
+    assert rs.Options(strategy=AtLeast(2)) != rs.Options(strategy=AtLeast(3))
     assert result().evidence != rs.evidence(pair(), traces()[:50])
 
 
