@@ -478,3 +478,45 @@ def test_an_own_strategy_has_evidence_and_updates(house):
     result = rs.infer(house[:100], strategy=MostAgreeing())
     assert result.evidence.holdout is not None
     assert result.update(house[100:]).options.strategy == MostAgreeing()
+
+
+def pressing(presses, ends):
+    """In one room, a button pressed so often; whether the last press ends the episode."""
+    return rs.Trace(
+        ["room"] * (presses + 1),
+        [None, *["pressed"] * presses],
+        ["press"] * presses,
+        [0] * presses,
+        terminated=ends,
+        truncated=not ends,
+    )
+
+
+def test_two_traces_make_no_machine_of_a_coincidence():
+    """A second state would take 2 bits to write down, and save fewer."""
+    few = rs.infer(rs.TraceSet([pressing(3, True), pressing(5, False)]))
+    assert [*few.machines] == ["transition", "reward"]
+    assert len(few.machines.termination.ambiguous) == 1
+    asked = rs.infer(few.all_traces(), outputs=["observation", "reward", "terminated"])
+    assert asked.machines["terminated"].states > 1
+
+
+def test_more_traces_show_that_memory_tells_when_episodes_end():
+    often = [pressing(3, True) for _ in range(40)] + [pressing(2, False) for _ in range(40)]
+    at_once = rs.infer(rs.TraceSet(often))
+    assert at_once.machines["terminated"].states == 3
+    assert not at_once.machines.termination.ambiguous
+    # Two traces are too few to tell; with twice as many and more it is tried again.
+    result = rs.infer(rs.TraceSet([often[0], often[-1]]))
+    assert "terminated" not in result.machines
+    result = result.update(rs.TraceSet(often[1:-1]))
+    assert result.machines["terminated"] == at_once.machines["terminated"]
+
+
+def test_chance_makes_no_machine():
+    ends = [pressing(presses % 7 + 1, presses % 2 == 0) for presses in range(140)]
+    result = rs.infer(rs.TraceSet(ends))
+    assert [*result.machines] == ["transition", "reward"]
+    with pytest.raises(rs.ContradictoryTraces) as caught:
+        rs.infer(rs.TraceSet(ends), outputs=["terminated"])
+    assert caught.value.output == "terminated"

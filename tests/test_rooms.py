@@ -38,7 +38,7 @@ SHORT_WAYS = {
     "machines/machine_set.py": {
         "Machines.score": "resolvent.replay",  # users ask machines how well they predict
     },
-    "machines/edge_rewards.py": {
+    "machines/exchange/edge_rewards.py": {
         "EdgeRewardMachine.from_pair": "resolvent.replay.edges_of_pair",  # the other constructor
     },
     "result.py": {  # a result is plain data; these save users three imports

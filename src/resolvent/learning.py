@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, log2
 from typing import Final
 
 import numpy as np
@@ -62,9 +62,9 @@ with so many histories merging finds the loops by itself."""
 NO_TIME: Final = 1e-9
 """What is left when no time is: limits must be above 0."""
 
-MOST_ENDING_NODES, MOST_ENDING_STATES = 50_000, 64
-"""When episodes end gets a machine by itself only from prefix trees of so many nodes, and only if
-it has so few states: a larger one would learn by heart what is chance."""
+MOST_ENDING_NODES: Final = 50_000
+"""When episodes end gets a machine by itself only from prefix trees of so many nodes: where it is
+chance, merging larger ones takes long and finds as many states as there are surprises."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Learner:
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     logs: dict[str, MergeLog] = field(default_factory=dict)
-    chance: bool = False  # whether episodes were found to end by chance, not by memory
+    tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
     def learn(
@@ -135,10 +135,7 @@ class Learner:
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
-            machine = (known or {}).get(lesson.kind) or self._learned(lesson)
-            if machine is None:
-                continue
-            machines.append(machine)
+            machines.append((known or {}).get(lesson.kind) or self._machine(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
@@ -150,28 +147,47 @@ class Learner:
             dict(self.verdicts),
             dict(self.certificates),
             dict(self.logs),
-            self.chance,
+            self.tried_ending,
         )
 
-    @property
-    def ending_is_open(self) -> bool:
-        """Whether a machine may be tried that tells when episodes end."""
-        asked_for = self.options.outputs is not None
-        return not asked_for and not self.chance and TERMINATED not in self.outputs
+    def may_try_ending(self, traces: int) -> bool:
+        """Whether a machine may be tried that tells when episodes end, given so many traces.
 
-    def learn_ending(self, traces: TraceSet, numbers: NDArray[np.int64], found: Found) -> Found:
+        Not if the user says what to predict; and after a try in vain only with twice the traces.
+        """
+        asked_for = self.options.outputs is not None
+        tried = TERMINATED in self.outputs or traces < 2 * self.tried_ending
+        return not asked_for and not tried
+
+    def learn_ending(
+        self, traces: TraceSet, numbers: NDArray[np.int64], found: Found, *, bits: float, of: int
+    ) -> Found:
         """Add a machine that tells when episodes end, if memory tells that and not chance.
 
-        Chance it is taken to be where traces contradict each other, and where only a large
-        machine could tell, for that would know by heart what happened.
+        Chance it is taken to be where traces contradict each other, where so many label
+        histories would have to be told apart that it would be known by heart what happened,
+        and where the machine takes more bits to write down than it saves: `bits`, those
+        that all traces, `of` which there are so many, leave open without it.
         """
+        with_ending = self._with_ending(traces, numbers, found)
+        if with_ending is not None and _bits(with_ending.machines[TERMINATED]) < bits:
+            return with_ending
+        self._forget_ending()
+        self.tried_ending = of
+        return replace(found, tried_ending=of)
+
+    def _with_ending(
+        self, traces: TraceSet, numbers: NDArray[np.int64], found: Found
+    ) -> Found | None:
         histories = Histories.of(traces, self.options.timing)
         silence = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
         if len(remove_trivial(histories, silence).tree) > MOST_ENDING_NODES:
-            self.chance = True
-            return replace(found, ends_by_chance=True)
+            return None
         self.outputs = [*self.outputs, TERMINATED]
-        return self.learn(traces, numbers, found.machines)
+        try:
+            return self.learn(traces, numbers, found.machines)
+        except (ContradictoryTraces, TimeLimitReached):
+            return None  # nobody asked for it
 
     def _forget_ending(self) -> None:
         self.outputs = [name for name in self.outputs if name != TERMINATED]
@@ -186,21 +202,7 @@ class Learner:
         self.verdicts = dict(found.verdicts)
         self.certificates = dict(found.certificates)
         self.logs = dict(found.logs)
-        self.chance = found.ends_by_chance
-
-    def _learned(self, lesson: _Lesson) -> Machine | None:
-        """Learn one machine; None for when episodes end, if nobody asked and it is chance."""
-        if self.options.outputs is not None or lesson.predicts != TERMINATED:
-            return self._machine(lesson)
-        try:
-            machine = self._machine(lesson)
-        except ContradictoryTraces:
-            machine = None
-        if machine is None or machine.states > MOST_ENDING_STATES:
-            self.chance = True
-            self._forget_ending()
-            return None
-        return machine
+        self.tried_ending = found.tried_ending
 
     def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""
@@ -421,3 +423,9 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
         )
+
+
+def _bits(machine: Machine) -> float:
+    """Return how many bits it takes to say where each label leads from each state."""
+    moving = len(machine.labels) - len(machine.trivial)
+    return machine.states * moving * log2(machine.states)

@@ -255,8 +255,9 @@ class _Run:
                     found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
                 else:
                     found = replace(found, machines=found.machines.replacing(fewer))
-            elif learner.ending_is_open and _ends_ambiguously(shown):
-                found = learner.learn_ending(corpus.fetch(chosen), chosen, found)
+            elif learner.may_try_ending(corpus.traces) and (bits := _open_bits(shown)):
+                some = corpus.fetch(chosen)
+                found = learner.learn_ending(some, chosen, found, bits=bits, of=corpus.traces)
             else:
                 break
             shown = None
@@ -396,9 +397,13 @@ def _compacted(machines: Machines, shown: Replay, unlearned: int) -> Machine | N
     return next((one for one in found if one is not None), None)
 
 
-def _ends_ambiguously(shown: Replay) -> bool:
+def _open_bits(shown: Replay) -> float:
+    """Return how many bits it takes to say which steps end episodes where situations do not."""
     endings = shown.endings
-    return bool(np.any(endings["ended"] < endings["count"]))
+    open_ones = endings[endings["ended"] < endings["count"]]
+    share = open_ones["ended"] / open_ones["count"]
+    each = share * np.log2(share) + (1 - share) * np.log2(1 - share)
+    return -float(np.sum(open_ones["count"] * each))
 
 
 def _certificates(

@@ -109,8 +109,8 @@ class Refinement:
 class Found:
     """Machines that explain some traces, and for each how it was found, by kind.
 
-    `steps` counts the steps learned from. `ends_by_chance` says that no machine was found
-    for when episodes end, although those here do not tell it.
+    `steps` counts the steps learned from. `tried_ending` is how many traces there
+    were when a machine for when episodes end was last tried in vain; 0 if it never was.
     """
 
     machines: Machines
@@ -119,7 +119,7 @@ class Found:
     verdicts: dict[str, tuple[LabelVerdict, ...]]
     certificates: dict[str, Certificate[Machine]]
     logs: dict[str, MergeLog]
-    ends_by_chance: bool = False
+    tried_ending: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ def test_a_situation_holds_the_states_of_all_machines():
 
 
 def test_text():
-    assert str(Termination(frozenset({("hall", 0, 1, "sit")}))) == "1 situations end the episode"
+    assert str(Termination(frozenset({("hall", 0, 1, "sit")}))) == "1 situation ends the episode"
     both = Termination(frozenset(), frozenset({("hall", 0, 1, "sit")}))
     assert "does not follow from observation, states and action" in str(both)
 

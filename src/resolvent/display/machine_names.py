@@ -4,11 +4,6 @@ from resolvent.machines import Machine
 from resolvent.wording import visible
 
 _SHORT = {"transition": "TM", "reward": "RM"}
-_ANSWERS = {
-    "transition": "the next observation",
-    "reward": "the reward",
-    "terminated": "whether the episode ends",
-}
 
 
 def title(machine: Machine) -> str:
@@ -28,12 +23,3 @@ def short_name(kind: str) -> str:
     ('TM', 'RM', 'cost')
     """
     return _SHORT.get(kind) or visible(kind)
-
-
-def answers_with(kind: str) -> str:
-    """Say what a kind of machine predicts.
-
-    >>> answers_with("transition"), answers_with("terminated"), answers_with("cost")
-    ('the next observation', 'whether the episode ends', 'the cost')
-    """
-    return _ANSWERS.get(kind) or f"the {visible(kind)}"

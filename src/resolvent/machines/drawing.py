@@ -10,7 +10,7 @@ import numpy as np
 
 from resolvent.machines.machine import UNSEEN, Machine
 from resolvent.traces.symbols import Label, label_text, symbol_text
-from resolvent.wording import amount
+from resolvent.wording import amount, visible
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
@@ -34,9 +34,12 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+_ANSWERS = {"observation": "the next observation", "terminated": "whether the episode ends"}
+
+
 def answer_text(machine: Machine) -> str:
     """Say what a machine answers with, such as "the next observation" or "the cost"."""
-    return "the next observation" if machine.kind == "transition" else f"the {machine.predicts}"
+    return _ANSWERS.get(machine.predicts) or visible(f"the {machine.predicts}")
 
 
 def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:

@@ -9,6 +9,8 @@ kept too.
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from resolvent.wording import amount
+
 Situation: TypeAlias = tuple[Any, ...]
 """Observation, the state of each machine, action.
 
@@ -37,8 +39,11 @@ class Termination:
 
     def __str__(self) -> str:
         if self.ambiguous:
+            does, ends = ("does", "ends") if len(self.ambiguous) == 1 else ("do", "end")
             return (
-                f"{len(self.ambiguous)} situations sometimes end the episode and sometimes do not: "
-                f"termination does not follow from observation, states and action"
+                f"{amount(len(self.ambiguous), 'situation')} sometimes {ends} the episode and "
+                f"sometimes {does} not: termination does not follow from observation, states "
+                f"and action"
             )
-        return f"{len(self.ends)} situations end the episode"
+        ends = "ends" if len(self.ends) == 1 else "end"
+        return f"{amount(len(self.ends), 'situation')} {ends} the episode"

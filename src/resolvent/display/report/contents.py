@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resolvent.display.machine_names import answers_with, short_name, title
+from resolvent.display.machine_names import short_name, title
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
@@ -11,6 +11,7 @@ from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
 from resolvent.display.report.wording import short
 from resolvent.machines import Machines, MachineScore, Score
+from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
@@ -139,7 +140,7 @@ def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict
         "name": short(title(machine)),
         "short": short(short_name(machine.kind)),
         "happens": _HAPPENS.get(machine.kind) or short(machine.kind),
-        "answers": short(answers_with(machine.kind)),
+        "answers": short(answer_text(machine)),
         "count": machine.states,
         "score": {
             "right": score.right,
