@@ -15,8 +15,9 @@ from resolvent.wording import amount, visible
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """Write a machine as plain text tables, showing at most so many outputs."""
+    name = machine.title if type(machine) is Machine else type(machine).__name__
     blocks = [
-        f"{type(machine).__name__}: {amount(machine.states, 'state')}, "
+        f"{visible(name)}: {amount(machine.states, 'state')}, "
         f"answers with {answer_text(machine)}",
         table(*transition_table(machine)),
     ]
