@@ -24,7 +24,7 @@ from resolvent.machines.knowledge import (
     Knowledge,
 )
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary
+from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_numbers
 
 
 class Unseen(Enum):
@@ -304,7 +304,7 @@ class Machine:
         state, tell nothing new. Support then holds no counts by state.
         """
         told = is_among(self.constant_question, questions) & (states >= 0)
-        keys = _distinct(
+        keys, _ = distinct_numbers(
             np.concatenate([self._asked_keys, self._keys(states[told], questions[told])]),
             self.states * self._questions,
         )
@@ -473,15 +473,6 @@ def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.b
     """Return which of the wanted keys there are; `keys` are sorted."""
     found: NDArray[np.bool_] = look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0
     return found
-
-
-def _distinct(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the distinct keys, rising; all are below a size."""
-    if size > DENSE:
-        return np.unique(keys)
-    occurs = np.zeros(size, bool)
-    occurs[keys] = True
-    return np.flatnonzero(occurs)
 
 
 def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:

@@ -9,8 +9,8 @@ import numpy as np
 from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
 from resolvent.replay.shown import answers_vary
-from resolvent.replay.translating import distinct
 from resolvent.traces import Codes, Label, Vocabulary
+from resolvent.traces.vocabulary import distinct_numbers
 
 M = TypeVar("M", bound=Machine)
 
@@ -42,7 +42,7 @@ def _paired(
 ) -> tuple[Sightings, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
     pair, action = np.divmod(seen.answers["question"], len(alphabets.actions))
-    occurring, code = distinct(pair, len(alphabets.observations) * states)
+    occurring, code = distinct_numbers(pair, len(alphabets.observations) * states)
     answers = seen.answers.copy()
     answers["question"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
@@ -67,7 +67,7 @@ def _rebuilt(
     constant = np.zeros(len(output), bool)
     if constants:
         constant = ~answers_vary(question, output, size)
-    always, place = distinct(question[constant], size)
+    always, place = distinct_numbers(question[constant], size)
     answer = np.empty(len(always), np.int32)
     answer[place] = output[constant]
     times = np.bincount(place, count[constant], len(always)).astype(np.int64)

@@ -9,7 +9,7 @@ from resolvent.machines import Machine
 from resolvent.replay.coded import Alphabets
 from resolvent.replay.shown import Rows
 from resolvent.traces import Codes
-from resolvent.traces.vocabulary import DENSE, codes_of
+from resolvent.traces.vocabulary import codes_of, distinct_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,20 +43,8 @@ def observation_codes(
     """Return what a machine calls observations, or pairs of them and states; −1 for unknown."""
     if not machine.supplemented:
         return codes_of(alphabets.observations, machine.observations, -1)[seen]
-    occurring, place = distinct(seen, len(alphabets.observations) * transition_states)
+    occurring, place = distinct_numbers(seen, len(alphabets.observations) * transition_states)
     observation, state = np.divmod(occurring, transition_states)
     named = map(list(alphabets.observations).__getitem__, observation.tolist())
     pairs = zip(named, state.tolist(), strict=True)
     return codes_of(pairs, machine.observations, -1)[place]
-
-
-def distinct(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct numbers, rising, and the place of each among them.
-
-    Numbers are at least 0 and below the bound.
-    """
-    if bound > DENSE:
-        return np.unique(numbers, return_inverse=True)
-    occurs = np.zeros(bound, bool)
-    occurs[numbers] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]

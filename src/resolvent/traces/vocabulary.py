@@ -181,6 +181,24 @@ def as_codes(codes: ArrayLike, size: int) -> Codes:
     return np.ascontiguousarray(array, np.int32)
 
 
+def distinct_numbers(
+    numbers: NDArray[np.int64], bound: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct numbers, rising, and the place of each among them.
+
+    All are at least 0 and below the bound.
+
+    >>> kept, places = distinct_numbers(np.array([7, 2, 7]), 10)
+    >>> kept.tolist(), places.tolist()
+    ([2, 7], [1, 0, 1])
+    """
+    if bound > DENSE:
+        return np.unique(numbers, return_inverse=True)
+    occurs = np.zeros(bound, bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
 def canonical(
     values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any]
 ) -> tuple[Vocabulary[V], Codes]:

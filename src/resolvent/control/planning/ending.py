@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.situations import KINDS
-from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known, distinct_keys
+from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known
 from resolvent.machines import Machines
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, distinct_numbers
 
 GOES_ON: Final = 0
 ENDS: Final = 1
@@ -86,7 +86,7 @@ def _stored(machines: Machines, space: Space) -> NDArray[np.int32]:
 
 
 def _verdicts(keys: Keys, ended: NDArray[np.bool_], size: int) -> Lookup:
-    distinct, place = distinct_keys(keys, size)
+    distinct, place = distinct_numbers(keys, size)
     count = np.bincount(place, minlength=len(distinct))
     ends = np.bincount(place, ended, len(distinct))
     verdict = np.where(ends == 0, GOES_ON, np.where(ends == count, ENDS, SOMETIMES))

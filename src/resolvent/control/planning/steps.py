@@ -13,7 +13,7 @@ from resolvent.machines.machine import look_up
 from resolvent.replay import Replay
 from resolvent.traces import Symbol, TraceSet, Vocabulary
 from resolvent.traces.symbols import symbol_order
-from resolvent.traces.vocabulary import DENSE, Codes, codes_of
+from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
 
 Keys = NDArray[np.int64]
 
@@ -124,22 +124,13 @@ def as_function(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int
     >>> as_function(np.array([7, 3, 7]), np.int32([1, 0, 2]), 8)
     (0, 2)
     """
-    distinct, place = distinct_keys(keys, size)
+    distinct, place = distinct_numbers(keys, size)
     first = np.empty(len(distinct), np.int64)
     first[place[::-1]] = np.arange(len(keys))[::-1]  # of equal places, the last one written stays
     others = np.flatnonzero(values[first][place] != values)
     if len(others):
         return int(first[place[others[0]]]), int(others[0])
     return Lookup(distinct, values[first])
-
-
-def distinct_keys(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
-    """Return the distinct keys, rising, and the place of each row's among them."""
-    if size > DENSE:
-        return np.unique(keys, return_inverse=True)
-    occurs = np.zeros(size, bool)
-    occurs[keys] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[keys]
 
 
 def _joined(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
