@@ -394,7 +394,7 @@ def test_a_spec_with_a_path_survives_json(pair, tmp_path, kind):
         "mode": "discrete",
         "on_unseen": "raise",
         "label_of": None,
-        "knowledge": False,
+        "knowledge": None,
     }
     again = gym.make(gym.envs.registration.EnvSpec.from_json(text))
     assert again.spec == env.spec

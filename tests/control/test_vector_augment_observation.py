@@ -78,7 +78,7 @@ def assert_same_walk(one, other, steps=120):
 @pytest.mark.parametrize("mode", MODES)
 def test_it_gives_what_single_wrappers_give_side_by_side(pair, mode, autoreset):
     def single(number):
-        return rs.AugmentObservation(house(number), pair, mode=mode)
+        return rs.AugmentObservation(house(number), pair, mode=mode, knowledge=False)
 
     assert_same_walk(
         rs.VectorAugmentObservation(houses(autoreset), pair, mode=mode), houses(autoreset, single)
@@ -96,7 +96,7 @@ def test_labels_by_a_function_are_those_of_single_wrappers(pair, parameters, tim
     options = {"mode": "multidiscrete", "label_of": label_of}
 
     def single(number):
-        return rs.AugmentObservation(house(number), machines, **options)
+        return rs.AugmentObservation(house(number), machines, **{"knowledge": False, **options})
 
     assert_same_walk(
         rs.VectorAugmentObservation(houses(autoreset, copy=False), machines, **options),
@@ -131,7 +131,7 @@ def test_labels_may_be_asked_of_the_environments(pair, autoreset):
         return gym.wrappers.TimeLimit(Asked(), 7 + number)
 
     def single(number):
-        return rs.AugmentObservation(asked(number), pair)
+        return rs.AugmentObservation(asked(number), pair, knowledge=False)
 
     assert_same_walk(
         rs.VectorAugmentObservation(houses(autoreset, asked), pair), houses(autoreset, single)
@@ -155,7 +155,9 @@ def test_environments_in_other_processes(pair, autoreset):
     try:
         wrapped = rs.VectorAugmentObservation(envs, pair, mode="flatten")
         single = houses(
-            autoreset, lambda n: rs.AugmentObservation(house(n), pair, mode="flatten"), count=2
+            autoreset,
+            lambda n: rs.AugmentObservation(house(n), pair, mode="flatten", knowledge=False),
+            count=2,
         )
         assert_same_walk(wrapped, single)
     finally:
