@@ -480,13 +480,14 @@ def test_an_own_strategy_has_evidence_and_updates(house):
     assert result.update(house[100:]).options.strategy == MostAgreeing()
 
 
-def pressing(presses, ends):
-    """In one room, a button pressed so often; whether the last press ends the episode."""
+def pressing(presses, ends, waits=0):
+    """In one room, some waiting, then a button pressed; whether the last press ends the episode."""
+    steps = presses + waits
     return rs.Trace(
-        ["room"] * (presses + 1),
-        [None, *["pressed"] * presses],
-        ["press"] * presses,
-        [0] * presses,
+        ["room"] * (steps + 1),
+        [None] * (waits + 1) + ["pressed"] * presses,
+        ["wait"] * waits + ["press"] * presses,
+        [0] * steps,
         terminated=ends,
         truncated=not ends,
     )
@@ -502,14 +503,14 @@ def test_two_traces_make_no_machine_of_a_coincidence():
 
 
 def test_more_traces_show_that_memory_tells_when_episodes_end():
-    often = [pressing(3, True) for _ in range(40)] + [pressing(2, False) for _ in range(40)]
+    often = [pressing(presses, presses == 3, waits) for waits in range(20) for presses in (3, 2)]
     at_once = rs.infer(rs.TraceSet(often))
     assert at_once.machines["terminated"].states == 3
     assert not at_once.machines.termination.ambiguous
-    # Two traces are too few to tell; with twice as many and more it is tried again.
-    result = rs.infer(rs.TraceSet([often[0], often[-1]]))
-    assert "terminated" not in result.machines
-    result = result.update(rs.TraceSet(often[1:-1]))
+    # Two traces are too few to tell, repeated or not; with more it is tried again.
+    for few in (often[:2], often[:2] * 30):
+        assert "terminated" not in rs.infer(rs.TraceSet(few)).machines
+    result = rs.infer(rs.TraceSet(often[:2])).update(rs.TraceSet(often[2:]))
     assert result.machines["terminated"] == at_once.machines["terminated"]
 
 

@@ -255,8 +255,8 @@ class _Run:
                     found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
                 else:
                     found = replace(found, machines=found.machines.replacing(fewer))
-            elif learner.may_try_ending(corpus.traces) and (bits := _open_bits(shown)):
-                some = corpus.fetch(chosen)
+            elif learner.may_try_ending(corpus.traces) and _open_bits(shown):
+                some, bits = corpus.fetch(chosen), self._bits_to_save(corpus, found.machines)
                 found = learner.learn_ending(some, chosen, found, bits=bits, of=corpus.traces)
             else:
                 break
@@ -316,6 +316,11 @@ class _Run:
         )
         self.replaying += time.perf_counter() - started
         return shown
+
+    def _bits_to_save(self, corpus: Corpus, machines: Machines) -> float:
+        """Return `_open_bits` of traces that differ: repeating traces must change nothing."""
+        distinct = Corpus(ShardsInMemory([corpus.fetch(corpus.distinct())]), corpus.rounding)
+        return _open_bits(self._replay(distinct, machines))
 
     def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
         corpus, found = end.corpus, end.found

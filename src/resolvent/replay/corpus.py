@@ -145,12 +145,23 @@ class Corpus:
         traces are shuffled or repeated. From a folder there are no more than the
         pool holds.
         """
+        enough = int(np.searchsorted(np.cumsum(self._by_key.length), steps)) + 1
+        return np.sort(self._by_key.number[:enough])
+
+    def distinct(self) -> NDArray[np.int64]:
+        """Return the numbers of traces that differ from each other, rising.
+
+        Of equal ones that is the first; from a folder those in the pool.
+        """
+        return np.sort(self._by_key.number)
+
+    @property
+    def _by_key(self) -> "_Pool":
         if self._pool is None:
             self._pool = _Pool(None)
             for shard in self.coded():
                 self._pool.add(shard.first, shard)
-        enough = int(np.searchsorted(np.cumsum(self._pool.length), steps)) + 1
-        return np.sort(self._pool.number[:enough])
+        return self._pool
 
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
         """Return the traces with these numbers, which must rise.
