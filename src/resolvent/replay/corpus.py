@@ -84,16 +84,13 @@ class Corpus:
         As long as they bring no new values, nothing is done to the shards there are.
         """
         more = copy.copy(self)
-        more.shards = (
-            ShardsInMemory([*self.shards.sets, traces])
-            if isinstance(self.shards, ShardsInMemory)
-            else JoinedShards([self.shards, ShardsInMemory([traces])])
-        )
+        more.shards = _joined(self.shards, traces)
         more._first = np.append(self._first, self.traces + len(traces))
         more.steps = self.steps + traces.steps
         more._digest = None
         more._fetched = list(self._fetched)
-        if self._pool is not None:
+        more._pool = None  # of traces in memory it is made again, if it should be needed
+        if self._pool is not None and not self.in_memory:
             more._pool = copy.copy(self._pool)
             more._pool.add(self.traces, CodedShard.alone(traces))
         known, values = self.alphabets.values, traces.values
@@ -270,6 +267,13 @@ class _Pool:
         ]
         if len(new):
             self.pieces.append((new, shard.traces.take(new - first)))
+
+
+def _joined(shards: Shards, traces: TraceSet) -> Shards:
+    if isinstance(shards, ShardsInMemory):
+        return ShardsInMemory([*shards.sets, traces])
+    sources = shards.sources if isinstance(shards, JoinedShards) else (shards,)
+    return JoinedShards([*sources, ShardsInMemory([traces])])
 
 
 def _digested(shard: CodedShard) -> tuple[Any, ...]:
