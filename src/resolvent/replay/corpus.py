@@ -48,9 +48,11 @@ class Corpus:
         self._digest: str | None = None
         self._pool = None if self.in_memory else _Pool(pool_steps)
         common = CommonValues()
+        alone = self.in_memory and len(shards) == 1
         first = [0]
         for number, traces in enumerate(shards):
-            common.add(traces.values, shards.name(number) or "the traces")
+            if not alone:
+                common.add(traces.values, shards.name(number) or "the traces")
             if self._pool is not None:
                 self._pool.add(first[-1], CodedShard.alone(traces))
             first.append(first[-1] + len(traces))
@@ -59,7 +61,10 @@ class Corpus:
                 progress(number + 1)
         self._first = np.array(first, np.int64)
         self._fetched: list[Piece] = [] if self._pool is None else self._pool.pieces
-        self.alphabets = _alphabets(common.values(), self.rounding)
+        if alone:  # its values are in order already
+            self.alphabets = Alphabets.of(shards.read(0).values, self.rounding)
+        else:
+            self.alphabets = _alphabets(common.values(), self.rounding)
         if self.in_memory:
             self._held = self._coded_anew()
 

@@ -34,7 +34,7 @@ class Vocabulary(Sequence[V], Generic[V]):
 
     def __init__(self, values: Iterable[V]) -> None:
         self._values: tuple[V, ...] = tuple(values)
-        self._codes: dict[V, int] = {value: code for code, value in enumerate(self._values)}
+        self._codes: dict[V, int] = dict(zip(self._values, range(len(self._values)), strict=True))
         if len(self._codes) != len(self._values):
             raise ValueError("a vocabulary's values must be distinct")
 
