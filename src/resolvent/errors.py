@@ -125,6 +125,10 @@ class MissingExtra(ResolventError, ImportError):  # noqa: N818
     """An optional dependency is not installed; the message names the extra."""
 
 
+class TableWarning(UserWarning):
+    """A table was read, but not all that it holds; the message says what is missing and why."""
+
+
 def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
     return kind.__new__(kind, *args)
 

@@ -1,0 +1,80 @@
+"""Which columns of a table hold what: names that a caller gives → `Roles`, checked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolvent.errors import OptionError
+from resolvent.traces.column_names import check_column_name
+from resolvent.traces.symbols import Symbol
+
+Names = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns hold what; the fields are the arguments of `read_table`.
+
+    >>> roles = Roles(observation=("x", "y"), action="move", outputs=("cost",))
+    >>> roles.of_steps, roles.wanted
+    (('move', 'cost'), ('x', 'y', 'move', 'cost'))
+    """
+
+    episode: Names | None = None
+    order: Names | None = None
+    observation: Names | None = None
+    action: Names | None = None
+    reward: str | None = None
+    label: Names | None = None
+    outputs: Names = ()
+    terminated: str | None = None
+    truncated: str | None = None
+    next_observation: Names | None = None
+    next_label: Names | None = None
+    label_separator: str | None = None
+    final_observation: Symbol | None = None
+
+    def __post_init__(self) -> None:
+        for name in as_names(self.outputs):
+            check_column_name(name)
+        if not (self.observation or self.reward or as_names(self.outputs)):
+            raise OptionError(
+                "nothing to predict: name a column for observation, reward or outputs"
+            )
+        if self.next_observation is not None:
+            if self.observation is None:
+                raise OptionError("next_observation needs observation: name that column, too")
+            if self.final_observation is not None:
+                raise OptionError(
+                    "next_observation and final_observation both say what comes last: leave out one"
+                )
+        if self.label is not None and self.next_label is not None:
+            raise OptionError("label and next_label both say what happened: leave out one")
+        if self.label_separator is not None and not self.label_separator:
+            raise OptionError("label_separator is empty: give a text such as ','")
+
+    @property
+    def of_steps(self) -> tuple[str, ...]:
+        """Columns with a value for each step, which the row of a final observation lacks."""
+        return as_names(self.action) + as_names(self.reward) + as_names(self.outputs)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """All columns that have to be read, each once."""
+        named: Iterable[Any] = (
+            *(self.episode, self.order, self.observation, self.of_steps),
+            *(self.label, self.terminated, self.truncated),
+            *(self.next_observation, self.next_label),
+        )
+        return tuple(dict.fromkeys(name for names in named for name in as_names(names)))
+
+
+def as_names(names: Names | None) -> tuple[str, ...]:
+    """Return the columns that a caller names, however many they are.
+
+    >>> as_names("x"), as_names(["x", "y"]), as_names(None)
+    (('x',), ('x', 'y'), ())
+    """
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
