@@ -37,6 +37,7 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
+from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -106,7 +107,7 @@ def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]
         if missing:
             raise TraceError(
                 f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
-                f"and this file has {', '.join(names)}"
+                f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
             )
         further = sorted({*columns, *_own_columns(file.schema_arrow)})
         for name in further:

@@ -36,8 +36,11 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
     Unless it is given, the delimiter is the one of comma, semicolon and tab that
     makes most names.
     """
-    with pa.OSFile(str(path)) as raw:
-        start = bytes(_decompressed(raw, path).read(_HEADER_BYTES))
+    try:
+        with pa.OSFile(str(path)) as raw:
+            start = bytes(_decompressed(raw).read(_HEADER_BYTES))
+    except OSError as error:
+        raise _unreadable(path, [], error) from error
     first = next(filter(bytes.strip, io.BytesIO(start)), b"")
     return header_of(first, str(path), delimiter)
 
@@ -72,7 +75,7 @@ def read_csv(
         size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
         try:
             with pa_csv.open_csv(
-                _decompressed(raw, path),
+                _decompressed(raw),
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=delimiter,
@@ -120,7 +123,7 @@ def _unreadable(path: Path, odd_rows: Sequence[pa_csv.InvalidRow], error: Except
     return TraceError(f"{path} cannot be read as CSV ({reason}): make it again")
 
 
-def _decompressed(raw: Any, path: Path) -> Any:
+def _decompressed(raw: Any) -> Any:
     compression = compression_of(raw.read(4))
     raw.seek(0)
     return pa.CompressedInputStream(raw, compression) if compression else raw

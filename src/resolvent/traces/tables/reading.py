@@ -1,5 +1,6 @@
 """Tables and logs of any layout → `TraceSet`."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -270,10 +271,10 @@ class _Table:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
         path = "" if self.source.path is None else f"{self.source.path}: "
         warnings.warn(
-            f"{path}{amount(int(self.dropped.sum()), 'episode')} of {len(self.lengths)} end with "
-            f"a step of which the table does not say what was seen after it: the last row gives "
-            f"the final observation, and its {names} are dropped; to keep them, name "
-            f"next_observation or give a final_observation",
+            f"{path}{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')} end "
+            f"with a step after which the table does not say what was seen: the last row gives "
+            f"the final observation, and what it holds of a step ({names}) is dropped; to keep "
+            f"it, name next_observation or give a final_observation",
             TableWarning,
             stacklevel=5,
         )
@@ -412,15 +413,13 @@ def _as_mark(value: Any) -> bool:
 
 
 def _as_reward(value: Any) -> float:
-    if isinstance(value, str | bool):
-        raise TraceError(f"{value!r} is no number: rewards must be numbers")
     try:
+        if isinstance(value, bool):
+            raise ValueError
         reward = float(value) + 0.0
-    except (TypeError, ValueError) as error:
-        raise TraceError(
-            f"a {type(value).__name__} is no number: rewards must be numbers"
-        ) from error
-    if not np.isfinite(reward):
+    except (TypeError, ValueError):
+        raise TraceError(f"{value!r} is no number: rewards must be numbers") from None
+    if not math.isfinite(reward):
         raise TraceError(f"the reward is {reward}: rewards must be finite")
     return reward
 
@@ -429,8 +428,6 @@ def _labels_of(actions: Column) -> Column:
     """Return labels that say which action was taken, each an event by itself."""
     values, codes = actions
     labels = [as_label(value if isinstance(value, str) else symbol_text(value)) for value in values]
-    if len(set(labels)) < len(labels):
-        raise TraceError("two inputs are written alike: give them names that differ")
     return labels, codes
 
 

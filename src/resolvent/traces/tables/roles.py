@@ -10,6 +10,12 @@ from resolvent.traces.symbols import Symbol
 
 Names = str | Sequence[str]
 
+NAME_COLUMNS = (
+    "say what they hold by --observation, --action, --reward and --label, or by --input and "
+    "--output for a log (rs.read_table and rs.read_log in Python)"
+)
+"""What to do with a table that was given as if it were traces."""
+
 
 @dataclass(frozen=True)
 class Roles:
