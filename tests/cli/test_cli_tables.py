@@ -91,7 +91,7 @@ def test_what_is_dropped_is_said_on_standard_error(run, tmp_path):
     path = write([{"see": n % 2, "do": 1} for n in range(6)], tmp_path / "t.csv")
     outcome = run("infer", path, "--observation", "see", "--action", "do", "--json")
     assert outcome.json["steps"] == 5
-    assert outcome.err.startswith(f"resolvent: warning: {path}: 1 of 1 episode")
+    assert outcome.err.startswith(f"resolvent: warning: {path}: the last row is a step")
     assert outcome.err.count("\n") == 1
     last = ("--final-observation", "-1")
     kept = run("infer", path, "--observation", "see", "--action", "do", *last, "--json")

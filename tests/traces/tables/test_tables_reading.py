@@ -95,7 +95,9 @@ def test_a_last_step_without_what_followed_is_dropped_with_a_warning():
         event=[None, "x", "y", None, "z"],
         over=[False, False, True, False, True],
     )
-    with pytest.warns(rs.TableWarning, match=r"^1 of 2 episodes .* \(`do`\) is dropped"):
+    with pytest.warns(
+        rs.TableWarning, match=r"^the last row .* 1 of 2 episodes: .* `do` is dropped"
+    ):
         first, second = rs.read_table(
             rows, episode="day", observation="see", action="do", label="event", terminated="over"
         )

@@ -70,6 +70,21 @@ def read_csv(
     progress: FractionListener | None = None,
 ) -> pa.Table:
     """Read some columns of a CSV file, plain or compressed by gzip or zstd."""
+    texts = _read_texts(path, columns, delimiter, missing, progress)
+    typed = {}
+    for name in columns:  # the texts of a column are let go as soon as its type is known
+        typed[name] = _typed(texts[name])
+        texts = texts.drop_columns([name])
+    return pa.table(typed)
+
+
+def _read_texts(
+    path: Path,
+    columns: Sequence[str],
+    delimiter: str,
+    missing: Sequence[str],
+    progress: FractionListener | None,
+) -> pa.Table:
     odd_rows: list[pa_csv.InvalidRow] = []
     with pa.OSFile(str(path)) as raw:
         size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
@@ -94,10 +109,9 @@ def read_csv(
                     batches.append(batch)
                     if progress:
                         progress(min(raw.tell() / size, 1.0))
-                table = pa.Table.from_batches(batches, reader.schema)
+                return pa.Table.from_batches(batches, reader.schema)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, odd_rows, error) from error
-    return pa.table({name: _typed(table[name]) for name in columns})
 
 
 def _remember(odd_rows: list[pa_csv.InvalidRow]) -> Callable[[pa_csv.InvalidRow], str]:

@@ -207,7 +207,7 @@ class _Table:
         if not self.roles.of_steps:
             return np.full(len(self.episodes.starts), self.roles.next_observation is None)
         nulls = [self._nulls(name)[self.episodes.last] for name in self.roles.of_steps]
-        return np.logical_and.reduce(nulls)
+        return np.asarray(np.all(nulls, axis=0))
 
     @cached_property
     def dropped(self) -> NDArray[np.bool_]:
@@ -269,12 +269,13 @@ class _Table:
 
     def _warn_of_dropped(self) -> None:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
+        verb = "is" if len(self.roles.of_steps) == 1 else "are"
         path = "" if self.source.path is None else f"{self.source.path}: "
         warnings.warn(
-            f"{path}{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')} end "
-            f"with a step after which the table does not say what was seen: the last row gives "
-            f"the final observation, and what it holds of a step ({names}) is dropped; to keep "
-            f"it, name next_observation or give a final_observation",
+            f"{path}the last row is a step, and nothing says what was seen after it, in "
+            f"{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')}: that row "
+            f"gives the final observation, and its {names} {verb} dropped; to keep the step, "
+            f"name next_observation or give a final_observation",
             TableWarning,
             stacklevel=5,
         )
