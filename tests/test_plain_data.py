@@ -127,7 +127,9 @@ MADE = {
     "load": loaded,
     "plan": lambda: rs.plan(result(), traces(), gamma=0.9),
     "q_learning": learned,
-    "read_log": lambda: rs.read_log(traces().to_arrow(), input="step", output="observation"),
+    "read_log": lambda: rs.read_log(
+        traces().to_arrow(), input="step", output={"room": "observation"}
+    ),
     "read_reward_machine": edges_of_file,
     "read_table": as_table,
     "read_traces": read,

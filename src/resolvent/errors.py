@@ -1,7 +1,7 @@
 """Every error a user can meet, each saying what, where and what to do.
 
 All derive from `ResolventError`, so one `except` is enough; the command line
-turns each into one line and an exit code.
+turns each into one line and an exit code. Warnings stand here, too.
 """
 
 from collections.abc import Hashable, Iterator

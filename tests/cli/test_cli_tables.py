@@ -57,6 +57,14 @@ def test_without_an_input_the_long_option_is_the_file_to_write(run, house, tmp_p
     assert "several files to write to" in run("infer", house, "--output", "a", "-o", "b").error
 
 
+def test_an_output_may_be_given_another_name(run, vend, tmp_path):
+    target = tmp_path / "m.json"
+    outcome = run("infer", vend, *LOG, "--output", "answer=response", "-o", target, "--json")
+    assert outcome.json["states"] == {"answer": 15}
+    checked = run("check", target, vend, *LOG, "--output", "answer=response", "--json")
+    assert checked.json["answer"]["right"] == 10_000
+
+
 def test_nothing_is_said_of_rewards_where_a_log_has_none(run, vend):
     assert "Reward Machine" not in run("infer", vend, *LOG, "--output", "response").out
 

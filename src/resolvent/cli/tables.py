@@ -131,7 +131,10 @@ class TableOptions:
                     f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
                     f"a table of observations and actions: give one or the other"
                 )
-        outputs = tuple(dict.fromkeys((*(self.output or ()), *columns)))
+        outputs = {name: name for name in columns}
+        for one in self.output or ():
+            name, _, column = one.partition("=")
+            outputs[name] = column or name
         if not outputs:
             raise OptionError("--input needs --output: name the column with the log's outputs")
         return read_log(source, input=_names(self.input), output=outputs, **shared)
@@ -185,7 +188,7 @@ def _parameters(writes: bool) -> list[inspect.Parameter]:
         parameters.append(_parameter(name, "COLUMN", text + more, many=many))
     for name, (metavar, text) in _TEXTS.items():
         parameters.append(_parameter(name, metavar, text))
-    text = "With --input: a column with what the system answered; repeatable."
+    text = "With --input: a column with what the system answered, or NAME=COLUMN; repeatable."
     if writes:
         text += " Without: the file to write, as -o."
     parameters.append(_parameter("output", "COLUMN", text, many=True))

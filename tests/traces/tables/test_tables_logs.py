@@ -76,6 +76,12 @@ def test_every_output_gets_a_machine_by_default():
     assert list(machines) == ["code", "out"]
 
 
+def test_an_output_may_have_another_name_than_its_column():
+    rows = pa.table({"action": ["a", "b"], "observation": [0, 1]})
+    (trace,) = rs.read_log(rows, input="action", output={"answer": "observation"})
+    assert (trace.actions, dict(trace.columns)) == (("a", "b"), {"answer": (0, 1)})
+
+
 def test_a_run_of_one_event_is_a_step():
     rows = pa.table({"run": [1, 2], "in": ["a", "b"], "out": [0, 1]})
     assert rs.read_log(rows, episode="run", input="in", output="out").steps == 2

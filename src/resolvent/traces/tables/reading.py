@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ def read_table(
     action: Names | None = None,
     reward: str | None = None,
     label: Names | None = None,
-    outputs: Names = (),
+    outputs: Names | Mapping[str, str] = (),
     terminated: str | None = None,
     truncated: str | None = None,
     next_observation: Names | None = None,
@@ -69,7 +69,8 @@ def read_table(
         label: What had happened when the observation was seen: texts or lists of texts
             (nothing there is no event), a column of booleans, or several, whose names are
             the events where they are true. Left out: no event anywhere.
-        outputs: Further columns of steps, which keep their names.
+        outputs: Further columns of steps, which keep their names; or other names for them,
+            `{"cost": "COST_EUR"}`.
         terminated: Whether the episode ended, set in any of its rows.
         truncated: Whether the episode was cut off, set in any of its rows.
         next_observation: What was seen after the action.
@@ -125,7 +126,7 @@ def read_log(
     episode: Names | None = None,
     order: Names | None = None,
     input: Names,  # noqa: A002
-    output: Names,
+    output: Names | Mapping[str, str],
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
@@ -142,7 +143,8 @@ def read_log(
         order: Numbers or times that say in which order the rows of a run come. Left out: as
             they stand.
         input: What the system is given; several columns make one input.
-        output: What it answers; several columns make several outputs.
+        output: What it answers; several columns make several outputs. Names other than the
+            columns' own are given as `{"answer": "observation"}`.
         delimiter: As for `read_table`.
         missing: As for `read_table`.
         progress: As for `read_table`.
@@ -187,8 +189,8 @@ class _Table:
         }
         if self.roles.reward is not None:
             columns[REWARD] = self._rewards(self.roles.reward)
-        for name in as_names(self.roles.outputs):
-            columns[name] = self._symbols(name, self.steps)
+        for name, column in self.roles.column_of_output.items():
+            columns[name] = self._symbols(column, self.steps)
         traces = TraceSet.taking_over(
             columns,
             offsets=np.append(0, np.cumsum(self.lengths)),

@@ -1,11 +1,11 @@
 """Which columns of a table hold what: names that a caller gives → `Roles`, checked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from resolvent.errors import OptionError
-from resolvent.traces.column_names import check_column_name
+from resolvent.traces.column_names import RESERVED, check_column_name
 from resolvent.traces.symbols import Symbol
 
 Names = str | Sequence[str]
@@ -21,9 +21,9 @@ NAME_COLUMNS = (
 class Roles:
     """Which columns hold what; the fields are the arguments of `read_table`.
 
-    >>> roles = Roles(observation=("x", "y"), action="move", outputs=("cost",))
-    >>> roles.of_steps, roles.wanted
-    (('move', 'cost'), ('x', 'y', 'move', 'cost'))
+    >>> roles = Roles(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
+    >>> roles.of_steps, roles.wanted, roles.column_of_output
+    (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
     """
 
     episode: Names | None = None
@@ -32,7 +32,7 @@ class Roles:
     action: Names | None = None
     reward: str | None = None
     label: Names | None = None
-    outputs: Names = ()
+    outputs: Names | Mapping[str, str] = ()
     terminated: str | None = None
     truncated: str | None = None
     next_observation: Names | None = None
@@ -41,9 +41,15 @@ class Roles:
     final_observation: Symbol | None = None
 
     def __post_init__(self) -> None:
-        for name in as_names(self.outputs):
+        for name in self.column_of_output:
+            if name in RESERVED:
+                raise OptionError(
+                    f"an output cannot be called `{name}`, which means something else in traces: "
+                    f"give it another name, {{'answer': '{name}'}}, or answer={name} on the "
+                    f"command line"
+                )
             check_column_name(name)
-        if not (self.observation or self.reward or as_names(self.outputs)):
+        if not (self.observation or self.reward or self.column_of_output):
             raise OptionError(
                 "nothing to predict: name a column for observation, reward or outputs"
             )
@@ -60,9 +66,17 @@ class Roles:
             raise OptionError("label_separator is empty: give a text such as ','")
 
     @property
+    def column_of_output(self) -> dict[str, str]:
+        """The column that holds each output, by the name that the traces give it."""
+        if isinstance(self.outputs, Mapping):
+            return dict(self.outputs)
+        return {name: name for name in as_names(self.outputs)}
+
+    @property
     def of_steps(self) -> tuple[str, ...]:
         """Columns with a value for each step, which the row of a final observation lacks."""
-        return as_names(self.action) + as_names(self.reward) + as_names(self.outputs)
+        outputs = tuple(self.column_of_output.values())
+        return as_names(self.action) + as_names(self.reward) + outputs
 
     @property
     def wanted(self) -> tuple[str, ...]:
