@@ -62,6 +62,11 @@ def read(folder):
     return rs.read_traces(folder / "traces.parquet")
 
 
+def as_table():
+    columns = ("episode", "observation", "action", "reward", "label")
+    return rs.read_table(traces().to_arrow(), order="step", **{name: name for name in columns})
+
+
 def scanned(folder):
     (folder / "many").mkdir(exist_ok=True)
     traces().save(folder / "many" / "a.parquet")
@@ -105,6 +110,7 @@ MADE = {
     "RewardMachine": lambda: pair().reward,
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
+    "TableWarning": lambda: rs.TableWarning("a row was dropped"),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,
     "TraceError": lambda: rs.TraceError("an empty file"),
@@ -121,7 +127,11 @@ MADE = {
     "load": loaded,
     "plan": lambda: rs.plan(result(), traces(), gamma=0.9),
     "q_learning": learned,
+    "read_log": lambda: rs.read_log(
+        traces().to_arrow(), input="step", output={"room": "observation"}
+    ),
     "read_reward_machine": edges_of_file,
+    "read_table": as_table,
     "read_traces": read,
     "scan_traces": scanned,
     "to_dot": lambda: rs.to_dot(pair().transition),

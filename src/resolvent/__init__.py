@@ -23,6 +23,7 @@ from resolvent.errors import (
     ModelError,
     OptionError,
     ResolventError,
+    TableWarning,
     TimeLimitReached,
     TraceError,
 )
@@ -52,7 +53,15 @@ from resolvent.options import Options
 from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces import (
+    Trace,
+    TraceFolder,
+    TraceSet,
+    read_log,
+    read_table,
+    read_traces,
+    scan_traces,
+)
 from resolvent.traces.live.collecting import collect
 from resolvent.trust import Evidence
 
@@ -80,6 +89,7 @@ __all__ = [
     "RewardMachine",
     "Score",
     "Strategy",
+    "TableWarning",
     "TimeLimitReached",
     "Trace",
     "TraceError",
@@ -96,7 +106,9 @@ __all__ = [
     "load",
     "plan",
     "q_learning",
+    "read_log",
     "read_reward_machine",
+    "read_table",
     "read_traces",
     "report",
     "scan_traces",

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -27,8 +28,9 @@ from resolvent.refinement import compacted, counterexamples, observed_terminatio
 from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing
 from resolvent.samples import LabelTiming
-from resolvent.traces import Label, TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces import Label, Trace, TraceSet
+from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.given import as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import visible
@@ -47,7 +49,7 @@ READING, REPLAYING = "reading", "replaying"
 
 
 def infer(
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     strategy: str | Strategy = "edsm",
@@ -68,11 +70,14 @@ def infer(
 
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`) that need
-            not fit into memory.
+            not fit into memory; or single traces; or the path of a file of traces, which is
+            read as by `read_traces`.
         outputs: What machines should predict: "observation" (the next one), "reward",
             "terminated", and further columns of the traces by name. By default the two
             of the paper, as far as the traces have rewards; and whether episodes end, if
-            that depends on memory which those two do not have.
+            that depends on memory which those two do not have. Traces of a log, with one
+            observation throughout, no rewards and further columns, get a machine for each
+            of these columns instead.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -127,7 +132,8 @@ def infer(
         seed=seed,
         effort=effort,
     )
-    return infer_with(options, traces, progress)
+    named = (name for name in options.outputs or () if name not in ALWAYS_READ)
+    return infer_with(options, as_traces(traces, named), progress)
 
 
 def infer_with(
@@ -270,6 +276,9 @@ class _Run:
         """Return the columns to predict, "observation" first: the others are told its states."""
         known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
+            columns = corpus.alphabets.columns
+            if columns and REWARD not in columns and len(corpus.alphabets.observations) == 1:
+                return list(columns)  # as of a log: nothing else is left to predict
             return [name for name in (OBSERVATION, REWARD) if name in known]
         for name in self.options.outputs:
             if name not in known:

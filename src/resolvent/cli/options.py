@@ -11,7 +11,7 @@ from resolvent.errors import ResolventError
 from resolvent.machines import Machine
 from resolvent.pipeline import REFINE_ABOVE
 from resolvent.traces import scan_traces
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.column_names import ALWAYS_READ
 from resolvent.traces.files.any_format import written_format
 from resolvent.traces.minari.datasets import minari_id
 
@@ -27,7 +27,8 @@ Traces = Annotated[
     typer.Argument(
         metavar="TRACES",
         help="A file of traces (Parquet, JSON lines or the paper's JSON lines, also compressed by "
-        "gzip or zstd), a folder of Parquet files, or minari:NAMESPACE/NAME-v0, a Minari dataset.",
+        "gzip or zstd), a folder of Parquet files, minari:NAMESPACE/NAME-v0, a Minari dataset; "
+        "or a table whose columns you name.",
         show_default=False,
     ),
 ]
@@ -40,8 +41,6 @@ Machines = Annotated[
     ),
 ]
 
-_ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
-
 
 def columns_to_read(outputs: Iterable[str]) -> list[str]:
     """Return those of the columns to predict that are read only when they are named.
@@ -49,7 +48,7 @@ def columns_to_read(outputs: Iterable[str]) -> list[str]:
     >>> columns_to_read(["observation", "reward", "cost", "terminated"])
     ['cost']
     """
-    return [name for name in outputs if name not in _ALWAYS_READ]
+    return [name for name in outputs if name not in ALWAYS_READ]
 
 
 def columns_of(machines: Mapping[str, Machine]) -> list[str]:

@@ -19,6 +19,8 @@ SEEN = (OBSERVATION, LABEL)
 BASIC = (OBSERVATION, LABEL, ACTION)
 """Columns that all traces have."""
 TERMINATED = "terminated"
+ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+"""What machines can predict of any traces; all else is read only when it is named."""
 
 _NAMED_BY_US = (*BASIC, REWARD)
 RESERVED = frozenset(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent import _core
-from resolvent.errors import TraceError, locating
+from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -375,6 +375,32 @@ class TraceSet(Sequence[Trace]):
         from resolvent.traces.files.any_format import write_traces
 
         write_traces(self, path, format=format)
+
+    def to_arrow(self) -> Any:
+        """Return the traces as a `pyarrow.Table`, laid out as in a Parquet file of them.
+
+        >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+        >>> traces.to_arrow().column("observation").to_pylist()
+        ['hall', 'attic']
+        """
+        from resolvent.traces.files.parquet import arrow_table
+
+        return arrow_table(self)
+
+    def to_pandas(self) -> Any:
+        """Return the traces as a `pandas.DataFrame`, laid out as in a Parquet file of them.
+
+        >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+        >>> traces.to_pandas()[["step", "observation", "action"]].values.tolist()[0]
+        [0, 'hall', 'up']
+        """
+        try:
+            import pandas  # noqa: F401 -- Arrow makes the frame, and says less without it
+        except ImportError as error:
+            raise MissingExtra(
+                "to_pandas needs pandas: pip install pandas, or use to_arrow"
+            ) from error
+        return self.to_arrow().to_pandas()
 
 
 class CommonValues:

@@ -11,6 +11,7 @@ from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.machine_names import title
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -18,16 +19,18 @@ from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
 from resolvent.replay import score as score_on
 from resolvent.replay import score_of
-from resolvent.traces import TraceFolder, read_traces, scan_traces, symbol_text
+from resolvent.traces import TraceFolder, scan_traces, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.wording import amount, visible
 
 _ROWS = 10
 
 
+@takes_table()
 def check(
     machines: MachinesFile,
     traces: Traces,
+    table: TableOptions,
     evidence: Annotated[
         bool,
         typer.Option(
@@ -46,7 +49,7 @@ def check(
     """
     loaded = load(machines)
     with ProgressBar() as bar:
-        if is_large_folder(traces):
+        if not table.given and is_large_folder(traces):
             if evidence:
                 raise OptionError(
                     f"{traces} is gone through file by file, and evidence needs all traces at "
@@ -54,7 +57,7 @@ def check(
                 )
             checked = _check_folder(loaded, scan_traces(traces, columns_of(loaded)), bar)
         else:
-            checked = _check_traces(loaded, traces, evidence, bar)
+            checked = _check_traces(loaded, traces, table, evidence, bar)
     if json:
         print_json(checked.figures())
     else:
@@ -89,9 +92,11 @@ class _Checked:
         return figures
 
 
-def _check_traces(machines: Machines, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
+def _check_traces(
+    machines: Machines, source: Path, table: TableOptions, evidence: bool, bar: ProgressBar
+) -> _Checked:
     started = time.perf_counter()
-    traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
+    traces = table.read(source, columns_of(machines), bar.reading(source))
     read = time.perf_counter()
     seconds = {"read": read - started}
     found = None

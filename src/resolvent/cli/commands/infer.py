@@ -16,6 +16,7 @@ from resolvent.cli.options import (
     is_large_folder,
 )
 from resolvent.cli.printing import command, print_json
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
@@ -26,7 +27,7 @@ from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.wording import amount
 
@@ -50,11 +51,15 @@ def _names(listed: str | None) -> str | None:
     return listed
 
 
+@takes_table(writes=True)
 def infer(
     source: Traces,
+    table: TableOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the machines here, as JSON."),
+        typer.Option(
+            "-o", metavar="FILE", help="Write the machines here, as JSON.", show_default=False
+        ),
     ] = None,
     outputs: Annotated[
         str | None,
@@ -63,7 +68,7 @@ def infer(
             callback=_names,
             help="What machines should predict, separated by commas: observation (the next one), "
             "reward, terminated, and further columns of TRACES by name, such as cost.",
-            show_default="observation and reward; terminated if need be",
+            show_default="observation and reward; terminated if need be; all outputs of a log",
         ),
     ] = None,
     strategy: Annotated[
@@ -160,6 +165,7 @@ def infer(
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
     if keep_trivial and trivial:
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
+    output = table.target(output)
     if output is not None:
         check_target(output)
     options = Options(
@@ -181,12 +187,10 @@ def infer(
     with ProgressBar() as bar:
         started = time.perf_counter()
         traces: TraceSet | TraceFolder
-        if refine is not False and is_large_folder(source):
+        if refine is not False and not table.given and is_large_folder(source):
             traces = scan_traces(source, columns)
         else:
-            traces = read_traces(
-                source, format=format, columns=columns, progress=bar.reading(source)
-            )
+            traces = table.read(source, columns, bar.reading(source), format=format)
         seconds_reading = time.perf_counter() - started
         result = infer_with(
             options, traces, lambda machine, now: _show(bar, options.strategy, machine, now)
@@ -258,7 +262,7 @@ def _print_summary(
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
-    if result.options.outputs is None and "reward" not in result.machines:
+    if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result):
         print("few traces for so many states: --strategy search may find smaller machines")

@@ -1,0 +1,170 @@
+"""CSV files → Arrow tables, a batch at a time, with the type that each whole column has.
+
+Texts are coded as they are read, so that memory holds a number for each row and
+each distinct text once. Which type a column has is then told by its distinct
+texts, all of them: not by those at the beginning of the file.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from resolvent.errors import TraceError
+from resolvent.progress import FractionListener
+from resolvent.traces.files.lines import compression_of
+
+DELIMITERS = (",", ";", "\t")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Texts that stand for a missing value, unless the caller names others."""
+
+_BLOCK_BYTES = 1 << 22
+_HEADER_BYTES = 1 << 16
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_BOOLEANS = {"true": True, "false": False}
+
+
+def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
+    """Return the names in the first line of a CSV file, and what separates them.
+
+    Unless it is given, the delimiter is the one of comma, semicolon and tab that
+    makes most names.
+    """
+    try:
+        with pa.OSFile(str(path)) as raw:
+            start = bytes(_decompressed(raw).read(_HEADER_BYTES))
+    except OSError as error:
+        raise _unreadable(path, [], error) from error
+    first = next(filter(bytes.strip, io.BytesIO(start)), b"")
+    return header_of(first, str(path), delimiter)
+
+
+def header_of(first: bytes, place: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    r"""Return the names in a first line, and what separates them.
+
+    >>> header_of(b"session;event;answer, if any\n", "log.csv")
+    (['session', 'event', 'answer, if any'], ';')
+    """
+    try:
+        line = first.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{place} is not UTF-8: save it as UTF-8") from error
+    found = [
+        (next(csv.reader([line], delimiter=one), []), one)
+        for one in ((delimiter,) if delimiter else DELIMITERS)
+    ]
+    return max(found, key=lambda names_and_delimiter: len(names_and_delimiter[0]))
+
+
+def read_csv(
+    path: Path,
+    columns: Sequence[str],
+    delimiter: str,
+    missing: Sequence[str] = MISSING,
+    progress: FractionListener | None = None,
+) -> pa.Table:
+    """Read some columns of a CSV file, plain or compressed by gzip or zstd."""
+    texts = _read_texts(path, columns, delimiter, missing, progress)
+    typed = {}
+    for name in columns:  # the texts of a column are let go as soon as its type is known
+        typed[name] = _typed(texts[name])
+        texts = texts.drop_columns([name])
+    return pa.table(typed)
+
+
+def _read_texts(
+    path: Path,
+    columns: Sequence[str],
+    delimiter: str,
+    missing: Sequence[str],
+    progress: FractionListener | None,
+) -> pa.Table:
+    odd_rows: list[pa_csv.InvalidRow] = []
+    with pa.OSFile(str(path)) as raw:
+        size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
+        try:
+            with pa_csv.open_csv(
+                _decompressed(raw),
+                read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=delimiter,
+                    newlines_in_values=True,
+                    invalid_row_handler=_remember(odd_rows),
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    include_columns=list(columns),
+                    column_types=dict.fromkeys(columns, _TEXT),
+                    null_values=list(missing),
+                    strings_can_be_null=True,
+                ),
+            ) as reader:
+                batches = []
+                for batch in reader:
+                    batches.append(batch)
+                    if progress:
+                        progress(min(raw.tell() / size, 1.0))
+                return pa.Table.from_batches(batches, reader.schema)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, odd_rows, error) from error
+
+
+def _remember(odd_rows: list[pa_csv.InvalidRow]) -> Callable[[pa_csv.InvalidRow], str]:
+    def handle(row: pa_csv.InvalidRow) -> str:
+        odd_rows.append(row)
+        return "error"
+
+    return handle
+
+
+def _unreadable(path: Path, odd_rows: Sequence[pa_csv.InvalidRow], error: Exception) -> TraceError:
+    if odd_rows:
+        row = odd_rows[0]
+        where = f", line {row.number}" if row.number else ""
+        return TraceError(
+            f"{path}{where}: {row.actual_columns} fields where the header has "
+            f"{row.expected_columns} ({row.text[:60]!r}): complete the row or remove it, "
+            f"and quote fields that hold the delimiter"
+        )
+    reason = str(error).splitlines()[0]
+    if "UTF8" in reason or "UTF-8" in reason:
+        return TraceError(f"{path} is not UTF-8: save it as UTF-8")
+    return TraceError(f"{path} cannot be read as CSV ({reason}): make it again")
+
+
+def _decompressed(raw: Any) -> Any:
+    compression = compression_of(raw.read(4))
+    raw.seek(0)
+    return pa.CompressedInputStream(raw, compression) if compression else raw
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of texts as booleans, integers or floats, if all of its texts are such."""
+    encoded = column.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # of no rows
+        return column
+    values = _typed_values(encoded.dictionary)
+    if pa.types.is_string(values.type):
+        return pa.chunked_array([encoded])
+    return pa.chunked_array([values.take(encoded.indices)])
+
+
+def _typed_values(texts: pa.Array) -> pa.Array:
+    if not len(texts):
+        return texts
+    trimmed = pc.utf8_trim_whitespace(texts)
+    if {text.lower() for text in trimmed[:3].to_pylist()} <= set(_BOOLEANS):
+        lowered = pc.utf8_lower(trimmed).to_pylist()
+        if set(lowered) <= set(_BOOLEANS):
+            return pa.array([_BOOLEANS[text] for text in lowered])
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return trimmed.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return texts
