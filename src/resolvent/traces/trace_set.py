@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent import _core
+from resolvent import _core, notebook
 from resolvent.errors import TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
@@ -34,11 +34,22 @@ from resolvent.traces.column_names import (
     in_column_order,
     no_column,
 )
-from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
+from resolvent.traces.symbols import (
+    Label,
+    Symbol,
+    label_order,
+    label_text,
+    symbol_order,
+    symbol_text,
+)
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
+from resolvent.wording import amount
 
 Column = tuple[Sequence[Any], Codes]
+
+_STEPS_SHOWN, _COLUMNS_SHOWN = 5, 3
+"""How many steps of a trace, and how many columns of steps, a notebook shows."""
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -275,6 +286,34 @@ class TraceSet(Sequence[Trace]):
             f"{len(self.observations)} observations, {len(self.labels)} labels, "
             f"{len(self.actions)} actions{further})"
         )
+
+    def _repr_html_(self) -> str:
+        """Show the first steps of the first traces in a notebook, and how many there are."""
+        names = [*self.columns][:_COLUMNS_SHOWN]
+        header = ["trace", "step", "observation", "label", "action", *names]
+        return notebook.panel(
+            f"{amount(len(self), 'trace')}, {amount(self.steps, 'step')}",
+            notebook.table(header, self._first_steps(names), self.steps),
+            notebook.figures(
+                (f"values of {name}", f"{len(column.values):,}")
+                for name, column in [*self.all_columns.items()][: 3 + _COLUMNS_SHOWN]
+            ),
+        )
+
+    def _first_steps(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """Yield the first few steps of each trace, as texts."""
+        columns = [(self.actions, self.action_codes), *(self.columns[name] for name in names)]
+        for number, length in enumerate(np.diff(self.offsets[: notebook.MOST_ROWS + 1]).tolist()):
+            for step in range(min(length, _STEPS_SHOWN)):
+                acted = int(self.offsets[number]) + step
+                seen = acted + number
+                yield [
+                    number,
+                    step,
+                    symbol_text(self.observations[self.observation_codes[seen]]),
+                    label_text(self.labels[self.label_codes[seen]]),
+                    *(symbol_text(values[codes[acted]]) for values, codes in columns),
+                ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew from its columns, a copy is frozen as the original is.

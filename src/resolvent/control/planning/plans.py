@@ -17,13 +17,14 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.experiment import NextExperiment, nearest_unknown
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.running import Runs, policy_in, run
-from resolvent.control.planning.situations import Situation, situation_text
+from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
@@ -345,28 +346,55 @@ class Plan(ByValue):
             "advice": self.advice,
         }
 
+    def __repr__(self) -> str:
+        verdict = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
+        if self.vacuous is not None:
+            verdict = "vacuous"
+        return f"Plan(value {self.value:.4g}, {verdict}, gamma {self.gamma:g}; {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """Show the figures in a notebook, and what to do in the first situations."""
+        model = self.model
+        rows = (
+            [
+                *by_name(model.named(number)).values(),
+                symbol_text(model.actions[int(self.policy[number])]),
+                f"{self.pessimistic[number]:.4g}",
+                f"{self.optimistic[number]:.4g}",
+            ]
+            for number in range(len(model))
+        )
+        header = [*by_name(model.named(0)), "action", "at least", "at most"]
+        return notebook.panel(
+            "a plan", notebook.figures(self._told()), notebook.table(header, rows, len(model))
+        )
+
     def __str__(self) -> str:
+        return "\n".join(f"{name:<12} {text}" for name, text in self._told())
+
+    def _told(self) -> list[tuple[str, str]]:
+        """Say what the plan is worth and what is not known, as names and texts."""
         model = self.model
         discount = "undiscounted" if self.gamma == 1 else f"discounted by {self.gamma:g}"
-        lines = [
-            f"{'value':<12} {self.value:.4g} from the starts, {discount}",
-            f"{'bound':<12} {self._bound_text()}",
+        told = [
+            ("value", f"{self.value:.4g} from the starts, {discount}"),
+            ("bound", self._bound_text()),
         ]
         if self.assumes_rewards:
             seen = " to ".join(f"{one:g}" for one in dict.fromkeys(model.reward_range))
-            lines.append(f"{'':<12} this rests on rewards that were never seen: only {seen} was")
-        lines += [
-            f"{'situations':<12} {len(model):,}, and {amount(len(model.actions), 'action')}",
-            f"{'unknown':<12} {model.unknown:,} of {model.known.size:,} steps",
+            told.append(("", f"this rests on rewards that were never seen: only {seen} was"))
+        told += [
+            ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
+            ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
         ]
         sometimes = int(model.sometimes_ends.sum())
         if sometimes:
-            lines.append(
-                f"{'':<12} {sometimes:,} of these sometimes end the episode and sometimes do not"
+            told.append(
+                ("", f"{sometimes:,} of these sometimes end the episode and sometimes do not")
             )
         if self.advice is not None:
-            lines.append(f"{'try next':<12} {self.advice}")
-        return "\n".join(lines)
+            told.append(("try next", self.advice))
+        return told
 
     def _bound_text(self) -> str:
         if self.vacuous is not None and self.largest_gap == 0:

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
@@ -59,6 +60,33 @@ class Runs(ByValue):
             "contradictions": len(self.contradicts),
             "first_contradiction": self.contradicts[0].as_dict() if self.contradicts else None,
         }
+
+    def __repr__(self) -> str:
+        return (
+            f"Runs({amount(len(self.returns), 'episode')}, mean return {self.returns.mean():.4g}, "
+            f"{amount(len(self.contradicts), 'contradiction')})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the first episodes paid, and where the world contradicts."""
+        broken = {one.episode: one for one in self.contradicts}
+        rows = (
+            [
+                number,
+                f"{self.returns[number]:.4g}",
+                f"{self.discounted_returns[number]:.4g}",
+                int(self.lengths[number]),
+                "yes" if self.terminated[number] else "cut",
+                "" if number not in broken else f"{broken[number].least:.4g}",
+            ]
+            for number in range(len(self.returns))
+        )
+        header = ["episode", "return", "discounted", "steps", "ended", "promised instead"]
+        return notebook.panel(
+            "a plan at work",
+            notebook.lines(str(self)),
+            notebook.table(header, rows, len(self.returns)),
+        )
 
     def __str__(self) -> str:
         ended = int(self.terminated.sum())
