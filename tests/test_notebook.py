@@ -191,6 +191,14 @@ def test_traces_show_their_first_steps(house):
     assert f"… and {traces.steps - 10:,} more" in page.texts
 
 
+def test_one_trace_has_all_rows_to_itself(house):
+    trace = house["traces"][0]
+    page = Page(TraceSet([trace])._repr_html_())
+    assert page.cells[6 * 10 : 6 * 10 + 2] == ["0", "9"]
+    assert f"… and {len(trace) - 10:,} more" in page.texts
+    assert "0 traces, 0 steps" in Page(TraceSet()._repr_html_()).texts
+
+
 def test_a_plan_shows_what_to_do(house):
     page = Page(house["plan"]._repr_html_())
     at = page.cells.index("observation")

@@ -48,8 +48,11 @@ from resolvent.wording import amount
 
 Column = tuple[Sequence[Any], Codes]
 
-_STEPS_SHOWN, _COLUMNS_SHOWN = 5, 3
-"""How many steps of a trace, and how many columns of steps, a notebook shows."""
+_TRACES_SHOWN = 2
+"""How many traces share the rows that a notebook shows, if they are long."""
+
+_COLUMNS_SHOWN = 3
+"""How many columns of steps, the reward being the first, a notebook shows."""
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -303,8 +306,9 @@ class TraceSet(Sequence[Trace]):
     def _first_steps(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """Yield the first few steps of each trace, as texts."""
         columns = [(self.actions, self.action_codes), *(self.columns[name] for name in names)]
+        most = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(self), 1))
         for number, length in enumerate(np.diff(self.offsets[: notebook.MOST_ROWS + 1]).tolist()):
-            for step in range(min(length, _STEPS_SHOWN)):
+            for step in range(min(length, most)):
                 acted = int(self.offsets[number]) + step
                 seen = acted + number
                 yield [
