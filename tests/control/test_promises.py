@@ -199,3 +199,22 @@ def test_the_traces_of_a_run_are_those_that_collecting_gives() -> None:
     assert runs.traces.truncated.all()
     assert result.update(runs.traces).machines.transition == result.machines.transition
     assert np.array_equal(runs.lengths, [4, 4])
+
+
+class Priced(gym.Wrapper[Any, Any, Any, Any]):
+    """Tells a cost of every step."""
+
+    def step(self, action: Any) -> Any:
+        *told, info = self.env.step(action)
+        return *told, {**info, "cost": 3}
+
+
+def test_episodes_keep_further_columns_so_that_traces_with_them_can_be_updated() -> None:
+    env = Priced(House())
+    result = rs.infer(rs.collect(env, episodes=5, seed=0, columns=["cost"]))
+    plan = rs.plan(result, result.all_traces())
+    runs = plan.run(env, episodes=1, columns=["cost"])
+    assert runs.traces[0].columns["cost"] == (3,) * int(runs.lengths[0])
+    assert len(result.update(runs.traces).all_traces()) == 6
+    with pytest.raises(rs.TraceError, match=r'episode 0: step 0: .* gives no info\["price"\]'):
+        plan.run(env, episodes=1, columns=["price"])

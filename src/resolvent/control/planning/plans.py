@@ -7,7 +7,7 @@ than the second. Where both are equal, the plan is optimal in every world that
 agrees with the machines on what they know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
 from resolvent.result import InferenceResult
 from resolvent.traces import Symbol, TraceSet
+from resolvent.traces.column_names import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
@@ -280,6 +281,7 @@ class Plan(ByValue):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
         label_of: Callable[..., Any] | None = None,
+        columns: Iterable[str] = (),
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] = "raise",
         progress: Callable[[float], object] | None = None,
@@ -291,6 +293,17 @@ class Plan(ByValue):
         does not know, it raises `ModelError`, or with `on_unseen="random"` does
         anything, by the seed. `progress` is called with the share of episodes done,
         after each.
+
+        The episodes are kept as traces, with further `columns` as `collect` takes them,
+        and those that paid what the plan had ruled out are named:
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> env = gym.make("resolvent/House-v0")
+        >>> result = rs.infer(rs.collect(env, episodes=2, seed=0))  # too few
+        >>> runs = rs.plan(result, result.all_traces()).run(env, episodes=1)
+        >>> print(runs.contradicts[0])
+        episode 0 was promised 0.95 and paid 0
+        >>> result = result.update(runs.traces)
         """
         return run(
             self,
@@ -299,6 +312,7 @@ class Plan(ByValue):
             seed=seed,
             options=options,
             label_of=label_of,
+            columns=check_column_names(columns),
             max_steps=max_steps,
             on_unseen=on_unseen,
             progress=progress,

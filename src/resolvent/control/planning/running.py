@@ -1,7 +1,7 @@
 """A plan + a Gymnasium environment → what acting by the plan really pays."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,7 @@ def run(
     seed: int | None,
     options: dict[str, Any] | None,
     label_of: Callable[..., Any] | None,
+    columns: Sequence[str],
     max_steps: int | None,
     on_unseen: str,
     progress: Callable[[float], object] | None,
@@ -127,7 +128,9 @@ def run(
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     if on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={on_unseen!r}: use 'raise' or 'random'")
-    actor = _Actor(plan, env, seed, label_of, max_steps, on_unseen == "random")
+    actor = _Actor(
+        plan, env, seed, Recorder(env, label_of, columns), max_steps, on_unseen == "random"
+    )
     for number in range(episodes):
         with locating(f"episode {number}"):
             actor.episode(number, seed if number == 0 else None, options)
@@ -190,12 +193,12 @@ class _Actor:
         plan: "Plan",
         env: gym.Env[Any, Any],
         seed: int | None,
-        label_of: Callable[..., Any] | None,
+        recorder: Recorder,
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
         self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
-        self.recorder = Recorder(env, label_of)
+        self.recorder = recorder
         self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
         self.space = copy.deepcopy(env.action_space)  # the environment's own is left alone
