@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
@@ -16,7 +17,7 @@ from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -309,6 +310,40 @@ class InferenceResult:
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
 
+    def __repr__(self) -> str:
+        states = ", ".join(f"{kind} {one.states}" for kind, one in self.statistics.items())
+        told = f"states: {states}; {amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+        return short(f"InferenceResult({told})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show the figures in a notebook; the machines themselves draw there, too."""
+        header = ["machine", "states", "prefix-tree nodes", "merges", "seconds"]
+        rows = (
+            [
+                self.machines[kind].title,
+                one.states,
+                f"{one.prefix_tree_nodes:,}",
+                f"{one.merges:,}",
+                f"{one.seconds:.3f}",
+            ]
+            for kind, one in self.statistics.items()
+        )
+        return notebook.panel(
+            f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}",
+            notebook.table(header, rows, len(self.statistics)),
+            notebook.figures(self._findings()),
+        )
+
+    def _findings(self) -> list[tuple[str, str]]:
+        """Say what else was found, as names and texts."""
+        return [
+            *(("labels", line) for line in self.trivial_labels()),
+            *((f"{name} machine", str(one)) for name, one in self.certificates.items()),
+            ("learned from", str(self.refinement)),
+            ("termination", str(self.machines.termination)),
+            ("total", f"{self.seconds['total']:.3f} s"),
+        ]
+
     def __str__(self) -> str:
         lines = [f"{self.traces} traces, {self.steps} steps"]
         for kind, one in self.statistics.items():
@@ -317,12 +352,5 @@ class InferenceResult:
                 f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
                 f"in {one.seconds:.3f} s"
             )
-        lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
-        lines += [
-            f"{f'{name} machine':<19} {certificate}"
-            for name, certificate in self.certificates.items()
-        ]
-        lines.append(f"{'learned from':<19} {self.refinement}")
-        lines.append(f"{'termination':<19} {self.machines.termination}")
-        lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
+        lines += [f"{name:<19} {text}" for name, text in self._findings()]
         return "\n".join(lines)

@@ -24,6 +24,17 @@ def visible(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
 
+def short(text: str, most: int = 120) -> str:
+    """Make a text safe to show, and cut the middle of a long one.
+
+    >>> short("corridor"), short("a" * 20, 7)
+    ('corridor', 'aaa…aaa')
+    """
+    shown = visible(text)
+    half = (most - 1) // 2
+    return shown if len(shown) <= most else f"{shown[:half]}…{shown[-half:]}"
+
+
 def _visible_character(character: str) -> str:
     hidden = unicodedata.category(character)[0] == "C" or character in "\u2028\u2029"
     return character.encode("unicode_escape").decode() if hidden else character

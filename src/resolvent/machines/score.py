@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Symbol
+from resolvent.wording import short
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,24 @@ class Score(Mapping[str, MachineScore]):
                 kind: self.get(kind, nothing).then(later.get(kind, nothing), first)
                 for kind in (self.scores | later.scores)
             }
+        )
+
+    def __repr__(self) -> str:
+        told = "; ".join(f"{kind} {one}" for kind, one in self.items())
+        return short(f"Score({told})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show the counts in a notebook, a row for each machine."""
+        counts = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
+        rows = (
+            [kind, *(f"{getattr(one, name):,}" for name in counts)] for kind, one in self.items()
+        )
+        header = ["machine", *(name.replace("_", " ") for name in counts)]
+        first = self.first_mismatch
+        return notebook.panel(
+            "every step is predicted, and right" if self.perfect else "steps predicted",
+            notebook.table(header, rows, len(self)),
+            "" if first is None else notebook.lines(f"first mismatch: {first}"),
         )
 
     def __str__(self) -> str:

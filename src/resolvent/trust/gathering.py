@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.progress import Listener
@@ -24,7 +25,7 @@ from resolvent.trust.separation import (
     question_of,
 )
 from resolvent.trust.telling import Teller
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,33 @@ class Evidence(Mapping[str, MachineEvidence]):
             **{kind: one.as_dict() for kind, one in self.machines.items()},
             "holdout": None if self.holdout is None else self.holdout.as_dict(),
         }
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{kind} {one.machine.states}" for kind, one in self.items())
+        held = "nothing held out"
+        if self.holdout is not None:
+            held = f"{self.holdout.failures} of {self.holdout.traces} held-out traces fail"
+        told = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}; states: {states}"
+        return short(f"Evidence({told}; {held})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: a row for each machine, and the details in words."""
+        header = ["machine", "states", "told apart", "label histories", "structure complete"]
+        rows = (
+            [
+                kind,
+                one.machine.states,
+                "no" if one.inseparable else "yes",
+                f"{one.completeness.converging:,} of {one.completeness.histories:,} converge",
+                "yes" if one.completeness.structure_complete else "no",
+            ]
+            for kind, one in self.items()
+        )
+        return notebook.panel(
+            "what the traces say about the machines",
+            notebook.table(header, rows, len(self)),
+            notebook.lines(str(self)),
+        )
 
     def __str__(self) -> str:
         counts = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"

@@ -9,14 +9,13 @@ from resolvent.display.report.proofs import proof
 from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
-from resolvent.display.report.wording import short
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.trust import Evidence, MachineEvidence
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "

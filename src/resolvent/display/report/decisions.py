@@ -5,10 +5,10 @@ from typing import Any
 
 from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import basis_text, retold, summary
-from resolvent.display.report.wording import event_text, short
+from resolvent.display.report.wording import event_text
 from resolvent.machines import Decision, Machine, Machines
 from resolvent.merging import STRATEGIES
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
 _MOST_WEAK, _MOST_NAMED = 8, 4

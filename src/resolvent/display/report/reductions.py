@@ -3,10 +3,10 @@
 from typing import Any
 
 from resolvent.display.machine_names import title
-from resolvent.display.report.wording import event_text, short, value_text
+from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import Machine
 from resolvent.trust.separation import question_of
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
 
