@@ -20,6 +20,7 @@ ROOMS = [
     ["exact"],
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],
+    ["diagnosis"],
     ["refinement", "result", "trust"],
     ["learning"],
     ["pipeline"],

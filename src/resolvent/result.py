@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
@@ -154,6 +155,8 @@ class InferenceResult:
         trivial: For each machine, what was judged of the labels.
         certificates: With strategy "exact", what was proven of each machine.
         standing: All traces and what they show, for `update` and `evidence`.
+        warnings: What speaks against relying on the machines, such as traces in which hardly
+            anything repeats; `diagnose` looks for more.
     """
 
     machines: Machines
@@ -166,6 +169,7 @@ class InferenceResult:
     trivial: dict[str, tuple[LabelVerdict, ...]]
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def transition(self) -> MachineStatistics:
@@ -306,6 +310,7 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
+            "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
 
@@ -325,4 +330,5 @@ class InferenceResult:
         lines.append(f"{'learned from':<19} {self.refinement}")
         lines.append(f"{'termination':<19} {self.machines.termination}")
         lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
+        lines += map(str, self.warnings)
         return "\n".join(lines)
