@@ -43,6 +43,8 @@ def test_the_same_trace_again_and_again():
     assert again.severity == "note"
     assert again.figures == {"traces": 12, "different": 6}
     assert found(rs.TraceSet(ways * 2 + [trace("abi")]), "repeated-traces") is None
+    mirrored = [trace("abac"), trace("acab")]  # equal in length and in the sums of their codes
+    assert found(rs.TraceSet(mirrored * 2), "repeated-traces").figures["different"] == 2
     monotonous = found(rs.TraceSet(ways[:5] * 4), "repeated-traces")
     assert monotonous.severity == "warning"
     assert found(rs.TraceSet(ways * 4), "repeated-traces").severity == "note"

@@ -70,6 +70,11 @@ def test_rewards_that_do_not(pay):
     assert found(corridors(pay), "reward-by-time") is None
 
 
+def test_different_rewards_at_the_same_time_are_no_clock():
+    lottery = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in range(30))
+    assert found(lottery, "reward-by-time") is None
+
+
 def test_few_rewards_are_not_judged():
     assert found(corridors(float, range(3, 13)), "reward-by-time") is None
     assert found(corridors(float, range(3, 14)), "reward-by-time").figures["changes"] == 10

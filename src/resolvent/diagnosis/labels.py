@@ -45,7 +45,7 @@ def labels(steps: Steps) -> Iterator[Finding]:
             {**names, "always": sorted(always)},
         )
     if _never_twice_in_a_trace(traces):
-        yield all_different(len(traces.labels), len(traces.label_codes), "within a trace")
+        yield _all_different("No label comes twice within a trace", names)
     else:
         yield from labels_all_differ(len(traces.labels), len(traces.label_codes))
     if len(traces.labels) == len(traces.observations) > 1:
@@ -65,18 +65,19 @@ def labels(steps: Steps) -> Iterator[Finding]:
 def labels_all_differ(labels: int, positions: int) -> Iterator[Finding]:
     """Say that there are about as many labels as observations were made, if so."""
     if positions >= ENOUGH and labels >= ALL_DIFFERENT * positions:
-        yield all_different(labels, positions, "or hardly ever")
+        names = {"labels": labels, "positions": positions}
+        yield _all_different("Hardly any label comes twice", names)
 
 
-def all_different(labels: int, positions: int, where: str) -> Finding:
+def _all_different(found: str, names: dict[str, int]) -> Finding:
     """Return the finding that labels do not come again."""
     return Finding(
         "labels-all-differ",
         Severity.WARNING,
-        f"No label comes twice, {where}: there are {labels:,} labels at {positions:,} positions. "
-        f"They may hold a clock, an id or a reading. Label events that come again, with the same "
+        f"{found}: there are {names['labels']:,} for {names['positions']:,} observations made. "
+        f"They may hold a clock, an id or a reading. Label events that come again, by the same "
         f"name each time.",
-        {"labels": labels, "positions": positions},
+        names,
     )
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from resolvent.contradiction import fitting_timing
 from resolvent.diagnosis.findings import Finding, Severity
-from resolvent.diagnosis.steps import Steps, outcomes_text
+from resolvent.diagnosis.steps import ENOUGH_STEPS, Steps, outcomes_text
 from resolvent.diagnosis.tallies import Tally
 from resolvent.reduction import trivial_codes
 from resolvent.samples import LabelTiming, labels_read, output_samples
@@ -148,13 +148,13 @@ def _layouts(
 ) -> Iterator[Finding]:
     """Say that episodes agree with themselves and not with each other, if so."""
     # What is contradicted comes in rising order.
-    place = np.searchsorted(tally.contradicted, asked)
-    place[place == len(tally.contradicted)] = 0
-    rows = np.flatnonzero(tally.contradicted[place] == asked)
-    by_trace = place * np.int64(len(steps.traces)) + steps.trace
+    contradicted, asked = tally.contradicted, asked[:ENOUGH_STEPS]
+    place = np.minimum(np.searchsorted(contradicted, asked), len(contradicted) - 1)
+    rows = np.flatnonzero(contradicted[place] == asked)
+    between = int(steps.tally(output, asked, rows).differing.sum())
+    by_trace = place * np.int64(len(steps.traces)) + steps.trace[: len(place)]
     within = steps.tally(output, by_trace, rows)
     repeated, differing = within.repeated, int(within.differing.sum())
-    between = int(tally.differing.sum())
     if repeated < ENOUGH or differing > NOISE * min(repeated, between):
         return
     yield Finding(
@@ -167,7 +167,7 @@ def _layouts(
         f"one it is.",
         {
             "output": output,
-            "questions": len(tally.contradicted),
+            "questions": len(contradicted),
             "differing_between": between,
             "differing_within": differing,
             "repeated_within": repeated,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.diagnosis.findings import Finding, Severity
-from resolvent.diagnosis.steps import Steps, outcomes_text
+from resolvent.diagnosis.steps import ENOUGH_STEPS, Steps, outcomes_text
 from resolvent.traces import symbol_text
 from resolvent.traces.column_names import REWARD
 from resolvent.wording import amount
@@ -78,6 +78,7 @@ def _by_time(steps: Steps, counts: NDArray[np.int64]) -> Iterator[Finding]:
     paid = np.arange(traces.steps)
     if 2 * counts[usual] > traces.steps:  # such as 0 wherever nothing is reached
         paid = np.flatnonzero(traces.reward_codes != usual)
+    paid = paid[:ENOUGH_STEPS]
     by_step = np.lexsort((traces.reward_codes[paid], steps.number[paid], question[paid]))
     paid = paid[by_step]
     # Codes of rewards rise as rewards do.
@@ -86,8 +87,9 @@ def _by_time(steps: Steps, counts: NDArray[np.int64]) -> Iterator[Finding]:
     varied = np.bincount(asked[1:][change != 0], minlength=steps.questions)
     clocked = varied >= MIN_REWARDS - 1
     change = np.where(clocked[asked[1:]], change, 0)
+    changes = int(np.count_nonzero(change))
+    change[np.diff(steps.number[paid]) == 0] = 0  # two rewards at the same time go no way
     rising, falling = (int(np.count_nonzero(sign * change > 0)) for sign in (1, -1))
-    changes = rising + falling
     if changes < MIN_CHANGES or max(rising, falling) < ORDERED * changes:
         return
     direction = "fall" if falling > rising else "rise"

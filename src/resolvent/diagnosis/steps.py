@@ -14,6 +14,9 @@ from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import Symbol, TraceSet, symbol_text
 from resolvent.traces.column_names import OBSERVATION, REWARD
 
+ENOUGH_STEPS = 500_000
+"""Steps, from the first on, that are looked at for what has to be sorted by trace or by time."""
+
 _LETTERS_SHOWN = 60
 _OUTCOMES_SHOWN = 4
 _OUTCOMES_KEPT = 20
