@@ -52,3 +52,31 @@ def test_a_folder_is_looked_at_from_its_first_file_on(tmp_path, monkeypatch):
     assert part.traces == 2
     (note,) = [one for one in part.findings if one.kind == "part-of-folder"]
     assert note.figures == {"files": 3, "looked_at": 2}
+
+
+def test_outputs_are_those_that_are_asked_for():
+    traces = rs.TraceSet(
+        trace(["hall", "hall", "hall"], rewards=[1, 1], columns={"cost": [cost, 0]})
+        for cost in (1, 2)
+    )
+
+    def told(**options):
+        found = rs.diagnose(traces, **options).warnings
+        return [(one.kind, one.figures.get("output")) for one in found]
+
+    assert told() == [("constant-reward", None)]
+    assert told(outputs=["observation"]) == []
+    assert told(outputs=["cost"])[0] == ("random-start", "cost")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"timing": "never"}, rs.OptionError, "unknown timing 'never': choose one of current"),
+        ({"outputs": "cost"}, rs.OptionError, "outputs come as a list"),
+        ({"outputs": ["cost"]}, rs.TraceError, "cost"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        rs.diagnose(rs.TraceSet([trace(["hall", "hall"])]), **options)

@@ -1,5 +1,7 @@
 """Traces → their diagnosis: all findings, the gravest first."""
 
+from collections.abc import Iterable
+
 from resolvent.diagnosis.coverage import coverage
 from resolvent.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.diagnosis.labels import labels
@@ -8,8 +10,10 @@ from resolvent.diagnosis.repetition import repetition
 from resolvent.diagnosis.rewards import rewards
 from resolvent.diagnosis.steps import Steps
 from resolvent.errors import TraceError
+from resolvent.options import Options
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces.column_names import OBSERVATION, REWARD
 
 MOST_STEPS = 5_000_000
 """Steps of a folder's files that are looked at: they are in memory together."""
@@ -18,7 +22,10 @@ _GRAVEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def diagnose(
-    traces: TraceSet | TraceFolder, *, timing: LabelTiming | str = LabelTiming.CURRENT
+    traces: TraceSet | TraceFolder,
+    *,
+    outputs: Iterable[str] | None = None,
+    timing: LabelTiming | str = LabelTiming.CURRENT,
 ) -> Diagnosis:
     """Say what traces are like, and what stands in the way of inferring machines from them.
 
@@ -29,6 +36,8 @@ def diagnose(
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`), of which as many files
             are looked at, from the first on, as have 5,000,000 steps together.
+        outputs: What machines should predict, as for `infer`: by default the next observation
+            and, if the traces have it, the reward.
         timing: Which labels are read before a step is answered, as for `infer`.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -39,10 +48,12 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
     'random-start'
     """
+    options = Options(outputs=outputs, timing=timing)  # type: ignore[arg-type]  # they are checked
     looked_at, unread = (traces, []) if isinstance(traces, TraceSet) else _first_files(traces)
     if len(looked_at) == 0:
         raise TraceError("there are no traces to diagnose: collect or read at least one")
-    steps = Steps(looked_at, LabelTiming(timing))
+    papers = tuple(name for name in (OBSERVATION, REWARD) if name in looked_at.all_columns)
+    steps = Steps(looked_at, options.timing, options.outputs or papers)
     found = [
         *unread,
         *randomness(steps),

@@ -39,6 +39,8 @@ def rewards(steps: Steps) -> Iterator[Finding]:
             {},
         )
         return
+    if REWARD not in steps.outputs:
+        return
     counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
     yield from hardly_varying(traces.rewards, counts)
     yield from _by_time(steps, counts)

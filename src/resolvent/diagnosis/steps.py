@@ -12,7 +12,7 @@ from resolvent.diagnosis.tallies import Tally, tallied
 from resolvent.reduction import remove_trivial, trivial_codes
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import Symbol, TraceSet, symbol_text
-from resolvent.traces.column_names import OBSERVATION, REWARD
+from resolvent.traces.column_names import OBSERVATION
 
 ENOUGH_STEPS = 500_000
 """Steps, from the first on, that are looked at for what has to be sorted by trace or by time."""
@@ -27,22 +27,20 @@ class Steps:
     """The steps of traces in order: what each was asked and answered, and what was read before.
 
     A question is an observation and the action taken there. Of the labels read before a step
-    its `history` has all but "no event", its `full_history` that too.
+    its `history` has all but "no event", its `full_history` that too. `outputs` are the columns
+    that machines are wanted for.
     """
 
     traces: TraceSet
     timing: LabelTiming
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The columns that `infer` makes machines for, unless it is told otherwise."""
-        return (OBSERVATION, REWARD) if REWARD in self.traces.columns else (OBSERVATION,)
+    outputs: tuple[str, ...]
 
     @cached_property
     def samples(self) -> dict[str, SampleSet]:
         """Questions and answers, by the column that answers are from."""
         histories = remove_trivial(self._histories, trivial_codes(self.traces.labels))
-        return {name: output_samples(self.traces, histories, name) for name in self.outputs}
+        names = dict.fromkeys((OBSERVATION, *self.outputs))
+        return {name: output_samples(self.traces, histories, name) for name in names}
 
     @cached_property
     def _histories(self) -> Histories:
