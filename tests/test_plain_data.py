@@ -92,8 +92,10 @@ def trace():
 # What a name stands for, or what it gives back; those that take an argument get a folder.
 MADE = {
     "ContradictoryTraces": contradiction,
+    "Diagnosis": lambda: rs.diagnose(traces()[:5]),
     "EdgeRewardMachine": edges,
     "Evidence": lambda: result().evidence,
+    "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
     "InferenceResult": result,
     "Knowledge": lambda: rs.Knowledge.ASSUMED,
     "LabelTiming": lambda: rs.LabelTiming.LAGGED,
@@ -120,6 +122,7 @@ MADE = {
     "UNSEEN": lambda: rs.UNSEEN,
     "baselines": lambda: rs.baselines.lrm(paid_on_edges()[1][:20], most_states=3),
     "collect": traces,
+    "diagnose": lambda: rs.diagnose(traces()),
     "evidence": lambda: rs.evidence(pair(), traces()),
     "infer": lambda: result(strategy="search", supplement=False),
     "is_isomorphic": lambda: rs.is_isomorphic(pair().transition, pair().transition),

@@ -7,8 +7,10 @@ def test_the_public_names():
     assert sorted(rs.__all__) == [
         "AugmentObservation",
         "ContradictoryTraces",
+        "Diagnosis",
         "EdgeRewardMachine",
         "Evidence",
+        "Finding",
         "InferenceResult",
         "Knowledge",
         "LabelTiming",
@@ -36,6 +38,7 @@ def test_the_public_names():
         "VectorAugmentObservation",
         "baselines",
         "collect",
+        "diagnose",
         "evidence",
         "infer",
         "is_isomorphic",

@@ -21,6 +21,7 @@ ROOMS = [
     ["exact"],
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],
+    ["diagnosis"],
     ["refinement", "result", "trust"],
     ["learning"],
     ["pipeline"],

@@ -16,6 +16,7 @@ from resolvent.control import (
     plan,
     q_learning,
 )
+from resolvent.diagnosis import Diagnosis, Finding, diagnose
 from resolvent.display.report import report
 from resolvent.errors import (
     ContradictoryTraces,
@@ -71,8 +72,10 @@ __all__ = [
     "UNSEEN",
     "AugmentObservation",
     "ContradictoryTraces",
+    "Diagnosis",
     "EdgeRewardMachine",
     "Evidence",
+    "Finding",
     "InferenceResult",
     "Knowledge",
     "LabelTiming",
@@ -99,6 +102,7 @@ __all__ = [
     "VectorAugmentObservation",
     "baselines",
     "collect",
+    "diagnose",
     "evidence",
     "infer",
     "is_isomorphic",

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.diagnosis import warnings_of
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
@@ -360,6 +361,7 @@ class _Run:
             )
             for kind, machine in machines.items()
         }
+        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
         seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(
@@ -373,6 +375,7 @@ class _Run:
             trivial=found.verdicts,
             certificates=_certificates(found, machines, refinement),
             standing=end,
+            warnings=warnings,
         )
 
     def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:

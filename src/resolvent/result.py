@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
@@ -155,6 +156,8 @@ class InferenceResult:
         trivial: For each machine, what was judged of the labels.
         certificates: With strategy "exact", what was proven of each machine.
         standing: All traces and what they show, for `update` and `evidence`.
+        warnings: What speaks against relying on the machines, such as traces in which hardly
+            anything repeats; `diagnose` looks for more.
     """
 
     machines: Machines
@@ -167,6 +170,7 @@ class InferenceResult:
     trivial: dict[str, tuple[LabelVerdict, ...]]
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def transition(self) -> MachineStatistics:
@@ -307,6 +311,7 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
+            "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
 
@@ -353,4 +358,5 @@ class InferenceResult:
                 f"in {one.seconds:.3f} s"
             )
         lines += [f"{name:<19} {text}" for name, text in self._findings()]
+        lines += map(str, self.warnings)
         return "\n".join(lines)

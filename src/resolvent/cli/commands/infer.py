@@ -266,6 +266,8 @@ def _print_summary(
         print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result):
         print("few traces for so many states: --strategy search may find smaller machines")
+    for warning in result.warnings:
+        print(warning)
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
         return

@@ -1,0 +1,40 @@
+"""`resolvent diagnose`: a file of traces → what stands in the way of machines that hold."""
+
+from typing import Annotated
+
+from resolvent.cli.options import Json, Traces, choice, is_large_folder
+from resolvent.cli.printing import print_json
+from resolvent.diagnosis import diagnose as findings_in
+from resolvent.display.progress import ProgressBar
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces.files.any_format import FORMATS
+
+
+def diagnose(
+    source: Traces,
+    timing: Annotated[
+        str,
+        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
+    ] = str(LabelTiming.CURRENT),
+    format: Annotated[  # noqa: A002
+        str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say what traces are like before anything is inferred from them, and what to do about it.
+
+    An error stands for traces that `infer` refuses, a warning for machines that will fail on
+    fresh traces or mean less than they seem to. The exit code is 0 whatever is found.
+    """
+    with ProgressBar() as bar:
+        traces: TraceSet | TraceFolder
+        if is_large_folder(source):
+            traces = scan_traces(source)
+        else:
+            traces = read_traces(source, format=format, progress=bar.reading(source))
+        found = findings_in(traces, timing=timing)
+    if json:
+        print_json(found.as_dict())
+    else:
+        print(f"{source}: {found}")
