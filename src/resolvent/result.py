@@ -336,10 +336,10 @@ class InferenceResult:
         return notebook.panel(
             f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}",
             notebook.table(header, rows, len(self.statistics)),
-            notebook.figures(self._findings()),
+            notebook.figures(self._facts()),
         )
 
-    def _findings(self) -> list[tuple[str, str]]:
+    def _facts(self) -> list[tuple[str, str]]:
         """Say what else was found, as names and texts."""
         return [
             *(("labels", line) for line in self.trivial_labels()),
@@ -347,6 +347,7 @@ class InferenceResult:
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),
+            *((str(one.severity), one.text) for one in self.warnings),
         ]
 
     def __str__(self) -> str:
@@ -357,6 +358,5 @@ class InferenceResult:
                 f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
                 f"in {one.seconds:.3f} s"
             )
-        lines += [f"{name:<19} {text}" for name, text in self._findings()]
-        lines += map(str, self.warnings)
+        lines += [f"{name:<19} {text}" for name, text in self._facts()]
         return "\n".join(lines)
