@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent.traces.tables import csv_files
 
 HOUSE = {
     "episode": "episode",
@@ -97,10 +98,11 @@ def test_a_last_step_without_what_followed_is_dropped_with_a_warning():
     )
     with pytest.warns(
         rs.TableWarning, match=r"^the last row .* 1 of 2 episodes: .* `do` is dropped"
-    ):
+    ) as caught:
         first, second = rs.read_table(
             rows, episode="day", observation="see", action="do", label="event", terminated="over"
         )
+    assert caught[0].filename == __file__
     # That the third step ended the episode is no news of the second one.
     assert first == rs.Trace(["a", "b", "c"], [None, "x", "y"], [1, 2], terminated=False)
     assert second == rs.Trace(["a", "b"], [None, "z"], [4], terminated=True)
@@ -250,6 +252,20 @@ def test_a_column_of_a_csv_has_the_type_of_all_its_values(tmp_path):
     (trace,) = rs.read_table(tmp_path / "f.csv", observation=["i", "s", "b", "f"])
     assert repr(trace.observations[1]) == "(1, '1', False, 1.5)"
     assert repr(trace.observations[3]) == "(3, 'x', True, 1000.0)"
+
+
+def test_the_batches_of_a_csv_make_one_column(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
+    texts = [str(n % 7) for n in range(200)] + ["late"]
+    (tmp_path / "f.csv").write_text(
+        "\n".join(["see,n", *(f"{t},{n}" for n, t in enumerate(texts))])
+    )
+    told = []
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", order="n", progress=told.append)
+    assert trace.observations == tuple(texts)
+    assert len(told) > 5
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 def test_quoted_fields_may_hold_delimiters_and_ends_of_lines(tmp_path):
