@@ -164,6 +164,12 @@ def test_next_label_is_what_happened_during_the_step():
     assert trace == rs.Trace(["a", "b", "c"], [None, "x", None], [1, 2])
 
 
+def test_the_last_step_may_say_that_the_table_ends():
+    rows = table(see=["a", "b", "c"], do=[1, 2, None], over=[False, True, None])
+    (trace,) = rs.read_table(rows, observation="see", action="do", terminated="over")
+    assert trace.terminated
+
+
 # Labels.
 
 
@@ -355,9 +361,9 @@ BAD = {
         "row 2: episode b has this one row, .* leave the episode out",
     ),
     "a flag in the middle of everything": (
-        {"see": [1, 2, 3], "over": [True, False, False]},
-        {"observation": "see", "terminated": "over"},
-        "row 0: `over` is set and the table goes on, .* name an episode column",
+        {"see": [1, 2, 3], "t": [3, 2, 1], "over": [False, False, True]},
+        {"observation": "see", "order": "t", "terminated": "over"},
+        "row 2: `over` is set and the table goes on, .* name an episode column",
     ),
     "a flag in words": (
         {"see": [1, 2], "over": ["no", "yes"]},

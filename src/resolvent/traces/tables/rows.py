@@ -268,8 +268,8 @@ class _Table:
         )
         flags = np.array(values, bool)[codes]
         flags[self.episodes.ends[self.dropped] - 1] = False  # of steps that are not there
-        if self.roles.episode is None and np.any(flags[:-1]):
-            row = int(np.argmax(flags))
+        if self.roles.episode is None and np.any(flags[: self.lengths[0] - 1]):
+            row = int(rows[np.argmax(flags)])
             raise TraceError(
                 f"{self.source.place(row)}: `{visible(name)}` is set and the table goes on, but "
                 f"nothing says which rows belong together: name an episode column"
