@@ -65,6 +65,14 @@ def test_an_output_may_be_given_another_name(run, vend, tmp_path):
     assert checked.json["answer"]["right"] == 10_000
 
 
+def test_an_empty_field_may_be_an_answer(run, tmp_path):
+    rows = [{"in": "ab"[n % 2], "out": ["", "x"][n % 2]} for n in range(6)]
+    path, log_options = write(rows, tmp_path / "t.csv"), ("--input", "in", "--output", "out")
+    assert "line 2: the column `out` has no value" in run("infer", path, *log_options).error
+    outcome = run("infer", path, *log_options, "--missing", "NA", "--json")
+    assert outcome.json["states"] == {"out": 1}
+
+
 def test_nothing_is_said_of_rewards_where_a_log_has_none(run, vend):
     assert "Reward Machine" not in run("infer", vend, *LOG, "--output", "response").out
 

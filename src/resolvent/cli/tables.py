@@ -19,6 +19,7 @@ import typer
 from resolvent.errors import OptionError, TableWarning
 from resolvent.progress import FractionListener
 from resolvent.traces import TraceSet, read_log, read_table, read_traces
+from resolvent.traces.tables.headers import MISSING
 from resolvent.wording import visible
 
 _PANEL = "Columns of a table (CSV, or Parquet of another layout)"
@@ -66,6 +67,7 @@ class TableOptions:
     final_observation: str | None = None
     label_separator: str | None = None
     delimiter: str | None = None
+    missing: list[str] | None = None
     output: list[str] | None = None
 
     def target(self, short: Path | None) -> Path | None:
@@ -112,6 +114,7 @@ class TableOptions:
             "episode": _names(self.episode),
             "order": _names(self.order),
             "delimiter": self.delimiter,
+            "missing": self.missing or MISSING,
             "progress": progress,
         }
         roles = {
@@ -188,6 +191,8 @@ def _parameters(writes: bool) -> list[inspect.Parameter]:
         parameters.append(_parameter(name, "COLUMN", text + more, many=many))
     for name, (metavar, text) in _TEXTS.items():
         parameters.append(_parameter(name, metavar, text))
+    text = "A text that stands for no value, instead of empty fields, NA, NaN and null; repeatable."
+    parameters.append(_parameter("missing", "TEXT", text, many=True))
     text = "With --input: a column with what the system answered, or NAME=COLUMN; repeatable."
     if writes:
         text += " Without: the file to write, as -o."

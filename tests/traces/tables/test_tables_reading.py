@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent.traces.tables import csv_files
 
 HOUSE = {
     "episode": "episode",
@@ -97,10 +98,11 @@ def test_a_last_step_without_what_followed_is_dropped_with_a_warning():
     )
     with pytest.warns(
         rs.TableWarning, match=r"^the last row .* 1 of 2 episodes: .* `do` is dropped"
-    ):
+    ) as caught:
         first, second = rs.read_table(
             rows, episode="day", observation="see", action="do", label="event", terminated="over"
         )
+    assert caught[0].filename == __file__
     # That the third step ended the episode is no news of the second one.
     assert first == rs.Trace(["a", "b", "c"], [None, "x", "y"], [1, 2], terminated=False)
     assert second == rs.Trace(["a", "b"], [None, "z"], [4], terminated=True)
@@ -160,6 +162,12 @@ def test_next_label_is_what_happened_during_the_step():
         next_label="event",
     )
     assert trace == rs.Trace(["a", "b", "c"], [None, "x", None], [1, 2])
+
+
+def test_the_last_step_may_say_that_the_table_ends():
+    rows = table(see=["a", "b", "c"], do=[1, 2, None], over=[False, True, None])
+    (trace,) = rs.read_table(rows, observation="see", action="do", terminated="over")
+    assert trace.terminated
 
 
 # Labels.
@@ -252,6 +260,20 @@ def test_a_column_of_a_csv_has_the_type_of_all_its_values(tmp_path):
     assert repr(trace.observations[3]) == "(3, 'x', True, 1000.0)"
 
 
+def test_the_batches_of_a_csv_make_one_column(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
+    texts = [str(n % 7) for n in range(200)] + ["late"]
+    (tmp_path / "f.csv").write_text(
+        "\n".join(["see,n", *(f"{t},{n}" for n, t in enumerate(texts))])
+    )
+    told = []
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", order="n", progress=told.append)
+    assert trace.observations == tuple(texts)
+    assert len(told) > 5
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
 def test_quoted_fields_may_hold_delimiters_and_ends_of_lines(tmp_path):
     (tmp_path / "f.csv").write_text('\ufeffsee;"to do"\r\n"a;b";1\r\n"two\nlines";\r\n', newline="")
     (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="to do")
@@ -339,9 +361,9 @@ BAD = {
         "row 2: episode b has this one row, .* leave the episode out",
     ),
     "a flag in the middle of everything": (
-        {"see": [1, 2, 3], "over": [True, False, False]},
-        {"observation": "see", "terminated": "over"},
-        "row 0: `over` is set and the table goes on, .* name an episode column",
+        {"see": [1, 2, 3], "t": [3, 2, 1], "over": [False, False, True]},
+        {"observation": "see", "order": "t", "terminated": "over"},
+        "row 2: `over` is set and the table goes on, .* name an episode column",
     ),
     "a flag in words": (
         {"see": [1, 2], "over": ["no", "yes"]},

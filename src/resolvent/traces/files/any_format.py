@@ -23,7 +23,7 @@ from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.minari.datasets import minari_id
 from resolvent.traces.minari.reading import read_minari
 from resolvent.traces.minari.writing import write_minari
-from resolvent.traces.tables.csv_files import header_of
+from resolvent.traces.tables.headers import header_of
 from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import visible

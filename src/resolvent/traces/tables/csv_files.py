@@ -5,7 +5,6 @@ each distinct text once. Which type a column has is then told by its distinct
 texts, all of them: not by those at the beginning of the file.
 """
 
-import csv
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -19,10 +18,7 @@ import pyarrow.csv as pa_csv
 from resolvent.errors import TraceError
 from resolvent.progress import FractionListener
 from resolvent.traces.files.lines import compression_of
-
-DELIMITERS = (",", ";", "\t")
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""Texts that stand for a missing value, unless the caller names others."""
+from resolvent.traces.tables.headers import MISSING, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
@@ -43,23 +39,6 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
         raise _unreadable(path, [], error) from error
     first = next(filter(bytes.strip, io.BytesIO(start)), b"")
     return header_of(first, str(path), delimiter)
-
-
-def header_of(first: bytes, place: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    r"""Return the names in a first line, and what separates them.
-
-    >>> header_of(b"session;event;answer, if any\n", "log.csv")
-    (['session', 'event', 'answer, if any'], ';')
-    """
-    try:
-        line = first.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{place} is not UTF-8: save it as UTF-8") from error
-    found = [
-        (next(csv.reader([line], delimiter=one), []), one)
-        for one in ((delimiter,) if delimiter else DELIMITERS)
-    ]
-    return max(found, key=lambda names_and_delimiter: len(names_and_delimiter[0]))
 
 
 def read_csv(

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.progress import FractionListener
-from resolvent.traces.tables.csv_files import MISSING, header, read_csv
+from resolvent.traces.tables.csv_files import header, read_csv
+from resolvent.traces.tables.headers import MISSING
 from resolvent.wording import visible
 
 _PARQUET_MAGIC = b"PAR1"
