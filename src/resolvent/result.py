@@ -347,7 +347,7 @@ class InferenceResult:
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),
-            *((str(one.severity), one.text) for one in self.warnings),
+            *((str(one.severity), f"{one.text} [{one.kind}]") for one in self.warnings),
         ]
 
     def __str__(self) -> str:
