@@ -149,3 +149,23 @@ def test_an_output_without_an_input_is_no_file_where_none_is_written(run, machin
 
 def test_a_report_needs_a_file(run, machines, house):
     assert "-o FILE.html" in run("report", machines, house).error
+
+
+def test_a_log_is_diagnosed(run, vend):
+    said = run("diagnose", vend, *LOG, "--output", "response", "--json").json
+    assert {"steps", "findings"} <= said.keys()
+    assert not [one for one in said["findings"] if one["severity"] == "error"]
+
+
+def test_a_table_is_planned_from(run, tmp_path):
+    """One room, where waiting pays nothing and pressing pays 1."""
+    acts = ["wait", "press", "wait", "press"]
+    rows = [{"room": "hall", "do": act, "pay": float(act == "press")} for act in acts]
+    path, machines, policy = (tmp_path / name for name in ("t.csv", "m.json", "policy.json"))
+    write(rows, path)
+    table = ("--observation", "room", "--action", "do", "--reward", "pay")
+    table += ("--final-observation", "hall")
+    assert run("infer", path, *table, "-o", machines).code == 0
+    planned = run("plan", machines, path, *table, "-o", policy, "--json")
+    assert (planned.json["value"], planned.json["optimal"]) == (pytest.approx(20.0), True)
+    assert policy.exists()

@@ -4,15 +4,18 @@ from typing import Annotated
 
 from resolvent.cli.options import Json, Traces, choice, is_large_folder
 from resolvent.cli.printing import print_json
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.diagnosis import diagnose as findings_in
 from resolvent.display.progress import ProgressBar
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 
 
+@takes_table()
 def diagnose(
     source: Traces,
+    table: TableOptions,
     timing: Annotated[
         str,
         choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
@@ -32,7 +35,7 @@ def diagnose(
         if is_large_folder(source):
             traces = scan_traces(source)
         else:
-            traces = read_traces(source, format=format, progress=bar.reading(source))
+            traces = table.read(source, (), bar.reading(source), format=format)
         found = findings_in(traces, timing=timing)
     if json:
         print_json(found.as_dict())
