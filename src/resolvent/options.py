@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+import numpy as np
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
@@ -49,6 +51,16 @@ class Options:
         put(self, "engine", engine_for(self.strategy, self.engine))
         put(self, "timing", _timing(self.timing))
         put(self, "outputs", _outputs(self.outputs))
+        for name in ("supplement", "remove_redundant", "remove_trivial"):
+            put(self, name, _switch(name, getattr(self, name)))
+        if self.refine is not None:
+            put(self, "refine", _switch("refine", self.refine))
+        put(self, "seed", _whole("seed", self.seed))
+        if self.reward_digits is not None:
+            put(self, "reward_digits", _whole("reward_digits", self.reward_digits))
+        put(self, "effort", _number("effort", self.effort))
+        if self.time_limit is not None:
+            put(self, "time_limit", _number("time_limit", self.time_limit))
         if self.trivial != "auto":
             put(self, "trivial", _labels(self.trivial))
             if self.trivial and not self.remove_trivial:
@@ -110,6 +122,24 @@ _STORED_TYPES: dict[str, Any] = {
     "trivial": list[str] | Literal["auto"],
 }
 """The types of options that stand in a file as something simpler than what they are here."""
+
+
+def _switch(name: str, given: Any) -> bool:
+    if not isinstance(given, bool | np.bool_):
+        raise OptionError(f"{name} is {given!r}: choose True or False")
+    return bool(given)
+
+
+def _whole(name: str, given: Any) -> int:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        raise OptionError(f"{name} is {given!r}: choose a whole number")
+    return int(given)
+
+
+def _number(name: str, given: Any) -> float:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
+        raise OptionError(f"{name} is {given!r}: choose a number")
+    return float(given)
 
 
 def _timing(timing: LabelTiming | str) -> LabelTiming:

@@ -31,7 +31,7 @@ from resolvent.result import Found, InferenceResult, Refinement, Standing
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, REWARD, TERMINATED
-from resolvent.traces.given import as_traces
+from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import visible
@@ -155,6 +155,7 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
+    traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     return _Run(result.options, progress).extended(result.standing, traces)
@@ -180,6 +181,7 @@ def evidence(
     states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
 against cyanroom (trace 99, step 2)
     """
+    traces = as_trace_set(traces)
     strategy = None
     if isinstance(machines, InferenceResult):
         strategy, machines = machines.options.strategy, machines.machines
@@ -211,7 +213,10 @@ class _Run:
         """Infer machines from nothing but traces."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        corpus = Corpus(shards, rounding, self._reporter(READING, len(shards)))
+        return self._begun(Corpus(shards, rounding, self._reporter(READING, len(shards))))
+
+    def _begun(self, corpus: Corpus) -> InferenceResult:
+        """Infer machines from a corpus, whatever may have been known before."""
         refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
         if self.options.refine is not None or not corpus.in_memory:
             refines = self.options.refine is not False
@@ -226,7 +231,12 @@ class _Run:
     def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""
         corpus = before.corpus.extended(traces)
-        learner = self._learner(corpus, [one.predicts for one in before.found.machines.values()])
+        outputs = [one.predicts for one in before.found.machines.values()]
+        if self.options.outputs is None:
+            wanted = self._outputs(corpus)
+            if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
+                return self._begun(corpus)  # more traces may show that there is more to predict
+        learner = self._learner(corpus, outputs)
         learner.recall(before.found)
         shown = None  # what was shown before can be added to, unless codes have changed
         if corpus.alphabets is before.corpus.alphabets:

@@ -204,13 +204,14 @@ class Machine:
         >>> machine.output(rs.UNSEEN, "corridor", "left", assumed=False)
         UNSEEN
         """
+        if state is not UNSEEN:
+            self._check_state(state)
         question = self._number(observation, action)
         constant = self._constants.get(question)
         if constant is not None and (assumed or (state, question) in self._asked):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
-        self._check_state(state)
         code = self._answers.get((state, question))
         return UNSEEN if code is None else self.outputs[code]
 

@@ -45,3 +45,14 @@ Trace, or the path of a file of traces
         f"a value of type {kind} is no traces: give a TraceSet, a list of Trace, or the path "
         f"of a file of traces"
     )
+
+
+def as_trace_set(given: Any) -> TraceSet:
+    """Return traces in memory, as `as_traces` does; a scanned folder is refused."""
+    traces = as_traces(given)
+    if isinstance(traces, TraceFolder):
+        raise TraceError(
+            f"{traces.path} was scanned, not read, and this needs traces in memory: read some of "
+            f"its files with read_traces"
+        )
+    return traces

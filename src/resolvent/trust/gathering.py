@@ -299,7 +299,8 @@ def _about(
     table = VaryingAnswers(machine, answers)
     separations = Separations(table, teller.begin("telling states apart"))
     going = teller.begin("checking label histories")
-    completeness = check_completeness(asked, traces.offsets, moves, table, going)
+    unknown = _unknown_labels(machine, shown)
+    completeness = check_completeness(asked, traces.offsets, moves, table, unknown, going)
     transition = machines.transition if "transition" in machines else None
     return MachineEvidence(
         machine,
@@ -309,6 +310,13 @@ def _about(
         completeness,
         NextExperiments(completeness, table, separations, transition),
     )
+
+
+def _unknown_labels(machine: Machine, shown: Replay) -> list[tuple[int, Label]]:
+    """Return where the traces read labels that are not among the machine's."""
+    missing, labels = shown.machines[machine.kind].missing, shown.alphabets.labels
+    rows = zip(missing["state"].tolist(), missing["label"].tolist(), strict=True)
+    return [(state, labels[code]) for state, code in rows if labels[code] not in machine.labels]
 
 
 def _weakest(separations: Separations, most: int = 3) -> list[str]:
