@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from resolvent.errors import TracePlace
 from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
+from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
-from resolvent.traces.trace_set import CommonValues, TraceDigest
 
 POOL_STEPS = 1_000_000
 """Steps of a folder's traces that are kept in memory to sample from."""

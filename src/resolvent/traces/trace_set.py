@@ -6,19 +6,16 @@ position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
 """
 
-import copy
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent import _core, notebook
+from resolvent import notebook
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
@@ -34,6 +31,8 @@ from resolvent.traces.column_names import (
     in_column_order,
     no_column,
 )
+from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
 from resolvent.traces.symbols import (
     Label,
     Symbol,
@@ -444,98 +443,6 @@ class TraceSet(Sequence[Trace]):
                 "to_pandas needs pandas: pip install pandas, or use to_arrow"
             ) from error
         return self.to_arrow().to_pandas()
-
-
-class CommonValues:
-    """Puts the values of several trace sets together, so that one code stands for each.
-
-    All sets have to have the same columns: those of the first.
-
-    >>> one = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
-    >>> other = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
-    >>> common = CommonValues()
-    >>> common.add(one.values, "one"), common.add(other.values, "other")
-    (None, None)
-    >>> common.values()["observation"], common.codes(other)["observation"].tolist()
-    (['attic', 'hall', 'cellar'], [0, 2])
-    """
-
-    def __init__(self) -> None:
-        self._interners: dict[str, Interner[Any]] = {}
-        self._first = ""
-
-    def add(self, values: Mapping[str, Sequence[Any]], called: str) -> None:
-        """Take in the values of a trace set's columns; an error calls it by its name."""
-        if not self._interners:
-            self._first = called
-            self._interners = {name: Interner() for name in values}
-        with locating(called):
-            check_same_columns(values, self._interners, self._first)
-        for name, interner in self._interners.items():
-            with locating(f"{called}, joined to those before it: {column_text(name)}"):
-                interner.encode(values[name])
-
-    def values(self) -> dict[str, list[Any]]:
-        """Return the values of every column, each at the position that is its code."""
-        return {name: one.values_in_order() for name, one in self._interners.items()}
-
-    def codes(self, traces: TraceSet) -> dict[str, Codes]:
-        """Return the columns of a trace set that was added, in the common codes."""
-        return {
-            name: _core.recode(
-                codes, np.array([self._interners[name][one] for one in values], np.int32)
-            )
-            for name, (values, codes) in traces.all_columns.items()
-        }
-
-
-class TraceDigest:
-    """SHA-256 over all that traces hold; they may come in pieces, one after the other.
-
-    `vocabularies` are those of every column by name.
-    """
-
-    def __init__(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> None:
-        values = {name: list(column) for name, column in vocabularies.items()}
-        values[LABEL] = [sorted(label) for label in values[LABEL]]
-        of_steps = {name: column for name, column in values.items() if name not in BASIC}
-        # Files hold digests of traces that have rewards and nothing else: these must not change.
-        told = [*of_steps.values()] if [*of_steps] == [REWARD] else [of_steps]
-        self._whole = hashlib.sha256(
-            msgspec.json.encode([*(values[name] for name in BASIC), *told])
-        )
-        # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-        self._types = {
-            name: np.min_scalar_type(len(column)).newbyteorder("<")
-            for name, column in values.items()
-        }
-        self._columns = [hashlib.sha256() for _ in range(len(self._types) + 3)]
-
-    def add(
-        self,
-        columns: Mapping[str, Codes],
-        lengths: NDArray[np.int64],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
-        """Take in the next traces, as codes of the vocabularies."""
-        narrow = (columns[name].astype(kind) for name, kind in self._types.items())
-        parts = (*narrow, lengths.astype("<i8"), terminated, truncated)
-        for digest, part in zip(self._columns, parts, strict=True):
-            digest.update(part.tobytes())
-
-    def copy(self) -> "TraceDigest":
-        """Return a digest that goes on from here by itself."""
-        other = copy.copy(self)
-        other._columns = [digest.copy() for digest in self._columns]
-        return other
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that came so far."""
-        whole = self._whole.copy()
-        for digest in self._columns:
-            whole.update(digest.digest())
-        return whole.hexdigest()
 
 
 def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
