@@ -260,6 +260,76 @@ def test_a_column_of_a_csv_has_the_type_of_all_its_values(tmp_path):
     assert repr(trace.observations[3]) == "(3, 'x', True, 1000.0)"
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["10000000000000000001", "10000000000000000002"],
+        ["10000000000000000001", "0.5"],
+        ["9007199254740993", "0.5"],
+        ["007", "7"],
+        ["007", "8"],
+        ["1e3", "1000"],
+        ["1e400", "1e500"],
+        ["1.0", "1"],
+        ["-0", "0"],
+        ["0x1", "1"],
+        [" 1", "1"],
+        ["+1", "1"],
+    ],
+)
+def test_texts_that_differ_stay_different_and_print_as_they_stand(texts, tmp_path):
+    (tmp_path / "f.csv").write_text("\n".join(["id", *texts]) + "\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="id")
+    assert trace.observations == tuple(texts)
+    rows = [f"{text},{n}" for text in texts for n in range(2)]
+    (tmp_path / "f.csv").write_text("\n".join(["id,see", *rows]) + "\n")
+    assert len(rs.read_table(tmp_path / "f.csv", episode="id", observation="see")) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        ([" 1", " 2"], "(1, 2)"),
+        (["9223372036854775807", "-1"], "(9223372036854775807, -1)"),
+        (["1", "2.50"], "(1.0, 2.5)"),
+        ([".5", "1e+16"], "(0.5, 1e+16)"),
+        (["0.0", "-0.0"], "(0.0, 0.0)"),
+    ],
+)
+def test_numbers_of_a_csv_that_are_not_ambiguous_are_numbers(texts, values, tmp_path):
+    (tmp_path / "f.csv").write_text("\n".join(["see", *texts]) + "\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see")
+    assert repr(trace.observations) == values
+
+
+def test_numbers_written_in_several_ways_still_are_rewards_and_flags(tmp_path):
+    (tmp_path / "f.csv").write_text("see,pay,over\na,1,0\nb,1.0,0.0\nc,,1\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", reward="pay", terminated="over")
+    assert (trace.rewards, trace.terminated) == ((1.0, 1.0), True)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["9007199254740992", "9007199254740993", "9007199254740994"],
+        ["10000000000000000000001", "10000000000000000000002", "10000000000000000000003"],
+        ["9007199254740992.5", "9007199254740993", "1e23"],
+        [" 9", "10", "011"],
+    ],
+)
+def test_orders_are_compared_to_the_last_digit(times, tmp_path):
+    rows = "\n".join(f"{times[n]},{n}" for n in (2, 0, 1))
+    (tmp_path / "f.csv").write_text(f"t,see\n{rows}\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", order="t", observation="see")
+    assert trace.observations == (0, 1, 2)
+
+
+def test_decimals_order_rows_to_the_last_digit():
+    times = pa.array([10**22 + 2, 10**22, 10**22 + 1], pa.decimal128(38, 0))
+    (trace,) = rs.read_table(table(t=times, see=[2, 0, 1]), order="t", observation="see")
+    assert trace.observations == (0, 1, 2)
+
+
 def test_the_batches_of_a_csv_make_one_column(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
     texts = [str(n % 7) for n in range(200)] + ["late"]

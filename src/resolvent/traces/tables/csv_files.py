@@ -2,7 +2,8 @@
 
 Texts are coded as they are read, so that memory holds a number for each row and
 each distinct text once. Which type a column has is then told by its distinct
-texts, all of them: not by those at the beginning of the file.
+texts, all of them: not by those at the beginning of the file. Texts that differ
+stay different: where two of them are the same number, as 7 and 007 are, all stay texts.
 """
 
 import io
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -24,6 +26,10 @@ _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
+_DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+_WHOLE = r"^-?[0-9]+$"
+_EXACT = float(1 << 53)
+"""Below this, every integer is a float."""
 
 
 def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
@@ -134,6 +140,7 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _typed_values(texts: pa.Array) -> pa.Array:
+    """Return numbers or booleans for distinct texts, unless that would make two texts one."""
     if not len(texts):
         return texts
     trimmed = pc.utf8_trim_whitespace(texts)
@@ -141,9 +148,33 @@ def _typed_values(texts: pa.Array) -> pa.Array:
         lowered = pc.utf8_lower(trimmed).to_pylist()
         if set(lowered) <= set(_BOOLEANS):
             return pa.array([_BOOLEANS[text] for text in lowered])
-    for kind in (pa.int64(), pa.float64()):
-        try:
-            return trimmed.cast(kind)
-        except pa.ArrowInvalid:
-            continue
+    if pc.count_distinct(trimmed).as_py() < len(texts):
+        return texts
+    for numbers_of in (_integers, _floats):
+        if (numbers := numbers_of(trimmed)) is not None:
+            return numbers
     return texts
+
+
+def _integers(texts: pa.Array) -> pa.Array | None:
+    """Return integers for texts that are just how these print: 7, but neither 007 nor 0x7."""
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if numbers.cast(pa.string()).equals(texts) else None
+
+
+def _floats(texts: pa.Array) -> pa.Array | None:
+    """Return floats for decimals of which no two are the same number, as 1e3 and 1000 are."""
+    if not pc.all(pc.match_substring_regex(texts, _DECIMAL)).as_py():
+        return None
+    numbers = texts.cast(pa.float64())
+    written_whole = numbers.filter(pc.match_substring_regex(texts, _WHOLE))
+    if not pc.all(pc.less(pc.abs(written_whole), _EXACT), min_count=0).as_py():
+        return None
+    # Both zeros that a float has are written by programs, and are one number everywhere.
+    zeros = len({"0.0", "-0.0"}.intersection(texts.to_pylist()))
+    different = len(np.unique(numbers.to_numpy())) + max(zeros - 1, 0)
+    finite = pc.all(pc.is_finite(numbers)).as_py()
+    return numbers if finite and different == len(texts) else None

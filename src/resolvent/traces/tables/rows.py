@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -278,8 +279,10 @@ class _Table:
 
 
 def _as_mark(value: Any) -> bool:
-    if value in (0, 1):
-        return bool(value)
+    # A CSV file that writes one number in several ways, as 1 and 1.0, holds texts.
+    with suppress(ValueError):
+        if (number := float(value) if isinstance(value, str) else value) in (0, 1):
+            return bool(number)
     raise TraceError(f"{value!r} is neither true nor false: use booleans, or 0 and 1")
 
 
