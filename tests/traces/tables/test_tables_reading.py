@@ -350,6 +350,27 @@ def test_quoted_fields_may_hold_delimiters_and_ends_of_lines(tmp_path):
     assert trace == rs.Trace(["a;b", "two\nlines"], [None, None], [1])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"see,do\ra,1\rb,\r",
+        b"\r\rsee,do\ra,1\rb,",
+        b"\r\n\nsee,do\r\na,1\r\nb,\r\n",
+        b'"see","do"\na,1\nb,\n',
+    ],
+)
+def test_lines_may_end_in_any_way(content, tmp_path):
+    (tmp_path / "f.csv").write_bytes(content)
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="do")
+    assert trace == rs.Trace(["a", "b"], [None, None], [1])
+
+
+def test_a_name_may_hold_the_end_of_a_line(tmp_path):
+    (tmp_path / "f.csv").write_bytes(b'see,"to\ndo\n"\na,1\nb,\n')
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="to\ndo\n")
+    assert trace == rs.Trace(["a", "b"], [None, None], [1])
+
+
 def test_a_text_may_mean_something_although_others_use_it_for_a_missing_value(tmp_path):
     (tmp_path / "f.csv").write_text("see,do\na,NA\nb,\n")
     (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="do", missing=[""])
@@ -503,6 +524,9 @@ BAD_FILES = {
     "another encoding": ("see,do\ncafé,1\n".encode("latin-1"), " is not UTF-8: save it as UTF-8"),
     "a name twice": (b"see,see,do\n1,2,3\n", ": there are several columns `see`"),
     "no such column": (b"sea;do\n1;2\n", ": there is no column `see`: there are sea, do"),
+    "an open quote": (b'see,"do\na,1\nb,\n', r": a quote in the header is not closed, before 'do"),
+    "an open quote at once": (b'"see,do\na,1\n', ": a quote in the header is not closed"),
+    "another encoding of names": (b"see,do,caf\xe9\na,1,2\n", " is not UTF-8: save it as UTF-8"),
     "JSON lines": (b'{"observations": []}\n', " looks like JSON lines.*: read it with read_traces"),
     "a damaged gzip": (b"\x1f\x8b\x08\x00broken", " cannot be read as CSV"),
     "a damaged Parquet": (b"PAR1broken", ": cannot be read as Parquet"),

@@ -6,7 +6,6 @@ texts, all of them: not by those at the beginning of the file. Texts that differ
 stay different: where two of them are the same number, as 7 and 007 are, all stay texts.
 """
 
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +23,8 @@ from resolvent.traces.tables.headers import MISSING, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
+_END = "\n\x1f"
+"""Put after the header, this is part of its last name only if a quote is not closed."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
 _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
@@ -43,8 +44,12 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
             start = bytes(_decompressed(raw).read(_HEADER_BYTES))
     except OSError as error:
         raise _unreadable(path, [], error) from error
-    first = next(filter(bytes.strip, io.BytesIO(start)), b"")
-    return header_of(first, str(path), delimiter)
+    names, found = header_of(start + _END.encode(), str(path), delimiter)
+    if names and names[-1].endswith(_END):
+        raise TraceError(
+            f"{path}: a quote in the header is not closed, before {names[-1][:20]!r}: close it"
+        )
+    return names, found
 
 
 def read_csv(
