@@ -513,6 +513,44 @@ def test_values_of_several_types_in_a_frame():
         rs.read_table(frame, observation="odd")
 
 
+def test_integers_of_a_frame_that_no_column_can_hold():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"see": [2**70, 1]})
+    with pytest.raises(rs.TraceError, match=r"^the column `see` .* more than 64 bits: convert it"):
+        rs.read_table(frame, observation="see")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_bytes_are_no_symbols(kind):
+    rows = table(see=pa.array([b"a", b"b"], kind))
+    with pytest.raises(rs.TraceError, match=r"^row 0, column `see`: a bytes cannot be a symbol"):
+        rs.read_table(rows, observation="see")
+
+
+def test_columns_of_a_frame_may_have_numbers_for_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["a", 5, 1], ["b", 6, 0]])
+    (trace,) = rs.read_table(frame, order=2, observation=[0, 1])
+    assert trace.observations == (("b", 6), ("a", 5))
+    (trace,) = rs.read_log(frame, input=0, output=1)
+    assert (trace.actions, dict(trace.columns)) == (("a", "b"), {"1": (5, 6)})
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"observation": []}, "observation is an empty list: name at least one column"),
+        ({"observation": "o", "label": []}, "label is an empty list"),
+        ({"observation": "o", "episode": 0.5}, "episode is 0.5, which names no column"),
+        ({"observation": "o", "reward": ["o", "o"]}, r"reward is \['o', 'o'\], which names no"),
+        ({"observation": ["o", None]}, "observation is None, which names no column"),
+    ],
+)
+def test_names_that_are_none(roles, message):
+    with pytest.raises(rs.OptionError, match=f"^{message}"):
+        rs.read_table(table(o=[1, 2]), **roles)
+
+
 BAD_FILES = {
     "rows of other lengths": (
         b"see,do\na,1\nb,2,3\n",
@@ -539,6 +577,14 @@ def test_bad_files_say_where_and_what_to_do(content, message, tmp_path):
     with pytest.raises(rs.TraceError, match=rf"f\.csv{message}") as caught:
         rs.read_table(tmp_path / "f.csv", observation="see", action="do")
     assert "\n" not in str(caught.value)
+
+
+def test_one_column_is_no_table():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(rs.TraceError, match=r"^a Series is no table: give a pandas"):
+        rs.read_table(pandas.Series([1, 2], name="see"), observation="see")
+    with pytest.raises(rs.TraceError, match=r"^a Int64Array is no table"):
+        rs.read_table(pa.array([1, 2]), observation="see")
 
 
 def test_what_is_no_table():

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from resolvent.errors import OptionError
 from resolvent.progress import FractionListener
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Names, Roles
+from resolvent.traces.tables.roles import Name, Roles, named, named_one, named_outputs
 from resolvent.traces.trace_set import TraceSet
+
+Names = Name | Sequence[Name]
 
 
 def read_table(
@@ -17,11 +20,11 @@ def read_table(
     order: Names | None = None,
     observation: Names | None = None,
     action: Names | None = None,
-    reward: str | None = None,
+    reward: Name | None = None,
     label: Names | None = None,
-    outputs: Names | Mapping[str, str] = (),
-    terminated: str | None = None,
-    truncated: str | None = None,
+    outputs: Names | Mapping[str, Name] = (),
+    terminated: Name | None = None,
+    truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
     final_observation: Symbol | None = None,
@@ -82,17 +85,17 @@ def read_table(
     (('sun', 'rain'), ('out',))
     """
     roles = Roles(
-        episode=episode,
-        order=order,
-        observation=observation,
-        action=action,
-        reward=reward,
-        label=label,
-        outputs=outputs,
-        terminated=terminated,
-        truncated=truncated,
-        next_observation=next_observation,
-        next_label=next_label,
+        episode=named(episode, "episode", may_be_empty=True),
+        order=named(order, "order", may_be_empty=True),
+        observation=named(observation, "observation"),
+        action=named(action, "action"),
+        reward=named_one(reward, "reward"),
+        label=named(label, "label"),
+        outputs=named_outputs(outputs, "outputs"),
+        terminated=named_one(terminated, "terminated"),
+        truncated=named_one(truncated, "truncated"),
+        next_observation=named(next_observation, "next_observation"),
+        next_label=named(next_label, "next_label"),
         label_separator=label_separator,
         final_observation=final_observation,
     )
@@ -105,7 +108,7 @@ def read_log(
     episode: Names | None = None,
     order: Names | None = None,
     input: Names,  # noqa: A002
-    output: Names | Mapping[str, str],
+    output: Names | Mapping[str, Name],
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
@@ -136,7 +139,14 @@ def read_log(
     >>> traces[0].columns["response"]
     ('ok', 'open', 'locked')
     """
-    roles = Roles(episode=episode, order=order, action=input, outputs=output)
+    if input is None:
+        raise OptionError("input is None: name the column with what the system is given")
+    roles = Roles(
+        episode=named(episode, "episode", may_be_empty=True),
+        order=named(order, "order", may_be_empty=True),
+        action=named(input, "input"),
+        outputs=named_outputs(output, "output"),
+    )
     return _read(source, roles, delimiter, missing, progress, moved_by_actions=True)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from resolvent.errors import OptionError
@@ -9,6 +10,9 @@ from resolvent.traces.column_names import RESERVED, check_column_name
 from resolvent.traces.symbols import Symbol
 
 Names = str | Sequence[str]
+
+Name = str | int
+"""What a caller may call a column; the columns of a pandas frame often are 0, 1, 2."""
 
 NAME_COLUMNS = (
     "say what they hold by --observation, --action, --reward and --label, or by --input and "
@@ -98,3 +102,47 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def named_one(name: Any, role: str) -> str | None:
+    """Return the one column that a caller names for a role, as text; None if there is none.
+
+    >>> named_one("pay", "reward"), named_one(0, "reward"), named_one(None, "reward")
+    ('pay', '0', None)
+    """
+    return None if name is None else _name(name, role)
+
+
+def named(names: Any, role: str, *, may_be_empty: bool = False) -> Names | None:
+    """Return the column or columns that a caller names for a role, as texts; None if none.
+
+    >>> named("see", "observation"), named([0, 1], "observation")
+    ('see', ('0', '1'))
+    """
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return _name(names, role)
+    several = tuple(_name(name, role) for name in names)
+    if not (several or may_be_empty):
+        raise OptionError(f"{role} is an empty list: name at least one column")
+    return several
+
+
+def named_outputs(outputs: Any, role: str) -> Names | dict[str, str]:
+    """Return the columns that a caller names as outputs, by other names if they are given.
+
+    >>> named_outputs({"cost": 3}, "outputs"), named_outputs(3, "outputs")
+    ({'cost': '3'}, '3')
+    """
+    if isinstance(outputs, Mapping):
+        return {name: _name(column, f"{role} {name!r}") for name, column in outputs.items()}
+    return named(outputs, role, may_be_empty=True) or ()
+
+
+def _name(name: Any, role: str) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, Integral) and not isinstance(name, bool):
+        return str(int(name))
+    raise OptionError(f"{role} is {name!r}, which names no column: give the name of one")
