@@ -7,7 +7,7 @@ from resolvent.errors import OptionError
 from resolvent.progress import FractionListener
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Name, Roles, named, named_one, named_outputs
+from resolvent.traces.tables.roles import Name, Roles, Spelled, named, named_one, named_outputs
 from resolvent.traces.trace_set import TraceSet
 
 Names = Name | Sequence[Name]
@@ -27,7 +27,7 @@ def read_table(
     truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
-    final_observation: Symbol | None = None,
+    final_observation: Symbol | Spelled | None = None,
     label_separator: str | None = None,
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
@@ -117,7 +117,8 @@ def read_log(
 
     An input is the action of its step and also the event that moves the machine: the label
     of the next one. There is one observation throughout and no reward. Outputs are further
-    columns, and `infer` makes a machine for each: the Mealy machine of the system.
+    columns, and `infer` makes a machine for each: the Mealy machine of the system. A run's
+    last row without input and outputs is left out, with a `TableWarning`.
 
     Args:
         source: As for `read_table`.

@@ -1,5 +1,6 @@
 """Which columns of a table hold what: names that a caller gives → `Roles`, checked."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -19,6 +20,35 @@ NAME_COLUMNS = (
     "--output for a log (rs.read_table and rs.read_log in Python)"
 )
 """What to do with a table that was given as if it were traces."""
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A value as a command line spells it, of the type that the values beside it have.
+
+    >>> five = Spelled("5")
+    >>> five.like(7), five.like(7.5), five.like("7"), Spelled("[5, 1]").like(("7", 1.5))
+    (5, 5.0, '5', ('5', 1.0))
+    """
+
+    text: str
+
+    def like(self, example: Any) -> Any:
+        """Return the value, of the type of an example if it can be of that type."""
+        if isinstance(example, bool) and self.text.lower() in ("true", "false"):
+            return self.text.lower() == "true"
+        try:
+            value = json.loads(self.text)
+        except ValueError:
+            return self.text
+        if isinstance(example, str):
+            return value if isinstance(value, str) else self.text
+        if isinstance(example, float) and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(example, tuple) and isinstance(value, list) and len(value) == len(example):
+            parts = zip(value, example, strict=True)
+            return tuple(Spelled(json.dumps(part)).like(beside) for part, beside in parts)
+        return value
 
 
 @dataclass(frozen=True)
@@ -42,7 +72,7 @@ class Roles:
     next_observation: Names | None = None
     next_label: Names | None = None
     label_separator: str | None = None
-    final_observation: Symbol | None = None
+    final_observation: Symbol | Spelled | None = None
 
     def __post_init__(self) -> None:
         for name in self.column_of_output:
