@@ -302,6 +302,12 @@ def test_numbers_of_a_csv_that_are_not_ambiguous_are_numbers(texts, values, tmp_
     assert repr(trace.observations) == values
 
 
+def test_events_of_a_csv_are_called_as_they_are_written(tmp_path):
+    (tmp_path / "f.csv").write_text("see,event\na,1\nb,2.50\nc,\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", label="event")
+    assert trace.labels == ({"1"}, {"2.50"}, frozenset())
+
+
 def test_numbers_written_in_several_ways_still_are_rewards_and_flags(tmp_path):
     (tmp_path / "f.csv").write_text("see,pay,over\na,1,0\nb,1.0,0.0\nc,,1\n")
     (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", reward="pay", terminated="over")

@@ -32,6 +32,9 @@ _WHOLE = r"^-?[0-9]+$"
 _EXACT = float(1 << 53)
 """Below this, every integer is a float."""
 
+_Reading = Callable[[pa.Array], pa.Array | None]
+"""Makes numbers of distinct texts, or None if they are none of its kind."""
+
 
 def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and what separates them.
@@ -58,12 +61,16 @@ def read_csv(
     delimiter: str,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
+    events: Sequence[str] = (),
 ) -> pa.Table:
-    """Read some columns of a CSV file, plain or compressed by gzip or zstd."""
+    """Read some columns of a CSV file, plain or compressed by gzip or zstd.
+
+    Decimals stay texts in columns of `events`, whose names they are: 2.50 is not 2.5 there.
+    """
     texts = _read_texts(path, columns, delimiter, missing, progress)
     typed = {}
     for name in columns:  # the texts of a column are let go as soon as its type is known
-        typed[name] = _typed(texts[name])
+        typed[name] = _typed(texts[name], (_integers,) if name in events else (_integers, _floats))
         texts = texts.drop_columns([name])
     return pa.table(typed)
 
@@ -133,18 +140,18 @@ def _decompressed(raw: Any) -> Any:
     return pa.CompressedInputStream(raw, compression) if compression else raw
 
 
-def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _typed(column: pa.ChunkedArray, readings: Sequence[_Reading]) -> pa.ChunkedArray:
     """Return a column of texts as booleans, integers or floats, if all of its texts are such."""
     encoded = column.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # of no rows
         return column
-    values = _typed_values(encoded.dictionary)
+    values = _typed_values(encoded.dictionary, readings)
     if pa.types.is_string(values.type):
         return pa.chunked_array([encoded])
     return pa.chunked_array([values.take(encoded.indices)])
 
 
-def _typed_values(texts: pa.Array) -> pa.Array:
+def _typed_values(texts: pa.Array, readings: Sequence[_Reading]) -> pa.Array:
     """Return numbers or booleans for distinct texts, unless that would make two texts one."""
     if not len(texts):
         return texts
@@ -155,7 +162,7 @@ def _typed_values(texts: pa.Array) -> pa.Array:
             return pa.array([_BOOLEANS[text] for text in lowered])
     if pc.count_distinct(trimmed).as_py() < len(texts):
         return texts
-    for numbers_of in (_integers, _floats):
+    for numbers_of in readings:
         if (numbers := numbers_of(trimmed)) is not None:
             return numbers
     return texts

@@ -7,7 +7,15 @@ from resolvent.errors import OptionError
 from resolvent.progress import FractionListener
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Name, Roles, Spelled, named, named_one, named_outputs
+from resolvent.traces.tables.roles import (
+    Name,
+    Roles,
+    Spelled,
+    as_names,
+    named,
+    named_one,
+    named_outputs,
+)
 from resolvent.traces.trace_set import TraceSet
 
 Names = Name | Sequence[Name]
@@ -164,5 +172,8 @@ def _read(
     from resolvent.traces.tables.rows import traces_of
     from resolvent.traces.tables.sources import open_table
 
-    opened = open_table(source, delimiter=delimiter, missing=missing, progress=progress)
+    events = as_names(roles.label) + as_names(roles.next_label)
+    opened = open_table(
+        source, delimiter=delimiter, missing=missing, progress=progress, events=events
+    )
     return traces_of(opened, roles, moved_by_actions=moved_by_actions)

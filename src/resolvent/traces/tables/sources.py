@@ -81,15 +81,18 @@ def open_table(
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
+    events: Sequence[str] = (),
 ) -> TableSource:
     """Find out which columns a table has, without reading it if it is a file.
+
+    Of a CSV file, the columns of `events` are read as names of events, not as decimals.
 
     >>> opened = open_table(pa.table({"event": ["coin", "push"], "answer": [0, 1]}))
     >>> opened.names, opened.read(["answer"]).to_pydict()
     (['event', 'answer'], {'answer': [0, 1]})
     """
     if isinstance(source, str | Path):
-        return _open_file(Path(source), delimiter, missing, progress)
+        return _open_file(Path(source), delimiter, missing, progress, events)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _open_pandas(source)
     if hasattr(source, "__arrow_c_stream__"):
@@ -192,6 +195,7 @@ def _open_file(
     delimiter: str | None,
     missing: Sequence[str],
     progress: FractionListener | None,
+    events: Sequence[str],
 ) -> TableSource:
     if path.is_dir():
         return _open_parquet(path)
@@ -215,7 +219,7 @@ def _open_file(
         )
     names, found = header(path, delimiter)
     return TableSource(
-        names, lambda columns: read_csv(path, columns, found, missing, progress), path, True
+        names, lambda columns: read_csv(path, columns, found, missing, progress, events), path, True
     )
 
 
