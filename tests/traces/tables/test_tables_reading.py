@@ -522,7 +522,7 @@ def test_values_of_several_types_in_a_frame():
 def test_integers_of_a_frame_that_no_column_can_hold():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"see": [2**70, 1]})
-    with pytest.raises(rs.TraceError, match=r"^the column `see` .* more than 64 bits: convert it"):
+    with pytest.raises(rs.TraceError, match=r"^the column `see` .* beyond 2\*\*63: convert it"):
         rs.read_table(frame, observation="see")
 
 

@@ -162,7 +162,7 @@ def _pandas_column(series: Any, name: str) -> pa.Array:
         raise _no_one_type(series, name) from error
     except OverflowError as error:
         raise TraceError(
-            f"the column `{visible(name)}` holds integers of more than 64 bits: convert it to texts"
+            f"the column `{visible(name)}` holds integers beyond 2**63: convert it to texts"
         ) from error
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_floating(whole.type) and whole.null_count:
