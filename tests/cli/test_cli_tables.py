@@ -65,6 +65,37 @@ def test_an_output_may_be_given_another_name(run, vend, tmp_path):
     assert checked.json["answer"]["right"] == 10_000
 
 
+def test_two_outputs_cannot_have_one_name(run, vend):
+    said = run("infer", vend, *LOG, "--output", "a=response", "--output", "a=time")
+    assert (said.code, "several --output called `a`" in said.error) == (2, True)
+
+
+def test_a_column_may_have_an_equals_sign_in_its_name(run, tmp_path):
+    path = write([{"in": "x", "a=b": n, "b": "no"} for n in (7, 8)], tmp_path / "t.csv")
+    for said, name in (("a=b", "a=b"), ("c=a=b", "c")):
+        out = tmp_path / "t.jsonl"
+        assert run("convert", path, out, "--input", "in", "--output", said).code == 0
+        assert rs.read_traces(out, columns=[name])[0].columns[name] == (7, 8)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said", "expected"),
+    [
+        (["1", "2"], "5", "5"),
+        (["1.5", "2"], "5", "5.0"),
+        (["a", "2"], "5", "'5'"),
+        (["a", "2"], '"5"', "'5'"),
+        (["007", "2"], "007", "'007'"),
+        (["True", "False"], "True", "True"),
+    ],
+)
+def test_a_final_observation_is_of_the_type_of_the_others(run, tmp_path, seen, said, expected):
+    path = write([{"see": one, "do": "go"} for one in seen], tmp_path / "t.csv")
+    options = ("--observation", "see", "--action", "do", "--final-observation", said)
+    assert run("convert", path, tmp_path / "t.jsonl", *options).code == 0
+    assert repr(rs.read_traces(tmp_path / "t.jsonl")[0].observations[-1]) == expected
+
+
 def test_an_empty_field_may_be_an_answer(run, tmp_path):
     rows = [{"in": "ab"[n % 2], "out": ["", "x"][n % 2]} for n in range(6)]
     path, log_options = write(rows, tmp_path / "t.csv"), ("--input", "in", "--output", "out")

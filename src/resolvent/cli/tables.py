@@ -6,7 +6,6 @@ column of a log, without it is the long form of `-o`.
 
 import functools
 import inspect
-import json
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from resolvent.errors import OptionError, TableWarning
 from resolvent.progress import FractionListener
 from resolvent.traces import TraceSet, read_log, read_table, read_traces
 from resolvent.traces.tables.headers import MISSING
+from resolvent.traces.tables.roles import Spelled
 from resolvent.wording import visible
 
 _PANEL = "Columns of a table (CSV, or Parquet of another layout)"
@@ -125,7 +125,7 @@ class TableOptions:
             )
         }
         if self.final_observation is not None:
-            roles["final_observation"] = _value(self.final_observation)
+            roles["final_observation"] = Spelled(self.final_observation)
         if not self.input:
             return read_table(source, outputs=columns, **shared, **roles)
         for name, value in roles.items():
@@ -134,26 +134,34 @@ class TableOptions:
                     f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
                     f"a table of observations and actions: give one or the other"
                 )
-        outputs = {name: name for name in columns}
-        for one in self.output or ():
-            name, _, column = one.partition("=")
-            outputs[name] = column or name
+        outputs = {name: name for name in columns} | self._named_outputs(source)
         if not outputs:
             raise OptionError("--input needs --output: name the column with the log's outputs")
         return read_log(source, input=_names(self.input), output=outputs, **shared)
+
+    def _named_outputs(self, source: Path) -> dict[str, str]:
+        """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none is called so."""
+        from resolvent.traces.tables.sources import open_table
+
+        said = self.output or []
+        known: list[str] = []
+        if any("=" in one for one in said):
+            known = open_table(source, delimiter=self.delimiter).names
+        outputs: dict[str, str] = {}
+        for one in said:
+            name, _, column = (one, "", one) if one in known else one.partition("=")
+            if name in outputs:
+                raise OptionError(
+                    f"there are several --output called `{visible(name)}`: give each its own "
+                    f"name, as in other={visible(column or name)}"
+                )
+            outputs[name] = column or name
+        return outputs
 
 
 def _names(given: Any) -> Any:
     """Return one name as itself, for several names make tuples."""
     return given[0] if isinstance(given, list) and len(given) == 1 else given
-
-
-def _value(text: str) -> Any:
-    """Return a number, a boolean or a list as such, and anything else as the text it is."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def takes_table(*, writes: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -93,6 +93,32 @@ def test_a_missing_output_is_refused():
         rs.read_log(rows, input="in", output="out")
 
 
+def test_an_empty_last_row_is_left_out_with_a_warning():
+    rows = pa.table({"run": [1, 1, 2], "in": ["a", None, "b"], "out": [0, None, 1]})
+    said = r"^row 1: the last row has no value for `in`, `out`, in 1 of 2 episodes: it is left out"
+    with pytest.warns(rs.TableWarning, match=said) as caught:
+        traces = rs.read_log(rows, episode="run", input="in", output="out")
+    assert caught[0].filename == __file__
+    assert [trace.actions for trace in traces] == [("a",), ("b",)]
+
+
 def test_inputs_that_look_alike_are_kept_apart():
     rows = pa.table({"in": ["a\u200b", "a\\u200b"], "out": [0, 1]})
     assert len(rs.read_log(rows, input="in", output="out").actions) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"input": "in", "output": 3}, "there is no column `3`: there are in, out"),
+        ({"input": "in", "output": {"a": ["x", "y"]}}, r"output 'a' is \['x', 'y'\], which names"),
+        ({"input": "in", "output": None}, "nothing to predict"),
+        ({"input": [], "output": "out"}, "input is an empty list: name at least one column"),
+        ({"input": None, "output": "out"}, "input is None: name the column"),
+    ],
+)
+def test_columns_that_are_not_named(columns, message):
+    rows = pa.table({"in": ["a", "b"], "out": [0, 1]})
+    with pytest.raises((rs.OptionError, rs.TraceError), match=f"^{message}") as caught:
+        rs.read_log(rows, **columns)
+    assert "\n" not in str(caught.value)

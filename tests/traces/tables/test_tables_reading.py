@@ -260,6 +260,82 @@ def test_a_column_of_a_csv_has_the_type_of_all_its_values(tmp_path):
     assert repr(trace.observations[3]) == "(3, 'x', True, 1000.0)"
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["10000000000000000001", "10000000000000000002"],
+        ["10000000000000000001", "0.5"],
+        ["9007199254740993", "0.5"],
+        ["007", "7"],
+        ["007", "8"],
+        ["1e3", "1000"],
+        ["1e400", "1e500"],
+        ["1.0", "1"],
+        ["-0", "0"],
+        ["0x1", "1"],
+        [" 1", "1"],
+        ["+1", "1"],
+    ],
+)
+def test_texts_that_differ_stay_different_and_print_as_they_stand(texts, tmp_path):
+    (tmp_path / "f.csv").write_text("\n".join(["id", *texts]) + "\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="id")
+    assert trace.observations == tuple(texts)
+    rows = [f"{text},{n}" for text in texts for n in range(2)]
+    (tmp_path / "f.csv").write_text("\n".join(["id,see", *rows]) + "\n")
+    assert len(rs.read_table(tmp_path / "f.csv", episode="id", observation="see")) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        ([" 1", " 2"], "(1, 2)"),
+        (["9223372036854775807", "-1"], "(9223372036854775807, -1)"),
+        (["1", "2.50"], "(1.0, 2.5)"),
+        ([".5", "1e+16"], "(0.5, 1e+16)"),
+        (["0.0", "-0.0"], "(0.0, 0.0)"),
+    ],
+)
+def test_numbers_of_a_csv_that_are_not_ambiguous_are_numbers(texts, values, tmp_path):
+    (tmp_path / "f.csv").write_text("\n".join(["see", *texts]) + "\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see")
+    assert repr(trace.observations) == values
+
+
+def test_events_of_a_csv_are_called_as_they_are_written(tmp_path):
+    (tmp_path / "f.csv").write_text("see,event\na,1\nb,2.50\nc,\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", label="event")
+    assert trace.labels == ({"1"}, {"2.50"}, frozenset())
+
+
+def test_numbers_written_in_several_ways_still_are_rewards_and_flags(tmp_path):
+    (tmp_path / "f.csv").write_text("see,pay,over\na,1,0\nb,1.0,0.0\nc,,1\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", reward="pay", terminated="over")
+    assert (trace.rewards, trace.terminated) == ((1.0, 1.0), True)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["9007199254740992", "9007199254740993", "9007199254740994"],
+        ["10000000000000000000001", "10000000000000000000002", "10000000000000000000003"],
+        ["9007199254740992.5", "9007199254740993", "1e23"],
+        [" 9", "10", "011"],
+    ],
+)
+def test_orders_are_compared_to_the_last_digit(times, tmp_path):
+    rows = "\n".join(f"{times[n]},{n}" for n in (2, 0, 1))
+    (tmp_path / "f.csv").write_text(f"t,see\n{rows}\n")
+    (trace,) = rs.read_table(tmp_path / "f.csv", order="t", observation="see")
+    assert trace.observations == (0, 1, 2)
+
+
+def test_decimals_order_rows_to_the_last_digit():
+    times = pa.array([10**22 + 2, 10**22, 10**22 + 1], pa.decimal128(38, 0))
+    (trace,) = rs.read_table(table(t=times, see=[2, 0, 1]), order="t", observation="see")
+    assert trace.observations == (0, 1, 2)
+
+
 def test_the_batches_of_a_csv_make_one_column(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
     texts = [str(n % 7) for n in range(200)] + ["late"]
@@ -278,6 +354,27 @@ def test_quoted_fields_may_hold_delimiters_and_ends_of_lines(tmp_path):
     (tmp_path / "f.csv").write_text('\ufeffsee;"to do"\r\n"a;b";1\r\n"two\nlines";\r\n', newline="")
     (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="to do")
     assert trace == rs.Trace(["a;b", "two\nlines"], [None, None], [1])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"see,do\ra,1\rb,\r",
+        b"\r\rsee,do\ra,1\rb,",
+        b"\r\n\nsee,do\r\na,1\r\nb,\r\n",
+        b'"see","do"\na,1\nb,\n',
+    ],
+)
+def test_lines_may_end_in_any_way(content, tmp_path):
+    (tmp_path / "f.csv").write_bytes(content)
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="do")
+    assert trace == rs.Trace(["a", "b"], [None, None], [1])
+
+
+def test_a_name_may_hold_the_end_of_a_line(tmp_path):
+    (tmp_path / "f.csv").write_bytes(b'see,"to\ndo\n"\na,1\nb,\n')
+    (trace,) = rs.read_table(tmp_path / "f.csv", observation="see", action="to\ndo\n")
+    assert trace == rs.Trace(["a", "b"], [None, None], [1])
 
 
 def test_a_text_may_mean_something_although_others_use_it_for_a_missing_value(tmp_path):
@@ -422,6 +519,44 @@ def test_values_of_several_types_in_a_frame():
         rs.read_table(frame, observation="odd")
 
 
+def test_integers_of_a_frame_that_no_column_can_hold():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"see": [2**70, 1]})
+    with pytest.raises(rs.TraceError, match=r"^the column `see` .* beyond 2\*\*63: convert it"):
+        rs.read_table(frame, observation="see")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_bytes_are_no_symbols(kind):
+    rows = table(see=pa.array([b"a", b"b"], kind))
+    with pytest.raises(rs.TraceError, match=r"^row 0, column `see`: a bytes cannot be a symbol"):
+        rs.read_table(rows, observation="see")
+
+
+def test_columns_of_a_frame_may_have_numbers_for_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["a", 5, 1], ["b", 6, 0]])
+    (trace,) = rs.read_table(frame, order=2, observation=[0, 1])
+    assert trace.observations == (("b", 6), ("a", 5))
+    (trace,) = rs.read_log(frame, input=0, output=1)
+    assert (trace.actions, dict(trace.columns)) == (("a", "b"), {"1": (5, 6)})
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"observation": []}, "observation is an empty list: name at least one column"),
+        ({"observation": "o", "label": []}, "label is an empty list"),
+        ({"observation": "o", "episode": 0.5}, "episode is 0.5, which names no column"),
+        ({"observation": "o", "reward": ["o", "o"]}, r"reward is \['o', 'o'\], which names no"),
+        ({"observation": ["o", None]}, "observation is None, which names no column"),
+    ],
+)
+def test_names_that_are_none(roles, message):
+    with pytest.raises(rs.OptionError, match=f"^{message}"):
+        rs.read_table(table(o=[1, 2]), **roles)
+
+
 BAD_FILES = {
     "rows of other lengths": (
         b"see,do\na,1\nb,2,3\n",
@@ -433,6 +568,9 @@ BAD_FILES = {
     "another encoding": ("see,do\ncafé,1\n".encode("latin-1"), " is not UTF-8: save it as UTF-8"),
     "a name twice": (b"see,see,do\n1,2,3\n", ": there are several columns `see`"),
     "no such column": (b"sea;do\n1;2\n", ": there is no column `see`: there are sea, do"),
+    "an open quote": (b'see,"do\na,1\nb,\n', r": a quote in the header is not closed, before 'do"),
+    "an open quote at once": (b'"see,do\na,1\n', ": a quote in the header is not closed"),
+    "another encoding of names": (b"see,do,caf\xe9\na,1,2\n", " is not UTF-8: save it as UTF-8"),
     "JSON lines": (b'{"observations": []}\n', " looks like JSON lines.*: read it with read_traces"),
     "a damaged gzip": (b"\x1f\x8b\x08\x00broken", " cannot be read as CSV"),
     "a damaged Parquet": (b"PAR1broken", ": cannot be read as Parquet"),
@@ -445,6 +583,14 @@ def test_bad_files_say_where_and_what_to_do(content, message, tmp_path):
     with pytest.raises(rs.TraceError, match=rf"f\.csv{message}") as caught:
         rs.read_table(tmp_path / "f.csv", observation="see", action="do")
     assert "\n" not in str(caught.value)
+
+
+def test_one_column_is_no_table():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(rs.TraceError, match=r"^a Series is no table: give a pandas"):
+        rs.read_table(pandas.Series([1, 2], name="see"), observation="see")
+    with pytest.raises(rs.TraceError, match=r"^a Int64Array is no table"):
+        rs.read_table(pa.array([1, 2]), observation="see")
 
 
 def test_what_is_no_table():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from resolvent.wording import visible
 Place = Callable[[int], str]
 
 _ORDERED_TEXTS = (
+    pa.int64(),
     pa.float64(),
     pa.timestamp("ns"),
     pa.timestamp("ns", "UTC"),
@@ -137,7 +139,7 @@ def _times(column: pa.ChunkedArray, name: str, place: Place) -> NDArray[Any]:
             )
         return numbers
     if pa.types.is_decimal(kind):
-        return np.asarray(column.cast(pa.float64()).to_numpy())
+        return _ranks(column, name, place)
     if pa.types.is_temporal(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         return np.asarray(column.cast(width).to_numpy())
@@ -155,14 +157,29 @@ def _is_text(kind: pa.DataType) -> bool:
 def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return numbers or times for texts that spell such; text itself is in no certain order."""
     values, codes = distinct(column)
-    texts = pa.array(values, pa.string())
+    texts = pc.utf8_trim_whitespace(pa.array(values, pa.string()))
     for kind in _ORDERED_TEXTS:
         try:
-            return pa.chunked_array([pc.cast(texts, kind).take(pa.array(codes))])
+            parsed = pc.cast(texts, kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
+        if pa.types.is_floating(kind) and pc.all(pc.is_finite(parsed)).as_py():
+            # Floats would make one of integers that have more digits than they.
+            parsed = _exact_ranks(texts.to_pylist())
+        return pa.chunked_array([parsed.take(pa.array(codes))])
     raise TraceError(
         f"the column `{visible(name)}` holds texts such as {values[0]!r}, which "
         f"are neither numbers nor ISO 8601 times: convert them, or leave out the order if rows "
         f"stand in it"
     )
+
+
+def _exact_ranks(texts: Sequence[str]) -> pa.Array:
+    """Return integers that are ordered as the numbers are that texts spell, to the last digit.
+
+    >>> _exact_ranks(["1e23", "100000000000000000000001", "2.50", "2.5"]).to_pylist()
+    [1, 2, 0, 0]
+    """
+    numbers = [Decimal(text) for text in texts]
+    rank_of = {number: rank for rank, number in enumerate(sorted(set(numbers)))}
+    return pa.array([rank_of[number] for number in numbers], pa.int64())

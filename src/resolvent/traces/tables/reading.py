@@ -3,11 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from resolvent.errors import OptionError
 from resolvent.progress import FractionListener
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Names, Roles
+from resolvent.traces.tables.roles import (
+    Name,
+    Roles,
+    Spelled,
+    as_names,
+    named,
+    named_one,
+    named_outputs,
+)
 from resolvent.traces.trace_set import TraceSet
+
+Names = Name | Sequence[Name]
 
 
 def read_table(
@@ -17,14 +28,14 @@ def read_table(
     order: Names | None = None,
     observation: Names | None = None,
     action: Names | None = None,
-    reward: str | None = None,
+    reward: Name | None = None,
     label: Names | None = None,
-    outputs: Names | Mapping[str, str] = (),
-    terminated: str | None = None,
-    truncated: str | None = None,
+    outputs: Names | Mapping[str, Name] = (),
+    terminated: Name | None = None,
+    truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
-    final_observation: Symbol | None = None,
+    final_observation: Symbol | Spelled | None = None,
     label_separator: str | None = None,
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
@@ -82,17 +93,17 @@ def read_table(
     (('sun', 'rain'), ('out',))
     """
     roles = Roles(
-        episode=episode,
-        order=order,
-        observation=observation,
-        action=action,
-        reward=reward,
-        label=label,
-        outputs=outputs,
-        terminated=terminated,
-        truncated=truncated,
-        next_observation=next_observation,
-        next_label=next_label,
+        episode=named(episode, "episode", may_be_empty=True),
+        order=named(order, "order", may_be_empty=True),
+        observation=named(observation, "observation"),
+        action=named(action, "action"),
+        reward=named_one(reward, "reward"),
+        label=named(label, "label"),
+        outputs=named_outputs(outputs, "outputs"),
+        terminated=named_one(terminated, "terminated"),
+        truncated=named_one(truncated, "truncated"),
+        next_observation=named(next_observation, "next_observation"),
+        next_label=named(next_label, "next_label"),
         label_separator=label_separator,
         final_observation=final_observation,
     )
@@ -105,7 +116,7 @@ def read_log(
     episode: Names | None = None,
     order: Names | None = None,
     input: Names,  # noqa: A002
-    output: Names | Mapping[str, str],
+    output: Names | Mapping[str, Name],
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
@@ -114,7 +125,8 @@ def read_log(
 
     An input is the action of its step and also the event that moves the machine: the label
     of the next one. There is one observation throughout and no reward. Outputs are further
-    columns, and `infer` makes a machine for each: the Mealy machine of the system.
+    columns, and `infer` makes a machine for each: the Mealy machine of the system. A run's
+    last row without input and outputs is left out, with a `TableWarning`.
 
     Args:
         source: As for `read_table`.
@@ -136,7 +148,14 @@ def read_log(
     >>> traces[0].columns["response"]
     ('ok', 'open', 'locked')
     """
-    roles = Roles(episode=episode, order=order, action=input, outputs=output)
+    if input is None:
+        raise OptionError("input is None: name the column with what the system is given")
+    roles = Roles(
+        episode=named(episode, "episode", may_be_empty=True),
+        order=named(order, "order", may_be_empty=True),
+        action=named(input, "input"),
+        outputs=named_outputs(output, "output"),
+    )
     return _read(source, roles, delimiter, missing, progress, moved_by_actions=True)
 
 
@@ -153,5 +172,8 @@ def _read(
     from resolvent.traces.tables.rows import traces_of
     from resolvent.traces.tables.sources import open_table
 
-    opened = open_table(source, delimiter=delimiter, missing=missing, progress=progress)
+    events = as_names(roles.label) + as_names(roles.next_label)
+    opened = open_table(
+        source, delimiter=delimiter, missing=missing, progress=progress, events=events
+    )
     return traces_of(opened, roles, moved_by_actions=moved_by_actions)

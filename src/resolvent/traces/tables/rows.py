@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, symbol_text
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.episodes import Episodes, episodes_of
-from resolvent.traces.tables.roles import Names, Roles, as_names
+from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
 from resolvent.traces.tables.sources import TableSource
 from resolvent.traces.trace_set import Column, TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, distinct_pairs
@@ -67,6 +68,8 @@ class _Table:
         )
         if self.dropped.any():
             self._warn_of_dropped()
+        if moved_by_actions and self.final.any():
+            self._warn_of_empty()
         return traces
 
     # Which rows are steps.
@@ -150,6 +153,16 @@ class _Table:
             stacklevel=6,
         )
 
+    def _warn_of_empty(self) -> None:
+        names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
+        row = int(self.episodes.last[np.argmax(self.final)])
+        warnings.warn(
+            f"{self.source.place(row)}: the last row has no value for {names}, in "
+            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out",
+            TableWarning,
+            stacklevel=6,
+        )
+
     # The columns.
 
     def _observations(self) -> Column:
@@ -158,7 +171,10 @@ class _Table:
         if roles.observation is None or not len(at):
             return values, np.insert(codes, at, 0)
         if roles.next_observation is None:
-            after: Column = [as_symbol(roles.final_observation)], np.zeros(len(at), np.int32)
+            final = roles.final_observation
+            if isinstance(final, Spelled):
+                final = final.like(values[0])
+            after: Column = [as_symbol(final)], np.zeros(len(at), np.int32)
             with locating("final_observation"):
                 values, of_rows, of_last = _together((values, codes), after)
             return values, np.insert(of_rows, at, of_last)
@@ -278,8 +294,10 @@ class _Table:
 
 
 def _as_mark(value: Any) -> bool:
-    if value in (0, 1):
-        return bool(value)
+    # A CSV file that writes one number in several ways, as 1 and 1.0, holds texts.
+    with suppress(ValueError):
+        if (number := float(value) if isinstance(value, str) else value) in (0, 1):
+            return bool(number)
     raise TraceError(f"{value!r} is neither true nor false: use booleans, or 0 and 1")
 
 

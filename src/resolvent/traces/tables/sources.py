@@ -81,31 +81,44 @@ def open_table(
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
+    events: Sequence[str] = (),
 ) -> TableSource:
     """Find out which columns a table has, without reading it if it is a file.
+
+    Of a CSV file, the columns of `events` are read as names of events, not as decimals.
 
     >>> opened = open_table(pa.table({"event": ["coin", "push"], "answer": [0, 1]}))
     >>> opened.names, opened.read(["answer"]).to_pydict()
     (['event', 'answer'], {'answer': [0, 1]})
     """
     if isinstance(source, str | Path):
-        return _open_file(Path(source), delimiter, missing, progress)
+        return _open_file(Path(source), delimiter, missing, progress, events)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _open_pandas(source)
     if hasattr(source, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(source)
+        try:
+            reader = pa.RecordBatchReader.from_stream(source)
+        except pa.ArrowInvalid as error:  # of one column, as that of a Series
+            raise _no_table(source) from error
         return TableSource(reader.schema.names, _loader(reader))
     if hasattr(source, "__arrow_c_array__"):
-        batch = pa.record_batch(source)
+        try:
+            batch = pa.record_batch(source)
+        except pa.ArrowInvalid as error:
+            raise _no_table(source) from error
         return TableSource(batch.schema.names, pa.Table.from_batches([batch]).select)
-    raise TraceError(
+    raise _no_table(source)
+
+
+def _no_table(source: Any) -> TraceError:
+    return TraceError(
         f"a {type(source).__name__} is no table: give a pandas or Polars data frame, an Arrow "
         f"table, or the path of a CSV or Parquet file"
     )
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """Return a table whose texts are of a type that Arrow can sort and code."""
+    """Return a table whose texts and bytes are of a type that Arrow can sort and code."""
     schema = pa.schema([(field.name, _without_view(field.type)) for field in table.schema])
     return table.cast(schema)
 
@@ -113,6 +126,8 @@ def _without_views(table: pa.Table) -> pa.Table:
 def _without_view(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_string_view(kind):
         return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, _without_view(kind.value_type))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -129,11 +144,15 @@ def _loader(reader: pa.RecordBatchReader) -> Load:
 
 
 def _open_pandas(frame: Any) -> TableSource:
+    names = [str(name) for name in frame.columns]  # which may be numbers
+
     def load(columns: list[str]) -> pa.Table:
         # Column by column, for others may hold what Arrow has no type for.
-        return pa.table({name: _pandas_column(frame[name], name) for name in columns})
+        return pa.table(
+            {name: _pandas_column(frame.iloc[:, names.index(name)], name) for name in columns}
+        )
 
-    return TableSource(list(frame.columns), load)
+    return TableSource(names, load)
 
 
 def _pandas_column(series: Any, name: str) -> pa.Array:
@@ -141,6 +160,10 @@ def _pandas_column(series: Any, name: str) -> pa.Array:
         array = pa.Array.from_pandas(series)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise _no_one_type(series, name) from error
+    except OverflowError as error:
+        raise TraceError(
+            f"the column `{visible(name)}` holds integers beyond 2**63: convert it to texts"
+        ) from error
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_floating(whole.type) and whole.null_count:
         # Where one of them is missing, pandas holds integers as floats.
@@ -172,6 +195,7 @@ def _open_file(
     delimiter: str | None,
     missing: Sequence[str],
     progress: FractionListener | None,
+    events: Sequence[str],
 ) -> TableSource:
     if path.is_dir():
         return _open_parquet(path)
@@ -195,7 +219,7 @@ def _open_file(
         )
     names, found = header(path, delimiter)
     return TableSource(
-        names, lambda columns: read_csv(path, columns, found, missing, progress), path, True
+        names, lambda columns: read_csv(path, columns, found, missing, progress, events), path, True
     )
 
 
