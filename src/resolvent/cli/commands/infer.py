@@ -167,7 +167,7 @@ def infer(
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
-        check_target(output)
+        check_target(output, source)
     options = Options(
         outputs=None if outputs is None else tuple(map(str.strip, outputs.split(","))),
         strategy=STRATEGIES[strategy],

@@ -82,7 +82,7 @@ def show(
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
-        check_target(output)
+        check_target(output, machines, traces)
     loaded = load(machines)
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
