@@ -30,7 +30,7 @@ from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, Trace, TraceSet
-from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.given import as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
@@ -277,10 +277,8 @@ class _Run:
         """Return the columns to predict, "observation" first: the others are told its states."""
         known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
-            columns = corpus.alphabets.columns
-            if columns and REWARD not in columns and len(corpus.alphabets.observations) == 1:
-                return list(columns)  # as of a log: nothing else is left to predict
-            return [name for name in (OBSERVATION, REWARD) if name in known]
+            observations = len(corpus.alphabets.observations)
+            return list(default_outputs(corpus.alphabets.columns, observations=observations))
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(

@@ -22,6 +22,24 @@ MaxSteps = Annotated[
     int | None,
     typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
 ]
+
+
+def _no_empty_name(listed: str | None) -> str | None:
+    if listed is not None and "" in (names_in(listed) or ()):
+        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
+    return listed
+
+
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        callback=_no_empty_name,
+        help="What machines should predict, separated by commas: observation (the next one), "
+        "reward, terminated, and further columns of TRACES by name, such as cost.",
+        show_default="observation and reward; terminated if need be; all outputs of a log",
+    ),
+]
 Traces = Annotated[
     Path,
     typer.Argument(
@@ -40,6 +58,15 @@ Machines = Annotated[
         show_default=False,
     ),
 ]
+
+
+def names_in(listed: str | None) -> tuple[str, ...] | None:
+    """Return the names in a list separated by commas; None where none is given.
+
+    >>> names_in("reward, cost")
+    ('reward', 'cost')
+    """
+    return None if listed is None else tuple(map(str.strip, listed.split(",")))
 
 
 def columns_to_read(outputs: Iterable[str]) -> list[str]:

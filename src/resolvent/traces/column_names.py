@@ -67,6 +67,23 @@ def in_column_order(columns: Mapping[str, T]) -> dict[str, T]:
     }
 
 
+def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, ...]:
+    """Return what machines predict unless told otherwise: the next observation and the reward.
+
+    Of a log, which has one observation throughout, no rewards and further columns, nothing
+    but these columns is left to predict.
+
+    >>> default_outputs(["reward", "cost"], observations=5)
+    ('observation', 'reward')
+    >>> default_outputs(["answer", "fault"], observations=1)
+    ('answer', 'fault')
+    """
+    columns = tuple(columns)
+    if columns and REWARD not in columns and observations == 1:
+        return columns
+    return (OBSERVATION, REWARD) if REWARD in columns else (OBSERVATION,)
+
+
 def column_text(name: str) -> str:
     """Return what an error calls a column.
 

@@ -9,11 +9,13 @@ import typer
 
 from resolvent.cli.options import (
     Json,
+    Outputs,
     Traces,
     check_target,
     choice,
     columns_to_read,
     is_large_folder,
+    names_in,
 )
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, takes_table
@@ -45,12 +47,6 @@ def _above_zero(seconds: float | None) -> float | None:
     return seconds
 
 
-def _names(listed: str | None) -> str | None:
-    if listed is not None and not all(map(str.strip, listed.split(","))):
-        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
-    return listed
-
-
 @takes_table(writes=True)
 def infer(
     source: Traces,
@@ -61,16 +57,7 @@ def infer(
             "-o", metavar="FILE", help="Write the machines here, as JSON.", show_default=False
         ),
     ] = None,
-    outputs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            callback=_names,
-            help="What machines should predict, separated by commas: observation (the next one), "
-            "reward, terminated, and further columns of TRACES by name, such as cost.",
-            show_default="observation and reward; terminated if need be; all outputs of a log",
-        ),
-    ] = None,
+    outputs: Outputs = None,
     strategy: Annotated[
         str,
         choice(
@@ -169,7 +156,7 @@ def infer(
     if output is not None:
         check_target(output, source)
     options = Options(
-        outputs=None if outputs is None else tuple(map(str.strip, outputs.split(","))),
+        outputs=names_in(outputs),
         strategy=STRATEGIES[strategy],
         timing=LabelTiming(timing),
         trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
