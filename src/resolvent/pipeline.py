@@ -27,7 +27,7 @@ from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
@@ -180,9 +180,8 @@ def evidence(
     states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
 against cyanroom (trace 99, step 2)
     """
-    strategy = None
-    if isinstance(machines, InferenceResult):
-        strategy, machines = machines.options.strategy, machines.machines
+    strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
+    machines = machines_in(machines)
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -360,3 +361,23 @@ class InferenceResult:
             )
         lines += [f"{name:<19} {text}" for name, text in self._facts()]
         return "\n".join(lines)
+
+
+def machines_in(given: Machines | InferenceResult) -> Machines:
+    """Return the machines that a caller gives, be it as such or in a result.
+
+    >>> machines_in("machines.json")
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
+
+    Raises:
+        ModelError: when it is something else.
+    """
+    if isinstance(given, InferenceResult):
+        return given.machines
+    if isinstance(given, Machines):
+        return given
+    remedy = "give machines or a result of rs.infer"
+    if isinstance(given, str | PathLike):
+        remedy = "load the file with rs.load, and give those"
+    raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
