@@ -34,7 +34,7 @@ from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, 
 from resolvent.traces.given import as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
-from resolvent.wording import visible
+from resolvent.wording import listed, short
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -281,8 +281,8 @@ class _Run:
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(
-                    f"outputs names '{visible(name)}', which the traces do not have: they have "
-                    f"{', '.join(known)}"
+                    f"outputs names '{short(name)}', which the traces do not have: they have "
+                    f"{listed(known)}"
                 )
         return sorted(self.options.outputs, key=output_order)
 

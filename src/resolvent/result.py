@@ -19,7 +19,7 @@ from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.wording import amount, short
+from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -186,8 +186,8 @@ class InferenceResult:
     def _statistics_of(self, kind: str) -> MachineStatistics:
         if kind not in self.statistics:
             raise ModelError(
-                f"there is no {kind} machine: these were inferred for "
-                f"{', '.join(self.statistics)}; name more in outputs"
+                f"there is no {short(kind)} machine: these were inferred for "
+                f"{listed(self.statistics)}; name more in outputs"
             )
         return self.statistics[kind]
 
@@ -344,7 +344,7 @@ class InferenceResult:
         """Say what else was found, as names and texts."""
         return [
             *(("labels", line) for line in self.trivial_labels()),
-            *((f"{name} machine", str(one)) for name, one in self.certificates.items()),
+            *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),

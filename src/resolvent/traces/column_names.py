@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from resolvent.errors import TraceError
 from resolvent.traces.symbols import as_symbol
-from resolvent.wording import visible
+from resolvent.wording import listed, short
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def column_text(name: str) -> str:
     >>> column_text("reward"), column_text("cost")
     ('rewards', 'column `cost`')
     """
-    return f"{name}s" if name in _NAMED_BY_US else f"column `{visible(name)}`"
+    return f"{name}s" if name in _NAMED_BY_US else f"column `{short(name)}`"
 
 
 def no_column(name: str, there: Iterable[str]) -> TraceError:
@@ -99,10 +99,10 @@ def no_column(name: str, there: Iterable[str]) -> TraceError:
     >>> print(no_column("cots", ["cost", "fault"]))
     the traces have no column `cots`: there are cost, fault
     """
-    listed = list(map(visible, there))
+    names = list(there)
     found = "there are no further columns"
-    if listed:
-        found = f"there {'is' if len(listed) == 1 else 'are'} {', '.join(listed)}"
+    if names:
+        found = f"there {'is' if len(names) == 1 else 'are'} {listed(names)}"
     return TraceError(f"the traces have no {column_text(name)}: {found}")
 
 

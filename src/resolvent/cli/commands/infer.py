@@ -19,7 +19,6 @@ from resolvent.cli.options import (
 )
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -233,7 +232,7 @@ def _print_summary(
         numbers = (one.states, one.prefix_tree_nodes, one.merges)
         rows.append(
             [
-                title(result.machines[kind]),
+                result.machines[kind].title,
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
@@ -244,7 +243,7 @@ def _print_summary(
     for line in result.trivial_labels():
         print(f"labels {line}")
     for kind, certificate in result.certificates.items():
-        print(f"{title(result.machines[kind])}: {certificate}")
+        print(f"{result.machines[kind].title}: {certificate}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:

@@ -26,6 +26,7 @@ from resolvent.machines import (
 )
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
+from resolvent.wording import listed, short
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")
@@ -130,7 +131,8 @@ def _chosen(machines: Machines, name: str, source: Path) -> list[Machine]:
     if name in _ALL:
         return list(machines.values())
     raise OptionError(
-        f"{source} has no {name} machine: add --machine {' or '.join(machines)}, or leave it out"
+        f"{source} has no {short(name)} machine: add --machine {listed(machines, ' or ')}, "
+        f"or leave it out"
     )
 
 
@@ -140,7 +142,7 @@ def _check_chosen(
     machines: Machines,
 ) -> None:
     """Refuse more machines than the format can show, or another one."""
-    kinds = " or ".join(one.kind for one in chosen)
+    kinds = listed((one.kind for one in chosen), " or ")
     if format == "mealy" and len(chosen) > 1:
         raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
     if format in _PICTURES and len(chosen) > 1:
