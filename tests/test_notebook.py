@@ -9,6 +9,7 @@ import pytest
 import resolvent as rs
 from resolvent import notebook
 from resolvent.control.learning.curve import Curve
+from resolvent.diagnosis import Diagnosis
 from resolvent.environments import House
 from resolvent.exact import Certificate
 from resolvent.exact.certificate import Effort
@@ -101,6 +102,7 @@ def named_by(names):
     assert score.first_mismatch is not None
     return {
         "traces": traces,
+        "diagnosis": rs.diagnose(traces, outputs=["observation", "cost"]),
         "result": result,
         "evidence": rs.evidence(result.machines, traces),
         "plan": plan,
@@ -123,6 +125,7 @@ def house():
     plan = rs.plan(result, traces)
     return {
         "traces": traces,
+        "diagnosis": rs.diagnose(traces),
         "result": result,
         "evidence": result.evidence,
         "plan": plan,
@@ -132,7 +135,7 @@ def house():
     }
 
 
-KINDS = ["traces", "result", "evidence", "plan", "runs", "score", "learned"]
+KINDS = ["traces", "diagnosis", "result", "evidence", "plan", "runs", "score", "learned"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -189,6 +192,23 @@ def test_traces_show_their_first_steps(house):
     assert page.cells[6 * 3 : 6 * 4] == row
     assert page.cells[6 * 6 : 6 * 6 + 2] == ["1", "0"]  # after five steps of the first trace
     assert f"… and {traces.steps - 10:,} more" in page.texts
+
+
+def test_a_diagnosis_shows_each_finding_in_words():
+    doors = TraceSet(Trace(["hall", end], [None, None], ["<go>"], [0]) for end in ("a", "b"))
+    found = rs.diagnose(doors)
+    page = Page(found._repr_html_())
+    assert page.texts[0] == "2 traces, 2 steps"
+    assert " ".join(page.texts[1].split()) == str(found.findings[0])
+    assert "(hall, <go>)" in page.texts[1]
+    assert len(page.texts) == 1 + len(found.findings)
+    assert repr(found).startswith("Diagnosis(2 traces, 2 steps; random-start, contradictions, ")
+
+
+def test_a_diagnosis_without_findings_says_so():
+    shown = Page(Diagnosis(3, 12, ())._repr_html_())
+    assert shown.texts == ["3 traces, 12 steps", "nothing stands out"]
+    assert repr(Diagnosis(3, 12, ())) == "Diagnosis(3 traces, 12 steps; nothing stands out)"
 
 
 def test_one_trace_has_all_rows_to_itself(house):

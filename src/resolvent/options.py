@@ -12,7 +12,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, label_text
-from resolvent.wording import visible
+from resolvent.wording import short, visible
 
 _RUN_ONLY = ("engine", "time_limit", "refine")
 """Options that say how machines are found and not which ones: files do not hold them."""
@@ -160,7 +160,8 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
     if outputs is None:
         return None
     if isinstance(outputs, str):
-        raise OptionError(f"outputs come as a list: write ['{outputs}'], not '{outputs}'")
+        name = short(outputs)
+        raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
     named = tuple(outputs)
     if not named:
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
@@ -168,5 +169,5 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
         if not isinstance(name, str):
             raise OptionError(f"outputs holds {name!r}: name columns by strings, such as 'reward'")
         if named.count(name) > 1:
-            raise OptionError(f"outputs names '{name}' twice: name it once")
+            raise OptionError(f"outputs names '{short(name)}' twice: name it once")
     return named

@@ -27,14 +27,14 @@ from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, Trace, TraceSet
-from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
-from resolvent.wording import visible
+from resolvent.wording import listed, short
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -182,9 +182,8 @@ def evidence(
 against cyanroom (trace 99, step 2)
     """
     traces = as_trace_set(traces)
-    strategy = None
-    if isinstance(machines, InferenceResult):
-        strategy, machines = machines.options.strategy, machines.machines
+    strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
+    machines = machines_in(machines)
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
@@ -287,15 +286,13 @@ class _Run:
         """Return the columns to predict, "observation" first: the others are told its states."""
         known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
-            columns = corpus.alphabets.columns
-            if columns and REWARD not in columns and len(corpus.alphabets.observations) == 1:
-                return list(columns)  # as of a log: nothing else is left to predict
-            return [name for name in (OBSERVATION, REWARD) if name in known]
+            observations = len(corpus.alphabets.observations)
+            return list(default_outputs(corpus.alphabets.columns, observations=observations))
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(
-                    f"outputs names '{visible(name)}', which the traces do not have: they have "
-                    f"{', '.join(known)}"
+                    f"outputs names '{short(name)}', which the traces do not have: they have "
+                    f"{listed(known)}"
                 )
         return sorted(self.options.outputs, key=output_order)
 

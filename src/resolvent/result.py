@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.wording import amount, short
+from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -185,8 +186,8 @@ class InferenceResult:
     def _statistics_of(self, kind: str) -> MachineStatistics:
         if kind not in self.statistics:
             raise ModelError(
-                f"there is no {kind} machine: these were inferred for "
-                f"{', '.join(self.statistics)}; name more in outputs"
+                f"there is no {short(kind)} machine: these were inferred for "
+                f"{listed(self.statistics)}; name more in outputs"
             )
         return self.statistics[kind]
 
@@ -343,7 +344,7 @@ class InferenceResult:
         """Say what else was found, as names and texts."""
         return [
             *(("labels", line) for line in self.trivial_labels()),
-            *((f"{name} machine", str(one)) for name, one in self.certificates.items()),
+            *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),
@@ -360,3 +361,23 @@ class InferenceResult:
             )
         lines += [f"{name:<19} {text}" for name, text in self._facts()]
         return "\n".join(lines)
+
+
+def machines_in(given: Machines | InferenceResult) -> Machines:
+    """Return the machines that a caller gives, be it as such or in a result.
+
+    >>> machines_in("machines.json")
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
+
+    Raises:
+        ModelError: when it is something else.
+    """
+    if isinstance(given, InferenceResult):
+        return given.machines
+    if isinstance(given, Machines):
+        return given
+    remedy = "give machines or a result of rs.infer"
+    if isinstance(given, str | PathLike):
+        remedy = "load the file with rs.load, and give those"
+    raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")

@@ -42,6 +42,33 @@ def test_the_timing_counts(run: Run, tmp_path: Path) -> None:
     assert "random-start" not in kinds("--timing", "current-with-initial")
 
 
+def test_the_outputs_are_those_that_are_named(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("run,given,answer,fault\n1,coin,tea,no\n2,coin,coffee,no\n")
+
+    def errors(*options: str) -> set[str]:
+        columns = ("--episode", "run", "--input", "given", "--output", "answer")
+        found = run("diagnose", path, "--json", *columns, *options).json["findings"]
+        return {one["figures"]["output"] for one in found if one["severity"] == "error"}
+
+    assert errors() == {"answer"}
+    assert errors("--outputs", "fault") == set()
+    assert errors("--outputs", "fault, answer") == {"answer"}
+    outcome = run("diagnose", path, "--outputs", "fault,,answer")
+    assert (outcome.code, "empty name" in outcome.err) == (2, True)
+
+
+def test_further_columns_of_lines_are_read_when_they_are_named(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "costs.jsonl"
+    line = (
+        '{"observations":["hall","hall"],"labels":[[],[]],"actions":["go"],"rewards":[0],'
+        '"cost":[%d]}\n'
+    )
+    path.write_text(line % 1 + line % 2)
+    found = run("diagnose", path, "--json", "--outputs", "cost").json["findings"]
+    assert (found[0]["kind"], found[0]["figures"]["output"]) == ("random-start", "cost")
+
+
 def test_a_folder(run: Run, house: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()

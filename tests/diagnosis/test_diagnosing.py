@@ -69,6 +69,52 @@ def test_outputs_are_those_that_are_asked_for():
     assert told(outputs=["cost"])[0] == ("random-start", "cost")
 
 
+def log(*answers):
+    """Make traces of a log: in each run, coins go in and these answers come out."""
+    return rs.TraceSet(
+        rs.Trace(
+            ["nothing"] * (len(run) + 1),
+            [None] * (len(run) + 1),
+            ["coin"] * len(run),
+            columns={"answer": run, "fault": [0] * len(run)},
+        )
+        for run in answers
+    )
+
+
+def test_of_a_log_the_outputs_are_diagnosed_that_infer_learns():
+    drinks = log(["tea", "tea"], ["coffee", "tea"])
+    found = rs.diagnose(drinks)
+    errors = [one for one in found.findings if one.severity is Severity.ERROR]
+    assert {one.figures["output"] for one in errors} == {"answer"}
+    assert errors[0].figures["outcomes"] == {"tea": 1, "coffee": 1}
+    with pytest.raises(rs.ContradictoryTraces):
+        rs.infer(drinks)
+    assert rs.diagnose(drinks, outputs=["fault"]).warnings == ()
+    assert list(rs.infer(drinks, outputs=["fault"]).machines) == ["fault"]
+
+
+def test_a_log_is_not_expected_to_have_rewards():
+    told = {one.kind for one in rs.diagnose(log(["tea", "tea"])).findings}
+    assert "no-rewards" not in told
+    rooms = rs.TraceSet([rs.Trace(["hall", "attic"], [None, None], ["go"])])
+    assert "no-rewards" in {one.kind for one in rs.diagnose(rooms).findings}
+
+
+@pytest.mark.parametrize("as_path", [str, lambda path: path])
+def test_traces_may_be_a_path_or_a_list(tmp_path, as_path):
+    drinks = log(["tea", "tea"], ["coffee", "tea"])
+    path = tmp_path / "drinks.parquet"
+    drinks.save(path)
+    assert rs.diagnose(as_path(path)) == rs.diagnose(drinks) == rs.diagnose(list(drinks))
+
+
+@pytest.mark.parametrize("given", [None, 7, b"traces", ["hall"]])
+def test_what_is_no_traces_is_refused(given):
+    with pytest.raises(rs.TraceError, match=r"is no traces: give a TraceSet, [^\n]*$"):
+        rs.diagnose(given)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

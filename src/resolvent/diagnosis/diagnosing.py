@@ -1,6 +1,7 @@
 """Traces → their diagnosis: all findings, the gravest first."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from resolvent.diagnosis.coverage import coverage
 from resolvent.diagnosis.findings import Diagnosis, Finding, Severity
@@ -12,8 +13,9 @@ from resolvent.diagnosis.steps import Steps
 from resolvent.errors import TraceError
 from resolvent.options import Options
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD
+from resolvent.traces import Trace, TraceFolder, TraceSet
+from resolvent.traces.column_names import ALWAYS_READ, default_outputs
+from resolvent.traces.given import as_traces
 
 MOST_STEPS = 5_000_000
 """Steps of a folder's files that are looked at: they are in memory together."""
@@ -22,7 +24,7 @@ _GRAVEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def diagnose(
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     timing: LabelTiming | str = LabelTiming.CURRENT,
@@ -35,9 +37,10 @@ def diagnose(
 
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`), of which as many files
-            are looked at, from the first on, as have 5,000,000 steps together.
+            are looked at, from the first on, as have 5,000,000 steps together; or single
+            traces, or the path of a file of traces, which is read as by `read_traces`.
         outputs: What machines should predict, as for `infer`: by default the next observation
-            and, if the traces have it, the reward.
+            and, if the traces have it, the reward; of a log, all its outputs.
         timing: Which labels are read before a step is answered, as for `infer`.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -49,11 +52,13 @@ def diagnose(
     'random-start'
     """
     options = Options(outputs=outputs, timing=timing)  # type: ignore[arg-type]  # they are checked
-    looked_at, unread = (traces, []) if isinstance(traces, TraceSet) else _first_files(traces)
+    named = (name for name in options.outputs or () if name not in ALWAYS_READ)
+    given = as_traces(traces, named)
+    looked_at, unread = (given, []) if isinstance(given, TraceSet) else _first_files(given)
     if len(looked_at) == 0:
         raise TraceError("there are no traces to diagnose: collect or read at least one")
-    papers = tuple(name for name in (OBSERVATION, REWARD) if name in looked_at.all_columns)
-    steps = Steps(looked_at, options.timing, options.outputs or papers)
+    by_default = default_outputs(looked_at.columns, observations=len(looked_at.observations))
+    steps = Steps(looked_at, options.timing, options.outputs or by_default)
     found = [
         *unread,
         *randomness(steps),

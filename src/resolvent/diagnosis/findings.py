@@ -5,9 +5,11 @@ from enum import StrEnum
 from textwrap import fill
 from typing import Any
 
-from resolvent.wording import amount
+from resolvent import notebook
+from resolvent.wording import amount, short
 
 _WIDTH = 80
+_NOTHING = "nothing stands out"
 
 
 class Severity(StrEnum):
@@ -60,7 +62,7 @@ class Finding:
         return f"{self.severity}: {self.text} [{self.kind}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """What traces are like, before anything is inferred from them.
 
@@ -96,10 +98,24 @@ class Diagnosis:
             "findings": [one.as_dict() for one in self.findings],
         }
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(one.kind for one in self.findings) or _NOTHING
+        return short(f"Diagnosis({self._size}; {kinds})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show the findings in a notebook, in words."""
+        return notebook.panel(self._size, *map(notebook.lines, self._told))
+
     def __str__(self) -> str:
-        size = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
-        told = [_filled(one) for one in self.findings]
-        return "\n\n".join([size, *(told or ["nothing stands out"])])
+        return "\n\n".join([self._size, *self._told])
+
+    @property
+    def _size(self) -> str:
+        return f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+
+    @property
+    def _told(self) -> list[str]:
+        return [*map(_filled, self.findings)] or [_NOTHING]
 
 
 def _filled(finding: Finding) -> str:

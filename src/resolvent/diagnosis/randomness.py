@@ -12,6 +12,7 @@ from resolvent.diagnosis.tallies import Tally
 from resolvent.reduction import trivial_codes
 from resolvent.samples import LabelTiming, labels_read, output_samples
 from resolvent.traces.column_names import OBSERVATION, REWARD
+from resolvent.wording import short
 
 NOISE = 0.1
 """Up to this share of other outcomes, what was asked often looks like noise on a rule; above,
@@ -190,4 +191,4 @@ def _percent(share: float) -> str:
 
 
 def _noun(output: str) -> str:
-    return "next observation" if output == OBSERVATION else output
+    return "next observation" if output == OBSERVATION else short(output)

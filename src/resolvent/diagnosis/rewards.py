@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from resolvent.diagnosis.findings import Finding, Severity
 from resolvent.diagnosis.steps import ENOUGH_STEPS, Steps, outcomes_text
 from resolvent.traces import symbol_text
-from resolvent.traces.column_names import REWARD
+from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.wording import amount
 
 FEW_PAID = 5
@@ -31,15 +31,14 @@ MIN_REWARDS = 3
 def rewards(steps: Steps) -> Iterator[Finding]:
     """Find rewards that are missing, always the same, hardly ever another, or set by the clock."""
     traces = steps.traces
-    if REWARD not in traces.columns:
+    if REWARD not in traces.columns and OBSERVATION in steps.outputs:  # a log has no use for them
         yield Finding(
             "no-rewards",
             Severity.NOTE,
             "The traces have no rewards: there will be no Reward Machine, and nothing to plan for.",
             {},
         )
-        return
-    if REWARD not in steps.outputs:
+    if REWARD not in traces.columns or REWARD not in steps.outputs:
         return
     counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
     yield from hardly_varying(traces.rewards, counts)

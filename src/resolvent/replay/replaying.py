@@ -18,6 +18,7 @@ from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sighti
 from resolvent.replay.tables import Tables
 from resolvent.traces import Codes, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
+from resolvent.wording import listed, short
 
 
 def replay(
@@ -101,8 +102,8 @@ def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
     for kind, machine in machines.items():
         if machine.predicts not in known:
             raise ModelError(
-                f"the {kind} machine predicts {machine.predicts}, which these traces do not have "
-                f"(they have {', '.join(known)}): read that column with them"
+                f"the {short(kind)} machine predicts {short(machine.predicts)}, which these "
+                f"traces do not have (they have {listed(known)}): read that column with them"
             )
 
 

@@ -43,7 +43,7 @@ from resolvent.traces.symbols import (
 )
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 Column = tuple[Sequence[Any], Codes]
 
@@ -280,7 +280,7 @@ class TraceSet(Sequence[Trace]):
 
     def __repr__(self) -> str:
         further = "".join(
-            f", {len(column.values)} {'rewards' if name == REWARD else f'values of {name}'}"
+            f", {len(column.values)} {'rewards' if name == REWARD else f'values of {short(name)}'}"
             for name, column in self.columns.items()
         )
         return (

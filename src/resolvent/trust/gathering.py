@@ -25,7 +25,7 @@ from resolvent.trust.separation import (
     question_of,
 )
 from resolvent.trust.telling import Teller
-from resolvent.wording import amount, short
+from resolvent.wording import amount, short, visible
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class MachineEvidence:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.machine.kind} machine: {amount(self.machine.states, 'state')}"]
+        lines = [f"{visible(self.machine.kind)} machine: {amount(self.machine.states, 'state')}"]
         lines += [f"  {one}" for one in _weakest(self.separations)]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
         for least in (self.transitions(1), self.outputs(1)):
@@ -277,7 +277,7 @@ def gather(
             "the machines know no step of these traces: they were inferred from another world"
         )
     about = {
-        kind: _about(one, traces, shown, machines, teller.of(f"{kind} machine"))
+        kind: _about(one, traces, shown, machines, teller.of(f"{short(kind)} machine"))
         for kind, one in asked.items()
     }
     known = machines.provenance is not None and machines.provenance.traces_sha256 == traces.digest

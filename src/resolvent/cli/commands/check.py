@@ -12,7 +12,6 @@ from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.display.machine_names import title
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import Machines, MachineScore, Score, load
@@ -149,7 +148,7 @@ def _print_score(checked: _Checked) -> None:
     rows = []
     for kind, one in score.items():
         counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
-        rows.append([title(checked.machines[kind]), *(f"{count:,}" for count in counts)])
+        rows.append([checked.machines[kind].title, *(f"{count:,}" for count in counts)])
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:
@@ -172,7 +171,7 @@ def _print_evidence(evidence: Evidence) -> None:
 def _print_machine(one: MachineEvidence) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"\n{title(one.machine)}, {amount(one.machine.states, 'state')}")
+    print(f"\n{one.machine.title}, {amount(one.machine.states, 'state')}")
     rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]

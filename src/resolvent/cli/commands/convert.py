@@ -41,7 +41,7 @@ def convert(
     json: Json = False,
 ) -> None:
     """Write traces in another format; how TRACES is written is told by its content."""
-    check_trace_target(target, format)
+    check_trace_target(target, format, source)
     with ProgressBar() as bar:
         traces = table.read(source, columns or (), bar.reading(source))
     traces.save(target, format=format)

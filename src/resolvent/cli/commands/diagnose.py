@@ -2,7 +2,15 @@
 
 from typing import Annotated
 
-from resolvent.cli.options import Json, Traces, choice, is_large_folder
+from resolvent.cli.options import (
+    Json,
+    Outputs,
+    Traces,
+    choice,
+    columns_to_read,
+    is_large_folder,
+    names_in,
+)
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.diagnosis import diagnose as findings_in
@@ -16,6 +24,7 @@ from resolvent.traces.files.any_format import FORMATS
 def diagnose(
     source: Traces,
     table: TableOptions,
+    outputs: Outputs = None,
     timing: Annotated[
         str,
         choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
@@ -30,13 +39,15 @@ def diagnose(
     An error stands for traces that `infer` refuses, a warning for machines that will fail on
     fresh traces or mean less than they seem to. The exit code is 0 whatever is found.
     """
+    named = names_in(outputs)
+    columns = columns_to_read(named or ())
     with ProgressBar() as bar:
         traces: TraceSet | TraceFolder
-        if is_large_folder(source):
-            traces = scan_traces(source)
+        if not table.given and is_large_folder(source):
+            traces = scan_traces(source, columns)
         else:
-            traces = table.read(source, (), bar.reading(source), format=format)
-        found = findings_in(traces, timing=timing)
+            traces = table.read(source, columns, bar.reading(source), format=format)
+        found = findings_in(traces, outputs=named, timing=timing)
     if json:
         print_json(found.as_dict())
     else:

@@ -9,15 +9,16 @@ import typer
 
 from resolvent.cli.options import (
     Json,
+    Outputs,
     Traces,
     check_target,
     choice,
     columns_to_read,
     is_large_folder,
+    names_in,
 )
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -45,12 +46,6 @@ def _above_zero(seconds: float | None) -> float | None:
     return seconds
 
 
-def _names(listed: str | None) -> str | None:
-    if listed is not None and not all(map(str.strip, listed.split(","))):
-        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
-    return listed
-
-
 @takes_table(writes=True)
 def infer(
     source: Traces,
@@ -61,16 +56,7 @@ def infer(
             "-o", metavar="FILE", help="Write the machines here, as JSON.", show_default=False
         ),
     ] = None,
-    outputs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            callback=_names,
-            help="What machines should predict, separated by commas: observation (the next one), "
-            "reward, terminated, and further columns of TRACES by name, such as cost.",
-            show_default="observation and reward; terminated if need be; all outputs of a log",
-        ),
-    ] = None,
+    outputs: Outputs = None,
     strategy: Annotated[
         str,
         choice(
@@ -167,9 +153,9 @@ def infer(
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
-        check_target(output)
+        check_target(output, source)
     options = Options(
-        outputs=None if outputs is None else tuple(map(str.strip, outputs.split(","))),
+        outputs=names_in(outputs),
         strategy=STRATEGIES[strategy],
         timing=LabelTiming(timing),
         trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
@@ -246,7 +232,7 @@ def _print_summary(
         numbers = (one.states, one.prefix_tree_nodes, one.merges)
         rows.append(
             [
-                title(result.machines[kind]),
+                result.machines[kind].title,
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
@@ -257,7 +243,7 @@ def _print_summary(
     for line in result.trivial_labels():
         print(f"labels {line}")
     for kind, certificate in result.certificates.items():
-        print(f"{title(result.machines[kind])}: {certificate}")
+        print(f"{result.machines[kind].title}: {certificate}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:

@@ -90,7 +90,7 @@ def plan(
     """
     output = table.target(output)
     if output is not None:
-        check_target(output)
+        check_target(output, machines, traces)
     if is_large_folder(traces):
         raise OptionError(
             f"{traces} is a large folder, and planning holds all traces in memory: name one of "

@@ -59,7 +59,7 @@ def report(
     output = table.target(output)
     if output is None:
         raise OptionError("nothing says where to write: name a file, -o FILE.html")
-    check_target(output)
+    check_target(output, machines, traces, curve, policy)
     if not table.given and is_large_folder(traces):
         raise OptionError(
             f"{traces} is gone through file by file, and a report needs all traces at once: "

@@ -28,7 +28,7 @@ from resolvent.control.planning.situations import Situation, by_name, situation_
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
-from resolvent.result import InferenceResult
+from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
@@ -73,8 +73,7 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
-    if isinstance(machines, InferenceResult):
-        machines = machines.machines
+    machines = machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not isinstance(traces, TraceSet):

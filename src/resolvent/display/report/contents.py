@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from resolvent.display.machine_names import short_name, title
+from resolvent.display.machine_names import short_name
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
@@ -136,7 +136,7 @@ def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict
     machine = evidence.machine
     return {
         "element": element,
-        "name": short(title(machine)),
+        "name": short(machine.title),
         "short": short(short_name(machine.kind)),
         "happens": _HAPPENS.get(machine.kind) or short(machine.kind),
         "answers": short(answer_text(machine)),
