@@ -85,7 +85,7 @@ def generated(path: Path, episodes: int) -> Path:
 def speed(path: Path, repetitions: int) -> None:
     """Compare reading and inference with `json.loads` over the lines of the same file."""
     lines = [line for line in plain_bytes(path).split(b"\n") if line]
-    names = ("json.loads", "read", "infer", "infer, all traces at once")
+    names = ("json.loads", "read", "diagnose", "infer", "infer, all traces at once")
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(repetitions):
         seconds["json.loads"].append(
@@ -93,6 +93,8 @@ def speed(path: Path, repetitions: int) -> None:
         )
         seconds["read"].append(timed(lambda: rs.read_traces(path)))
         traces = rs.read_traces(path)  # anew each time, so that nothing is cached on it
+        seconds["diagnose"].append(timed(lambda traces=traces: rs.diagnose(traces)))
+        traces = rs.read_traces(path)
         seconds["infer"].append(timed(lambda traces=traces: rs.infer(traces)))
         traces = rs.read_traces(path)
         seconds[names[-1]].append(timed(lambda traces=traces: rs.infer(traces, refine=False)))

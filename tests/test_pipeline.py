@@ -162,6 +162,7 @@ def test_as_dict_holds_what_the_command_prints():
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
+        "warnings": [],
         "certificates": {},
         "terminal_situations": 0,
         "ambiguous_terminations": 1,
@@ -521,3 +522,80 @@ def test_chance_makes_no_machine():
     with pytest.raises(rs.ContradictoryTraces) as caught:
         rs.infer(rs.TraceSet(ends), outputs=["terminated"])
     assert caught.value.output == "terminated"
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"supplement": "no"}, "supplement is 'no': choose True or False"),
+        ({"refine": 1}, "refine is 1: choose True or False"),
+        ({"seed": 1.5}, "seed is 1.5: choose a whole number"),
+        ({"reward_digits": True}, "reward_digits is True: choose a whole number"),
+        ({"effort": "much"}, "effort is 'much': choose a number"),
+        ({"time_limit": "5"}, "time_limit is '5': choose a number"),
+    ],
+)
+def test_options_are_checked_when_they_are_made(house, option, said):
+    with pytest.raises(rs.OptionError, match=said):
+        rs.infer(house, **option)
+
+
+def test_numbers_of_numpy_are_options_too(house, tmp_path):
+    given = {"reward_digits": np.int64(2), "seed": np.int64(3), "effort": np.float64(1)}
+    machines = rs.infer(house, **given, supplement=np.bool_(True)).machines
+    machines.save(tmp_path / "house.json")
+    assert rs.load(tmp_path / "house.json") == machines
+
+
+def in_costs(actions, costs):
+    return rs.TraceSet([rs.Trace([0, 1, 0], [None, "k", None], actions, columns={"c": costs})] * 6)
+
+
+def test_an_update_tells_equal_values_of_other_types_apart():
+    ints, floats = in_costs([0, 1], [1, 2]), in_costs([0, 1], [1.0, 2.0])
+    flags = in_costs([False, True], [1, 2])
+    updated, whole = rs.infer(ints).update(floats), rs.infer(ints + floats)
+    assert updated.machines == whole.machines
+    assert updated.machines.provenance.traces_sha256 == updated.all_traces().digest
+    with pytest.raises(rs.TraceError, match="one type"):
+        rs.infer(ints).update(flags)
+
+
+def test_an_update_may_show_that_there_is_more_to_predict():
+    """A log has one observation throughout; if another turns up, it is none."""
+
+    def seen(last):
+        labels, columns = [None, f"to {last}", None], {"c": [1, 2]}
+        return rs.TraceSet([rs.Trace([0, 0, last], labels, "xy", columns=columns)] * 4)
+
+    assert [*rs.infer(seen(0)).machines] == ["c"]
+    updated = rs.infer(seen(0)).update(seen(1)).machines
+    assert [*updated] == ["transition"]
+    assert updated == rs.infer(seen(0) + seen(1)).machines
+
+
+def test_machines_of_more_situations_than_can_be_numbered():
+    steps = 40
+    columns = {f"c{n:02}": [int(t % 30 == n) for t in range(steps)] for n in range(14)}
+
+    def traces(terminated):
+        labels = [["k"]] * (steps + 1)
+        seen = [0] * (steps + 1)
+        return rs.TraceSet(
+            [rs.Trace(seen, labels, ["a"] * steps, terminated=terminated, columns=columns)]
+        )
+
+    log = traces(False)
+    machines = rs.infer(log).machines
+    assert len(machines) == 14
+    assert machines.score(log).perfect
+    with pytest.raises(rs.ModelError, match=r"14 machines have .* with fewer outputs each"):
+        rs.infer(traces(True))
+
+
+def test_single_traces_and_paths_are_taken_wherever_traces_are(house, tmp_path):
+    result = rs.infer(house[:20])
+    house.save(tmp_path / "house.parquet")
+    assert result.update([house[20]]).traces == 21
+    assert result.machines.score([house[0]]).perfect
+    assert rs.evidence(result, tmp_path / "house.parquet").traces == len(house)

@@ -62,6 +62,11 @@ def read(folder):
     return rs.read_traces(folder / "traces.parquet")
 
 
+def as_table():
+    columns = ("episode", "observation", "action", "reward", "label")
+    return rs.read_table(traces().to_arrow(), order="step", **{name: name for name in columns})
+
+
 def scanned(folder):
     (folder / "many").mkdir(exist_ok=True)
     traces().save(folder / "many" / "a.parquet")
@@ -87,8 +92,10 @@ def trace():
 # What a name stands for, or what it gives back; those that take an argument get a folder.
 MADE = {
     "ContradictoryTraces": contradiction,
+    "Diagnosis": lambda: rs.diagnose(traces()[:5]),
     "EdgeRewardMachine": edges,
     "Evidence": lambda: result().evidence,
+    "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
     "InferenceResult": result,
     "Knowledge": lambda: rs.Knowledge.ASSUMED,
     "LabelTiming": lambda: rs.LabelTiming.LAGGED,
@@ -105,6 +112,7 @@ MADE = {
     "RewardMachine": lambda: pair().reward,
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
+    "TableWarning": lambda: rs.TableWarning("a row was dropped"),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,
     "TraceError": lambda: rs.TraceError("an empty file"),
@@ -114,6 +122,7 @@ MADE = {
     "UNSEEN": lambda: rs.UNSEEN,
     "baselines": lambda: rs.baselines.lrm(paid_on_edges()[1][:20], most_states=3),
     "collect": traces,
+    "diagnose": lambda: rs.diagnose(traces()),
     "evidence": lambda: rs.evidence(pair(), traces()),
     "infer": lambda: result(strategy="search", supplement=False),
     "is_isomorphic": lambda: rs.is_isomorphic(pair().transition, pair().transition),
@@ -121,7 +130,11 @@ MADE = {
     "load": loaded,
     "plan": lambda: rs.plan(result(), traces(), gamma=0.9),
     "q_learning": learned,
+    "read_log": lambda: rs.read_log(
+        traces().to_arrow(), input="step", output={"room": "observation"}
+    ),
     "read_reward_machine": edges_of_file,
+    "read_table": as_table,
     "read_traces": read,
     "scan_traces": scanned,
     "to_dot": lambda: rs.to_dot(pair().transition),

@@ -13,6 +13,7 @@ SOURCE = Path(resolvent.__file__).parent
 ROOMS = [
     ["errors", "_core"],
     ["atomic_file", "installation", "progress", "wording"],
+    ["notebook"],
     ["traces"],
     ["samples"],
     ["reduction"],
@@ -20,6 +21,7 @@ ROOMS = [
     ["exact"],
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],
+    ["diagnosis"],
     ["refinement", "result", "trust"],
     ["learning"],
     ["pipeline"],

@@ -77,15 +77,15 @@ class TraceColumns {
   }
 
   nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& order, Id first, Id lag, bool answers,
-                  bool unknown_states, bool earliest, bool states, unsigned threads) const {
+                  bool situations, bool unknown_states, bool earliest, bool states, unsigned threads) const {
     require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1, "a reading starts at label 0 or 1, at most one step late");
     check_codes(span_of(order), static_cast<std::int64_t>(columns_.traces()), 0);
-    const std::vector<ReplayedMachine> checked = checked_machines(machines);
+    const std::vector<ReplayedMachine> checked = checked_machines(machines, answers && situations);
     resolvent::Replay found;
     {
       nb::gil_scoped_release no_gil;
       found = resolvent::replay(columns_, span_of(order), {first, lag}, checked, 
-                                {answers, unknown_states, earliest, states},
+                                {answers, answers && situations, unknown_states, earliest, states},
                                 threads);
     }
     nb::list shown;
@@ -97,14 +97,14 @@ class TraceColumns {
     out["situation_count"] = column(found.situations, &Situation::count);
     out["situation_ended"] = column(found.situations, &Situation::ended);
     out["counted"] = resolvent::answers_count_situations(checked);
-    out["left"] = found.left;
     return out;
   }
 
  private:
   static std::size_t size(Id count) { return static_cast<std::size_t>(count); }
 
-  [[nodiscard]] std::vector<ReplayedMachine> checked_machines(const std::vector<GivenMachine>& machines) const {
+  [[nodiscard]] std::vector<ReplayedMachine> checked_machines(const std::vector<GivenMachine>& machines,
+                                                              bool numbered) const {
     require(!machines.empty(), "there is no machine to replay");
     std::vector<ReplayedMachine> out;
     std::int64_t situations = std::int64_t{columns_.observations} * std::int64_t{columns_.actions};
@@ -117,8 +117,9 @@ class TraceColumns {
       require(answers_with >= resolvent::whether_terminated && answers_with < static_cast<Id>(sizes_.size()),
               "a machine answers with a column that is not there");
       require(!supplemented || !out.empty(), "the first machine cannot be supplemented");
-      require(situations <= std::numeric_limits<std::int64_t>::max() / states, "there are too many situations");
-      situations *= states;
+      require(!numbered || situations <= std::numeric_limits<std::int64_t>::max() / states,
+              "there are too many situations");
+      if (numbered) situations *= states;
       out.push_back({table, states, answers_with, supplemented});
     }
     return out;
@@ -192,5 +193,5 @@ void bind_replay(nb::module_& module) {
       .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a,
            "threads"_a)
       .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "order"_a, "first"_a, "lag"_a,
-           "answers"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
+           "answers"_a, "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
 }

@@ -299,7 +299,7 @@ class Witnesses {
         wanted_(wanted),
         counted_(answers_count_situations(machines)),
         first_states_(machines.empty() ? 1 : static_cast<std::uint64_t>(machines.front().states)),
-        situations_(1, counted_ || !wanted.answers ? 0 : all_situations()) {
+        situations_(1, counted_ || !wanted.situations ? 0 : all_situations()) {
     for (const ReplayedMachine& machine : machines)
       witnesses_.emplace_back(machine, traces.labels, asked_of(machine), wanted);
     known_.resize(machines.size());
@@ -315,9 +315,9 @@ class Witnesses {
       if (!states.empty())
         std::copy_n(witnesses_[at].states().begin(), trace.steps, states[at].begin() + static_cast<Row>(trace.first));
     }
-    if (all_known < trace.steps) ++left_;
     if (!wanted_.answers) return;
     for (std::size_t at = 0; at < machines_.size(); ++at) ask(at, trace);
+    if (!wanted_.situations) return;
     if (!counted_)
       for (std::size_t step = 0; step < all_known; ++step) count_situation(situation(trace, step), 1);
     if (all_known == trace.steps && trace.terminated())
@@ -329,13 +329,11 @@ class Witnesses {
     for (const AnswerSeen& more : later.situations_.listed())
       count_situation(static_cast<std::uint64_t>(more.question), more.seen.count);
     for (const auto& [situation, count] : later.endings_) endings_[situation] += count;
-    left_ += later.left_;
   }
 
   [[nodiscard]] Replay shown() const {
     Replay all;
     for (const Witness& witness : witnesses_) all.machines.push_back(witness.shown());
-    all.left = left_;
     if (counted_) {
       for (const auto& [situation, ended] : endings_) all.situations.push_back({situation, 0, ended});
     } else {
@@ -417,7 +415,6 @@ class Witnesses {
   std::vector<Witness> witnesses_;
   std::vector<std::size_t> known_;  // for how many steps of the trace each machine's state is known
   std::map<std::int64_t, std::int64_t> endings_;
-  std::int64_t left_ = 0;
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ struct ReplayedMachine {
 
 struct Wanted {
   bool answers;         // what is asked and answered, and situations; without it only moves and states
+  bool situations;      // how often each situation was met, and ended the episode
   bool unknown_states;  // count answers also where the state is not known, as those of state `none`
   bool earliest;        // for every answer and move, the place with the fewest steps before it too
   bool states;          // the state of every machine at every step
@@ -89,7 +90,6 @@ struct Replay {
   // last say how often a situation was met: then only those are here in which a trace was
   // terminated, without a count.
   std::vector<Situation> situations;
-  std::int64_t left = 0;  // traces that some machine could not follow to the end
 };
 
 // Whether situations are counted by the answers of the last machine.

@@ -16,6 +16,7 @@ from resolvent.control import (
     plan,
     q_learning,
 )
+from resolvent.diagnosis import Diagnosis, Finding, diagnose
 from resolvent.display.report import report
 from resolvent.errors import (
     ContradictoryTraces,
@@ -23,6 +24,7 @@ from resolvent.errors import (
     ModelError,
     OptionError,
     ResolventError,
+    TableWarning,
     TimeLimitReached,
     TraceError,
 )
@@ -52,7 +54,15 @@ from resolvent.options import Options
 from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import Trace, TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces import (
+    Trace,
+    TraceFolder,
+    TraceSet,
+    read_log,
+    read_table,
+    read_traces,
+    scan_traces,
+)
 from resolvent.traces.live.collecting import collect
 from resolvent.trust import Evidence
 
@@ -62,8 +72,10 @@ __all__ = [
     "UNSEEN",
     "AugmentObservation",
     "ContradictoryTraces",
+    "Diagnosis",
     "EdgeRewardMachine",
     "Evidence",
+    "Finding",
     "InferenceResult",
     "Knowledge",
     "LabelTiming",
@@ -80,6 +92,7 @@ __all__ = [
     "RewardMachine",
     "Score",
     "Strategy",
+    "TableWarning",
     "TimeLimitReached",
     "Trace",
     "TraceError",
@@ -89,6 +102,7 @@ __all__ = [
     "VectorAugmentObservation",
     "baselines",
     "collect",
+    "diagnose",
     "evidence",
     "infer",
     "is_isomorphic",
@@ -96,7 +110,9 @@ __all__ = [
     "load",
     "plan",
     "q_learning",
+    "read_log",
     "read_reward_machine",
+    "read_table",
     "read_traces",
     "report",
     "scan_traces",

@@ -184,6 +184,7 @@ class TraceColumns:
         first: int,
         lag: int,
         answers: bool,
+        situations: bool,
         unknown_states: bool,
         earliest: bool,
         states: bool,

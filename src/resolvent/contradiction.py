@@ -15,7 +15,7 @@ from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
-from resolvent.wording import amount, visible
+from resolvent.wording import amount, short
 
 RARE: Final = 10
 """An outcome of fewer than one step in so many is rare, and may be noise."""
@@ -188,7 +188,7 @@ def _option(timing: LabelTiming) -> str:
 
 def _plural(output: str) -> str:
     named = {"observation": "next observations", "reward": "rewards"}
-    return named.get(output, f"values of {visible(output)}")
+    return named.get(output, f"values of {short(output)}")
 
 
 def _end(history: tuple[Label, ...]) -> str:

@@ -1,7 +1,7 @@
 """Every error a user can meet, each saying what, where and what to do.
 
 All derive from `ResolventError`, so one `except` is enough; the command line
-turns each into one line and an exit code.
+turns each into one line and an exit code. Warnings stand here, too.
 """
 
 from collections.abc import Hashable, Iterator
@@ -123,6 +123,10 @@ class TimeLimitReached(ResolventError):  # noqa: N818
 
 class MissingExtra(ResolventError, ImportError):  # noqa: N818
     """An optional dependency is not installed; the message names the extra."""
+
+
+class TableWarning(UserWarning):
+    """A table was read, but not all that it holds; the message says what is missing and why."""
 
 
 def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+import numpy as np
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, label_text
-from resolvent.wording import visible
+from resolvent.wording import short, visible
 
 _RUN_ONLY = ("engine", "time_limit", "refine")
 """Options that say how machines are found and not which ones: files do not hold them."""
@@ -49,6 +51,16 @@ class Options:
         put(self, "engine", engine_for(self.strategy, self.engine))
         put(self, "timing", _timing(self.timing))
         put(self, "outputs", _outputs(self.outputs))
+        for name in ("supplement", "remove_redundant", "remove_trivial"):
+            put(self, name, _switch(name, getattr(self, name)))
+        if self.refine is not None:
+            put(self, "refine", _switch("refine", self.refine))
+        put(self, "seed", _whole("seed", self.seed))
+        if self.reward_digits is not None:
+            put(self, "reward_digits", _whole("reward_digits", self.reward_digits))
+        put(self, "effort", _number("effort", self.effort))
+        if self.time_limit is not None:
+            put(self, "time_limit", _number("time_limit", self.time_limit))
         if self.trivial != "auto":
             put(self, "trivial", _labels(self.trivial))
             if self.trivial and not self.remove_trivial:
@@ -112,6 +124,24 @@ _STORED_TYPES: dict[str, Any] = {
 """The types of options that stand in a file as something simpler than what they are here."""
 
 
+def _switch(name: str, given: Any) -> bool:
+    if not isinstance(given, bool | np.bool_):
+        raise OptionError(f"{name} is {given!r}: choose True or False")
+    return bool(given)
+
+
+def _whole(name: str, given: Any) -> int:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        raise OptionError(f"{name} is {given!r}: choose a whole number")
+    return int(given)
+
+
+def _number(name: str, given: Any) -> float:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
+        raise OptionError(f"{name} is {given!r}: choose a number")
+    return float(given)
+
+
 def _timing(timing: LabelTiming | str) -> LabelTiming:
     try:
         return LabelTiming(timing)
@@ -130,7 +160,8 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
     if outputs is None:
         return None
     if isinstance(outputs, str):
-        raise OptionError(f"outputs come as a list: write ['{outputs}'], not '{outputs}'")
+        name = short(outputs)
+        raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
     named = tuple(outputs)
     if not named:
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
@@ -138,5 +169,5 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
         if not isinstance(name, str):
             raise OptionError(f"outputs holds {name!r}: name columns by strings, such as 'reward'")
         if named.count(name) > 1:
-            raise OptionError(f"outputs names '{name}' twice: name it once")
+            raise OptionError(f"outputs names '{short(name)}' twice: name it once")
     return named

@@ -10,11 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.diagnosis import warnings_of
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
@@ -25,13 +27,14 @@ from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
-from resolvent.traces import Label, TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces import Label, Trace, TraceSet
+from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
+from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
-from resolvent.wording import visible
+from resolvent.wording import listed, short
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -47,7 +50,7 @@ READING, REPLAYING = "reading", "replaying"
 
 
 def infer(
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     strategy: str | Strategy = "edsm",
@@ -68,11 +71,14 @@ def infer(
 
     Args:
         traces: What the agent saw; or a folder of it (`scan_traces`) that need
-            not fit into memory.
+            not fit into memory; or single traces; or the path of a file of traces, which is
+            read as by `read_traces`.
         outputs: What machines should predict: "observation" (the next one), "reward",
             "terminated", and further columns of the traces by name. By default the two
             of the paper, as far as the traces have rewards; and whether episodes end, if
-            that depends on memory which those two do not have.
+            that depends on memory which those two do not have. Traces of a log, with one
+            observation throughout, no rewards and further columns, get a machine for each
+            of these columns instead.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -127,7 +133,8 @@ def infer(
         seed=seed,
         effort=effort,
     )
-    return infer_with(options, traces, progress)
+    named = (name for name in options.outputs or () if name not in ALWAYS_READ)
+    return infer_with(options, as_traces(traces, named), progress)
 
 
 def infer_with(
@@ -148,6 +155,7 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
+    traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     return _Run(result.options, progress).extended(result.standing, traces)
@@ -173,9 +181,9 @@ def evidence(
     states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
 against cyanroom (trace 99, step 2)
     """
-    strategy = None
-    if isinstance(machines, InferenceResult):
-        strategy, machines = machines.options.strategy, machines.machines
+    traces = as_trace_set(traces)
+    strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
+    machines = machines_in(machines)
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
@@ -204,7 +212,10 @@ class _Run:
         """Infer machines from nothing but traces."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        corpus = Corpus(shards, rounding, self._reporter(READING, len(shards)))
+        return self._begun(Corpus(shards, rounding, self._reporter(READING, len(shards))))
+
+    def _begun(self, corpus: Corpus) -> InferenceResult:
+        """Infer machines from a corpus, whatever may have been known before."""
         refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
         if self.options.refine is not None or not corpus.in_memory:
             refines = self.options.refine is not False
@@ -219,7 +230,12 @@ class _Run:
     def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""
         corpus = before.corpus.extended(traces)
-        learner = self._learner(corpus, [one.predicts for one in before.found.machines.values()])
+        outputs = [one.predicts for one in before.found.machines.values()]
+        if self.options.outputs is None:
+            wanted = self._outputs(corpus)
+            if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
+                return self._begun(corpus)  # more traces may show that there is more to predict
+        learner = self._learner(corpus, outputs)
         learner.recall(before.found)
         shown = None  # what was shown before can be added to, unless codes have changed
         if corpus.alphabets is before.corpus.alphabets:
@@ -270,12 +286,13 @@ class _Run:
         """Return the columns to predict, "observation" first: the others are told its states."""
         known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
         if self.options.outputs is None:
-            return [name for name in (OBSERVATION, REWARD) if name in known]
+            observations = len(corpus.alphabets.observations)
+            return list(default_outputs(corpus.alphabets.columns, observations=observations))
         for name in self.options.outputs:
             if name not in known:
                 raise OptionError(
-                    f"outputs names '{visible(name)}', which the traces do not have: they have "
-                    f"{', '.join(known)}"
+                    f"outputs names '{short(name)}', which the traces do not have: they have "
+                    f"{listed(known)}"
                 )
         return sorted(self.options.outputs, key=output_order)
 
@@ -351,6 +368,7 @@ class _Run:
             )
             for kind, machine in machines.items()
         }
+        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
         seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(
@@ -364,6 +382,7 @@ class _Run:
             trivial=found.verdicts,
             certificates=_certificates(found, machines, refinement),
             standing=end,
+            warnings=warnings,
         )
 
     def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:

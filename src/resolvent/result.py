@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
+from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
@@ -16,7 +19,7 @@ from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.wording import amount
+from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -154,6 +157,8 @@ class InferenceResult:
         trivial: For each machine, what was judged of the labels.
         certificates: With strategy "exact", what was proven of each machine.
         standing: All traces and what they show, for `update` and `evidence`.
+        warnings: What speaks against relying on the machines, such as traces in which hardly
+            anything repeats; `diagnose` looks for more.
     """
 
     machines: Machines
@@ -166,6 +171,7 @@ class InferenceResult:
     trivial: dict[str, tuple[LabelVerdict, ...]]
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def transition(self) -> MachineStatistics:
@@ -180,8 +186,8 @@ class InferenceResult:
     def _statistics_of(self, kind: str) -> MachineStatistics:
         if kind not in self.statistics:
             raise ModelError(
-                f"there is no {kind} machine: these were inferred for "
-                f"{', '.join(self.statistics)}; name more in outputs"
+                f"there is no {short(kind)} machine: these were inferred for "
+                f"{listed(self.statistics)}; name more in outputs"
             )
         return self.statistics[kind]
 
@@ -306,8 +312,44 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
+            "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{kind} {one.states}" for kind, one in self.statistics.items())
+        told = f"states: {states}; {amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+        return short(f"InferenceResult({told})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show the figures in a notebook; the machines themselves draw there, too."""
+        header = ["machine", "states", "prefix-tree nodes", "merges", "seconds"]
+        rows = (
+            [
+                self.machines[kind].title,
+                one.states,
+                f"{one.prefix_tree_nodes:,}",
+                f"{one.merges:,}",
+                f"{one.seconds:.3f}",
+            ]
+            for kind, one in self.statistics.items()
+        )
+        return notebook.panel(
+            f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}",
+            notebook.table(header, rows, len(self.statistics)),
+            notebook.figures(self._facts()),
+        )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Say what else was found, as names and texts."""
+        return [
+            *(("labels", line) for line in self.trivial_labels()),
+            *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
+            ("learned from", str(self.refinement)),
+            ("termination", str(self.machines.termination)),
+            ("total", f"{self.seconds['total']:.3f} s"),
+            *((str(one.severity), f"{one.text} [{one.kind}]") for one in self.warnings),
+        ]
 
     def __str__(self) -> str:
         lines = [f"{self.traces} traces, {self.steps} steps"]
@@ -317,12 +359,25 @@ class InferenceResult:
                 f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
                 f"in {one.seconds:.3f} s"
             )
-        lines += [f"{'labels':<19} {line}" for line in self.trivial_labels()]
-        lines += [
-            f"{f'{name} machine':<19} {certificate}"
-            for name, certificate in self.certificates.items()
-        ]
-        lines.append(f"{'learned from':<19} {self.refinement}")
-        lines.append(f"{'termination':<19} {self.machines.termination}")
-        lines.append(f"{'total':<19} {self.seconds['total']:.3f} s")
+        lines += [f"{name:<19} {text}" for name, text in self._facts()]
         return "\n".join(lines)
+
+
+def machines_in(given: Machines | InferenceResult) -> Machines:
+    """Return the machines that a caller gives, be it as such or in a result.
+
+    >>> machines_in("machines.json")
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
+
+    Raises:
+        ModelError: when it is something else.
+    """
+    if isinstance(given, InferenceResult):
+        return given.machines
+    if isinstance(given, Machines):
+        return given
+    remedy = "give machines or a result of rs.infer"
+    if isinstance(given, str | PathLike):
+        remedy = "load the file with rs.load, and give those"
+    raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")

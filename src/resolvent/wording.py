@@ -1,6 +1,7 @@
 """Numbers and texts → words that are plain to read, and safe to show."""
 
 import unicodedata
+from collections.abc import Iterable
 
 
 def amount(number: int, noun: str) -> str:
@@ -22,6 +23,26 @@ def visible(text: str) -> str:
     ('key', 'two\\nlines', '\\u202eyek')
     """
     return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def short(text: str, most: int = 120) -> str:
+    """Make a text safe to show, and cut the middle of a long one.
+
+    >>> short("corridor"), short("a" * 20, 7)
+    ('corridor', 'aaa…aaa')
+    """
+    shown = visible(text)
+    half = (most - 1) // 2
+    return shown if len(shown) <= most else f"{shown[:half]}…{shown[-half:]}"
+
+
+def listed(names: Iterable[str], between: str = ", ") -> str:
+    """Write names that users chose one after the other, each as `short` does.
+
+    >>> listed(["cost", "fault"])
+    'cost, fault'
+    """
+    return between.join(map(short, names))
 
 
 def _visible_character(character: str) -> str:

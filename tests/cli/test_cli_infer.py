@@ -150,7 +150,7 @@ def test_options_that_cannot_be_honoured(
 def test_bad_target_is_refused_before_the_work(
     run: Run, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.commands.infer.read_traces", pytest.fail)
+    monkeypatch.setattr("resolvent.cli.tables.read_traces", pytest.fail)
     assert run("infer", house, "-o", tmp_path / "missing" / "machines.json").code == 2
 
 

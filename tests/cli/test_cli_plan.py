@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 from cli_outcome import Run
 
+import resolvent as rs
 from resolvent.cli import main, options
 
 BEST = 0.95**5
@@ -33,12 +35,16 @@ def test_json(run: Run, machines: Path, house: Path) -> None:
         "bound": 0.0,
         "largest_gap": 0.0,
         "optimal": True,
+        "vacuous": None,
+        "seen_reward_range": [0.0, 1.0],
+        "assumes_rewards": False,
         "situations": 9,
         "actions": 5,
         "starts": 1,
         "unknown_steps": 0,
         "sometimes_ending_steps": 0,
         "next_experiment": None,
+        "advice": None,
         "traces": 200,
         "run": None,
         "output": None,
@@ -55,6 +61,8 @@ def test_acting_in_an_environment(run: Run, machines: Path, house: Path) -> None
         "mean_length": 6.0,
         "terminated": 3,
         "random_steps": 0,
+        "contradictions": 0,
+        "first_contradiction": None,
     }
     outcome = run(*arguments)
     assert outcome.code == 0
@@ -151,3 +159,32 @@ def test_a_large_folder_says_what_is_needed(
     outcome = run("plan", machines, folder)
     assert outcome.code == 2
     assert "planning holds all traces in memory: name one of its files" in outcome.error
+
+
+def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(
+    run: Run, tmp_path: Path
+) -> None:
+    env = gym.make("resolvent/House-v0")
+    traces = rs.collect(env, episodes=500, seed=0)
+    unpaid = traces.take([not any(trace.rewards) for trace in traces])[:2]
+    for name, some in (("unpaid", unpaid), ("few", traces[:2])):
+        some.save(tmp_path / f"{name}.parquet")
+        rs.infer(some).machines.save(tmp_path / f"{name}.json")
+    files = tmp_path / "unpaid.json", tmp_path / "unpaid.parquet"
+    outcome = run("plan", *files)
+    assert "bound        none: only 0 was ever paid" in outcome.out
+    assert "optimal" not in outcome.out
+    told = run("plan", *files, "--json").json
+    assert (told["optimal"], told["next_experiment"] is None) == (False, False)
+    assert told["vacuous"].startswith("only 0 was ever paid")
+
+    # Two traces promise 1 for the second step, and the world pays nothing for it.
+    files = tmp_path / "few.json", tmp_path / "few.parquet"
+    acting = ("--environment", "resolvent/House-v0", "-n", "4")
+    outcome = run("plan", *files, *acting)
+    assert "contradicts the plan: episode 0 was promised 0.95 and paid 0, and 3 " in outcome.out
+    told = run("plan", *files, *acting, "--json").json["run"]
+    assert told["contradictions"] == 4
+    first = told["first_contradiction"]
+    assert (first["episode"], first["paid"]) == (0, 0.0)
+    assert first["promised"] == pytest.approx([0.95, 0.95])

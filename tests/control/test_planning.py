@@ -72,14 +72,99 @@ def test_costs_may_go_on_for_ever_and_pay_may_end_at_once() -> None:
 
 
 def test_a_wider_range_of_rewards_may_be_named() -> None:
-    nothing = fork("right", "hall")
-    assert planned(nothing).is_optimal  # nobody was ever paid
     traces = fork("left", "right", "hall")
     wide = planned(traces, reward_range=(-1, 4))
     assert values(wide) == {"fork": (1.0, 4.0), "hall": (0.5, 8.0)}
     assert wide.next_experiment is not None
     with pytest.raises(rs.OptionError, match="rewards from 0 to 1 were seen"):
         planned(traces, reward_range=(0, 0.5))
+
+
+NEVER_PAID = "only 0 was ever paid, so that all ways to act look alike"
+
+
+def test_where_nothing_was_ever_paid_no_plan_is_called_optimal() -> None:
+    plan = planned(fork("left", "right", pays=0.0))
+    assert (plan.value, plan.bound, plan.is_optimal, plan.vacuous) == (0, 0, False, NEVER_PAID)
+    assert str(plan).splitlines() == [
+        "value        0 from the starts, discounted by 0.5",
+        f"bound        none: {NEVER_PAID}",
+        "situations   2, and 2 actions",
+        "unknown      1 of 4 steps",
+        "try next     begin in fork, do right; then in hall (transition state 0, reward state 0) "
+        "do left, and go on: what follows is not known; "
+        "or say with reward_range=(low, high) what such steps may pay",
+    ]
+    told = plan.as_dict()
+    assert (told["optimal"], told["vacuous"]) == (False, NEVER_PAID)
+    assert told["next_experiment"]["actions"] == ["right"]
+    assert told["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
+
+
+def test_where_nothing_was_paid_and_nothing_is_unknown_other_traces_are_asked_for() -> None:
+    for plan in (planned(fork("right", "hall")), planned(fork("right"), reward_range=(-1, 1))):
+        assert plan.model.unknown == 0
+        assert plan.vacuous == NEVER_PAID
+        assert not plan.is_optimal
+        assert plan.next_experiment is None
+        assert str(plan).endswith(
+            "try next     collect traces in which something else is paid, "
+            "longer ones or by another policy"
+        )
+
+
+def test_the_nearest_unknown_step_is_the_one_that_fewest_steps_lead_to() -> None:
+    # a -go-> b -go-> c, where nobody turned; from the other start a step is unknown at once.
+    line = Trace(["a", "b", "c"], [None] * 3, ["go", "go"], [0.0, 0.0])
+    turned = [Trace([room, room], [None] * 2, ["turn"], [0.0]) for room in ("a", "b")]
+    far = planned(TraceSet([line, *turned])).next_experiment
+    assert far is not None
+    assert (far.start[0], far.actions, far.situation[0], far.action) == ("b", ("go",), "c", "go")
+    near = planned(TraceSet([line, turned[0]])).next_experiment
+    assert near is not None
+    assert (near.start[0], near.actions, near.situation[0], near.action) == (
+        "a",
+        ("go",),
+        "b",
+        "turn",
+    )
+
+
+def test_the_same_pay_for_every_step_tells_ways_apart_only_if_episodes_end() -> None:
+    for pays in (-1.0, 2.0):
+        loop = Trace(["x", "y", "x"], [None] * 3, ["go", "go"], [pays, pays])
+        assert planned(TraceSet([loop])).vacuous == (
+            f"every step paid {pays:g} and none was the last, so that all ways to act look alike"
+        )
+        leaving = Trace(["x", "out"], [None] * 2, ["leave"], [pays], terminated=True)
+        assert planned(TraceSet([loop, leaving])).vacuous is None
+    # At a cost of 1 a step, leaving at once is best: −1 against −2 for ever.
+    loop = Trace(["x", "x"], [None] * 2, ["go"], [-1.0])
+    leaving = Trace(["x", "out"], [None] * 2, ["leave"], [-1.0], terminated=True)
+    plan = planned(TraceSet([loop, leaving]))
+    assert (plan.action("x", 0, 0), plan.value, plan.is_optimal) == ("leave", -1.0, True)
+
+
+def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
+    said = "             this rests on rewards that were never seen: only 0 to 1 was"
+    plan = planned(fork("left", "right"), reward_range=(0, 4))
+    assert plan.assumes_rewards
+    assert str(plan).splitlines()[2] == said
+    told = plan.as_dict()
+    assert (told["reward_range"], told["seen_reward_range"]) == ([0, 4], [0.0, 1.0])
+    assert told["assumes_rewards"] is True
+    seen = planned(fork("left", "right"))
+    assert not seen.assumes_rewards
+    assert "never seen" not in str(seen)
+    all_known = TraceSet([*fork("left", "right"), Trace(["hall"] * 2, [None] * 2, ["left"], [0])])
+    assert not planned(all_known, reward_range=(0, 4)).assumes_rewards
+    # Nothing was paid, but up to 1 might be: the unknown step is worth ½·(1 + ½ + …) = 1.
+    hoped = planned(fork("left", "right", pays=0.0), reward_range=(0, 1))
+    assert (hoped.bound, hoped.is_optimal, hoped.vacuous) == (1.0, False, NEVER_PAID)
+    lines = str(hoped).splitlines()
+    assert lines[1] == "bound        at most 1 below the best, if pay stays within 0 to 1"
+    assert lines[2] == "             this rests on rewards that were never seen: only 0 was"
+    assert lines[-1].endswith("what follows is not known")
 
 
 def test_the_next_experiment_is_the_one_reached_soonest() -> None:
@@ -337,5 +422,6 @@ def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
         wrapped = gym.wrappers.TimeLimit(rs.AugmentObservation(house, plan.machines, mode=mode), 10)
         acted = rs.collect(wrapped, episodes=3, policy=plan.policy_in(wrapped))
         assert [sum(trace.rewards) for trace in acted] == [1.0] * 3
+        assert acted == plan.run(house, episodes=3).traces
     with pytest.raises(rs.OptionError, match="wrap it in AugmentObservation"):
         plan.policy_in(house)

@@ -4,47 +4,14 @@ What a plan must reach is computed on the true hidden state, which neither the
 traces nor the plan know anything of.
 """
 
-import random
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import resolvent as rs
+from built_in_worlds import EPISODES, enough_traces
 
 GAMMA = 0.95
-
-EPISODES = {
-    "House": 300,
-    "HouseInterference": 300,
-    "PhaseGrid3": 500,
-    "PhaseGrid4": 1_000,
-    "PhaseGrid5": 3_000,
-    "RandomWorld": 3_000,
-    "OfficeCoffee": 150,
-    "OfficeMail": 150,
-    "OfficeBoth": 150,
-    "OfficePatrol": 150,
-    "Cookie": 100,
-    "TwoKeys": 300,
-    "TMaze": 300,
-}
-
-
-def past_the_plants(world, seed):
-    """Random actions, but for those into a plant: they would end nearly every episode."""
-    tables, draw = world.mechanics, random.Random(seed)
-    plant = np.array(["plant" in label for label in tables.labels])[tables.label_of]
-    safe = {}
-    for state in range(tables.live):
-        fine = np.flatnonzero(~plant[tables.following[state]])
-        safe[int(tables.observation_of[state])] = fine.tolist()
-    return lambda seen: draw.choice(safe[seen])
-
-
-def traces_of(env, name):
-    policy = past_the_plants(env.unwrapped, 0) if name.startswith("Office") else None
-    return rs.collect(env, episodes=EPISODES[name], seed=0, policy=policy)
 
 
 def test_no_world_is_left_out():
@@ -56,7 +23,7 @@ def test_no_world_is_left_out():
 def test_a_plan_from_traces_gets_the_optimum_from_every_start(name):
     env = gym.make(f"resolvent/{name}-v0")
     world = env.unwrapped
-    traces = traces_of(env, name)
+    traces = enough_traces(env, name)
     plan = rs.plan(rs.infer(traces, timing=world.timing), traces, gamma=GAMMA)
 
     best = world.mechanics.optimal_values(GAMMA)

@@ -55,3 +55,11 @@ def test_the_core_tells_how_far_it_is():
     done = [one for one, _ in told]
     assert done == sorted(done)
     assert {total for _, total in told} == {count + 1}
+
+
+def test_labels_that_a_machine_does_not_know_are_never_read_in_it():
+    known = rs.TraceSet([rs.Trace([0, 1, 0], [None, "a", None], ["go", "go"], [0, 1])])
+    other = rs.TraceSet([rs.Trace([0, 1, 0], [None, "b", None], ["go", "go"], [0, 1])])
+    evidence = rs.evidence(rs.infer(known).machines, other)
+    assert (0, frozenset({"b"})) in evidence.transition.completeness.unseen_transitions
+    assert not evidence.transition.completeness.structure_complete

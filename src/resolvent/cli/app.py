@@ -9,6 +9,7 @@ from resolvent.cli.commands.check import check
 from resolvent.cli.commands.collect import collect
 from resolvent.cli.commands.convert import convert
 from resolvent.cli.commands.demo import demo
+from resolvent.cli.commands.diagnose import diagnose
 from resolvent.cli.commands.doctor import doctor
 from resolvent.cli.commands.infer import infer
 from resolvent.cli.commands.plan import plan
@@ -76,6 +77,7 @@ def root(
 
 
 for command in (
-    *(demo, collect, infer, show, check, report, plan, train, convert, reproduce, doctor),
+    *(demo, collect, diagnose, infer, show, check, report, plan, train),
+    *(convert, reproduce, doctor),
 ):
     app.command(cls=_Command)(command)

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent.errors import ResolventError
+from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine
 from resolvent.pipeline import REFINE_ABOVE
 from resolvent.traces import scan_traces
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.column_names import ALWAYS_READ
 from resolvent.traces.files.any_format import written_format
 from resolvent.traces.minari.datasets import minari_id
 
@@ -22,12 +22,31 @@ MaxSteps = Annotated[
     int | None,
     typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
 ]
+
+
+def _no_empty_name(listed: str | None) -> str | None:
+    if listed is not None and "" in (names_in(listed) or ()):
+        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
+    return listed
+
+
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        callback=_no_empty_name,
+        help="What machines should predict, separated by commas: observation (the next one), "
+        "reward, terminated, and further columns of TRACES by name, such as cost.",
+        show_default="observation and reward; terminated if need be; all outputs of a log",
+    ),
+]
 Traces = Annotated[
     Path,
     typer.Argument(
         metavar="TRACES",
         help="A file of traces (Parquet, JSON lines or the paper's JSON lines, also compressed by "
-        "gzip or zstd), a folder of Parquet files, or minari:NAMESPACE/NAME-v0, a Minari dataset.",
+        "gzip or zstd), a folder of Parquet files, minari:NAMESPACE/NAME-v0, a Minari dataset; "
+        "or a table whose columns you name.",
         show_default=False,
     ),
 ]
@@ -40,7 +59,14 @@ Machines = Annotated[
     ),
 ]
 
-_ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+
+def names_in(listed: str | None) -> tuple[str, ...] | None:
+    """Return the names in a list separated by commas; None where none is given.
+
+    >>> names_in("reward, cost")
+    ('reward', 'cost')
+    """
+    return None if listed is None else tuple(map(str.strip, listed.split(",")))
 
 
 def columns_to_read(outputs: Iterable[str]) -> list[str]:
@@ -49,7 +75,7 @@ def columns_to_read(outputs: Iterable[str]) -> list[str]:
     >>> columns_to_read(["observation", "reward", "cost", "terminated"])
     ['cost']
     """
-    return [name for name in outputs if name not in _ALWAYS_READ]
+    return [name for name in outputs if name not in ALWAYS_READ]
 
 
 def columns_of(machines: Mapping[str, Machine]) -> list[str]:
@@ -81,9 +107,15 @@ def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
     )
 
 
-def check_target(path: Path) -> None:
-    """Refuse a file to write that could not be written, before the work and not after it."""
+def check_target(path: Path, *inputs: Path | None) -> None:
+    """Refuse a file that cannot be written, or that the command reads, before any work is done."""
     folder = path.parent
+    for source in inputs:
+        if source is not None and _would_replace(path, source):
+            raise OptionError(
+                f"cannot write {path}: it would replace what is read from {source}; "
+                f"name another file"
+            )
     if path.is_dir():
         raise ResolventError(f"cannot write {path}: it is a folder; name a file")
     if not folder.exists():
@@ -96,8 +128,20 @@ def check_target(path: Path) -> None:
         raise ResolventError(f"cannot write {path}: permission denied")
 
 
-def check_trace_target(path: Path, format: str | None = None) -> None:  # noqa: A002
-    """Refuse a file of traces that could not be written, or whose name tells no format."""
+def check_trace_target(
+    path: Path,
+    format: str | None = None,  # noqa: A002
+    *inputs: Path | None,
+) -> None:
+    """Refuse traces to write as `check_target` does, or if the file's name tells no format."""
     if minari_id(path) is None:
-        check_target(path)
+        check_target(path, *inputs)
         written_format(path, format)
+
+
+def _would_replace(target: Path, source: Path) -> bool:
+    """Whether writing a file changes what is read: the file itself, or one of a folder's."""
+    if not target.is_file():  # pipes and terminals may be read and written at once
+        return False
+    files = source.glob("*.parquet") if source.is_dir() else [source]
+    return any(file.exists() and target.samefile(file) for file in files)

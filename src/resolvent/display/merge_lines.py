@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from resolvent.display.machine_names import short_name, title
+from resolvent.display.machine_names import short_name
 from resolvent.machines import Decision, Machine
 from resolvent.merging import Strategy
 from resolvent.result import InferenceResult
@@ -19,7 +19,7 @@ def log_lines(result: InferenceResult) -> Iterator[str]:
     if not result.options.strategy.merges:
         yield retold(result.options.strategy)
     for kind, machine in result.machines.items():
-        yield f"{title(machine)}: {summary(machine)}"
+        yield f"{machine.title}: {summary(machine)}"
         for line in decision_lines(machine):
             yield f"{short_name(kind)}  {line}"
 

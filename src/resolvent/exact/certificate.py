@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from resolvent import notebook
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effort:
@@ -50,6 +52,20 @@ class Certificate(Generic[A]):
             "proven": self.proven,
             "unique": self.unique,
         }
+
+    def _repr_html_(self) -> str:
+        """Show what was proven, and what it took, in a notebook."""
+        effort = self.effort
+        took = (
+            []
+            if effort is None
+            else [
+                ("traces given to the solver", f"{effort.traces:,}"),
+                ("calls of the solver", f"{effort.solver_calls:,}"),
+                ("seconds", f"{effort.seconds:.3f}"),
+            ]
+        )
+        return notebook.panel(str(self), notebook.figures(took))
 
     def __str__(self) -> str:
         """Say it in a line.

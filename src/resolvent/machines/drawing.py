@@ -17,7 +17,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """Write a machine as plain text tables, showing at most so many outputs."""
     name = machine.title if type(machine) is Machine else type(machine).__name__
     blocks = [
-        f"{visible(name)}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}",
+        f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}",
         table(*transition_table(machine)),
     ]
     if machine.trivial:

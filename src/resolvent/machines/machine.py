@@ -25,6 +25,7 @@ from resolvent.machines.knowledge import (
 )
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_numbers
+from resolvent.wording import visible
 
 
 class Unseen(Enum):
@@ -149,8 +150,8 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """What the machine is called in headings, such as "Reward Machine"."""
-        return f"{self.kind[:1].upper()}{self.kind[1:]} Machine"
+        """What the machine is called in headings, such as "Reward Machine"; safe to show."""
+        return visible(f"{self.kind[:1].upper()}{self.kind[1:]} Machine")
 
     @property
     def states(self) -> int:
@@ -204,13 +205,14 @@ class Machine:
         >>> machine.output(rs.UNSEEN, "corridor", "left", assumed=False)
         UNSEEN
         """
+        if state is not UNSEEN:
+            self._check_state(state)
         question = self._number(observation, action)
         constant = self._constants.get(question)
         if constant is not None and (assumed or (state, question) in self._asked):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
-        self._check_state(state)
         code = self._answers.get((state, question))
         return UNSEEN if code is None else self.outputs[code]
 

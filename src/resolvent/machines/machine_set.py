@@ -22,6 +22,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces.shards import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import listed, short
 
 _FIRST = ("transition", "reward")
 
@@ -72,8 +73,8 @@ class Machines(Mapping[str, Machine]):
         alone = [one.kind for one in ordered if one.supplemented]
         if alone and "transition" not in self:
             raise ModelError(
-                f"the {alone[0]} machine is supplemented with states of a Transition Machine, "
-                f"which is missing: give that one, too, or infer with supplement=False"
+                f"the {short(alone[0])} machine is supplemented with states of a Transition "
+                f"Machine, which is missing: give that one, too, or infer with supplement=False"
             )
         width = len(ordered) + 2
         for situation in (*self.termination.ends, *self.termination.ambiguous):
@@ -111,7 +112,7 @@ class Machines(Mapping[str, Machine]):
         if set(self) != set(_FIRST):
             raise ModelError(
                 f"this takes a Transition Machine and a Reward Machine and no others: here are "
-                f"{', '.join(self)}"
+                f"{listed(self)}"
             )
         return MachinePair(
             self.transition, self.reward, self.timing, self.termination, self.provenance
@@ -137,7 +138,9 @@ class Machines(Mapping[str, Machine]):
         """
         for kind in self:
             if kind not in states:
-                raise ModelError(f"the state of the {kind} machine is missing: give one, or UNSEEN")
+                raise ModelError(
+                    f"the state of the {short(kind)} machine is missing: give one, or UNSEEN"
+                )
         predicted = {}
         for kind, machine in self.items():
             seen = observation
@@ -199,7 +202,7 @@ class Machines(Mapping[str, Machine]):
         return hash((self.machines, self.timing))
 
     def __repr__(self) -> str:
-        machines = ", ".join(f"{kind}={machine!r}" for kind, machine in self.items())
+        machines = ", ".join(f"{short(kind)}={machine!r}" for kind, machine in self.items())
         return f"{type(self).__name__}({machines}, timing={self.timing!r})"
 
     def __str__(self) -> str:
@@ -217,7 +220,7 @@ class Machines(Mapping[str, Machine]):
 
     def _required(self, kind: str) -> Machine:
         if kind not in self:
-            raise ModelError(f"there is no {kind} machine here: there is {', '.join(self)}")
+            raise ModelError(f"there is no {short(kind)} machine here: there is {listed(self)}")
         return self[kind]
 
     def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:

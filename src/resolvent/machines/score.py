@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Symbol
+from resolvent.wording import listed, short, visible
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class Mismatch:
         if self.assumed:
             said += ", which it only assumes"
         return (
-            f"{self.machine} machine, trace {self.trace}, step {self.step}: {where} {said}, "
-            f"the trace says {self.actual!r}"
+            f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {where} "
+            f"{said}, the trace says {self.actual!r}"
         )
 
 
@@ -147,14 +149,33 @@ class Score(Mapping[str, MachineScore]):
             }
         )
 
+    def __repr__(self) -> str:
+        told = "; ".join(f"{kind} {one}" for kind, one in self.items())
+        return short(f"Score({told})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show the counts in a notebook, a row for each machine."""
+        counts = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
+        rows = (
+            [kind, *(f"{getattr(one, name):,}" for name in counts)] for kind, one in self.items()
+        )
+        header = ["machine", *(name.replace("_", " ") for name in counts)]
+        first = self.first_mismatch
+        return notebook.panel(
+            "every step is predicted, and right" if self.perfect else "steps predicted",
+            notebook.table(header, rows, len(self)),
+            "" if first is None else notebook.lines(f"first mismatch: {first}"),
+        )
+
     def __str__(self) -> str:
-        width = max(map(len, self), default=0)
-        lines = [f"{kind:<{width}} {one}" for kind, one in self.items()]
+        names = [*map(visible, self)]
+        width = max(map(len, names), default=0)
+        lines = [f"{name:<{width}} {one}" for name, one in zip(names, self.values(), strict=True)]
         if self.first_mismatch is not None:
             lines.append(f"first mismatch: {self.first_mismatch}")
         return "\n".join(lines)
 
     def _of(self, kind: str) -> MachineScore:
         if kind not in self:
-            raise ModelError(f"no {kind} machine was scored: there is {', '.join(self)}")
+            raise ModelError(f"no {short(kind)} machine was scored: there is {listed(self)}")
         return self[kind]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from resolvent.errors import TracePlace
 from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
+from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
-from resolvent.traces.trace_set import CommonValues, TraceDigest
 
 POOL_STEPS = 1_000_000
 """Steps of a folder's traces that are kept in memory to sample from."""
@@ -60,7 +61,7 @@ class Corpus:
             if progress:
                 progress(number + 1)
         self._first = np.array(first, np.int64)
-        self._fetched: list[Piece] = [] if self._pool is None else self._pool.pieces
+        self._fetched: list[Piece] = [] if self._pool is None else list(self._pool.pieces)
         if alone:  # its values are in order already
             self.alphabets = Alphabets.of(shards.read(0).values, self.rounding)
         else:
@@ -100,7 +101,7 @@ class Corpus:
             more._pool.add(self.traces, CodedShard.alone(traces))
         known, values = self.alphabets.values, traces.values
         if known.keys() == values.keys() and all(
-            value in known[name] for name, column in values.items() for value in column
+            _holds(known[name], column) for name, column in values.items()
         ):
             shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
             if self._held is not None:
@@ -272,6 +273,12 @@ class _Pool:
         ]
         if len(new):
             self.pieces.append((new, shard.traces.take(new - first)))
+
+
+def _holds(known: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
+    """Whether values are known, and of known types: 1 and 1.0 and True are equal, yet not one."""
+    same = {*map(type, values)} <= {*map(type, known)}
+    return same and all(value in known for value in values)
 
 
 def _joined(shards: Shards, traces: TraceSet) -> Shards:

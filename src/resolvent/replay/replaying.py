@@ -5,6 +5,7 @@ conflict between two of them is found as well.
 """
 
 from collections.abc import Callable, Collection
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sighti
 from resolvent.replay.tables import Tables
 from resolvent.traces import Codes, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
+from resolvent.wording import listed, short
 
 
 def replay(
@@ -100,8 +102,8 @@ def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
     for kind, machine in machines.items():
         if machine.predicts not in known:
             raise ModelError(
-                f"the {kind} machine predicts {machine.predicts}, which these traces do not have "
-                f"(they have {', '.join(known)}): read that column with them"
+                f"the {short(kind)} machine predicts {short(machine.predicts)}, which these "
+                f"traces do not have (they have {listed(known)}): read that column with them"
             )
 
 
@@ -118,6 +120,7 @@ def replay_shard(
     """Replay one shard: a pure function of tables and columns, to be run anywhere."""
     if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
         return _nothing(tables, shard, states)
+    numbered = answers and _can_number_situations(tables, shard)
     # Memory is gone through fastest as it lies; the first that shows a thing is kept.
     order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
     found = shard.columns.replay(
@@ -126,6 +129,7 @@ def replay_shard(
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=answers,
+        situations=numbered,
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
@@ -165,6 +169,24 @@ def _nothing(tables: Tables, shard: CodedShard, states: bool) -> Replay:
         steps=0,
         states={kind: np.empty(0, np.int32) for kind in kinds} if states else {},
     )
+
+
+def _can_number_situations(tables: Tables, shard: CodedShard) -> bool:
+    """Whether each observation, state of every machine and action fits into one number.
+
+    They hardly ever do not. Then it is known where no episode ends that none does; else the
+    machines are too many.
+    """
+    sizes = [one.states for one in tables.machines]
+    questions = len(shard.alphabets.observations) * len(shard.alphabets.actions)
+    if prod(sizes) * questions < 2**63:
+        return True
+    if shard.traces.terminated.any():
+        raise ModelError(
+            f"{len(sizes)} machines have {' × '.join(map(str, sizes))} states together, too many "
+            f"to tell where episodes end: infer them in several calls, with fewer outputs each"
+        )
+    return False
 
 
 def _sightings(found: dict[str, Any], shard: CodedShard, shortest: bool) -> Sightings:

@@ -9,6 +9,7 @@ from resolvent.replay.replaying import replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
 from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces.given import as_traces
 
 
 def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
@@ -17,6 +18,7 @@ def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
     A label that was never seen leaves the state unknown until the trace ends; then only
     answers that are the same in every state can be given, and count as assumed.
     """
+    traces = as_traces(traces)
     shards = [traces] if isinstance(traces, TraceSet) else traces
     together, first = Score(), 0
     for shard in shards:

@@ -13,6 +13,7 @@ from resolvent.traces.symbols import (
     symbol_order,
     symbol_text,
 )
+from resolvent.traces.tables.reading import read_log, read_table
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import StepColumn, TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
@@ -32,6 +33,8 @@ __all__ = [
     "as_symbol",
     "label_order",
     "label_text",
+    "read_log",
+    "read_table",
     "read_traces",
     "scan_traces",
     "symbol_order",

@@ -102,5 +102,5 @@ def _scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
 
 def _value_key(value: Any, salt: int) -> int:
     text = msgspec.json.encode(sorted(value) if isinstance(value, frozenset) else value)
-    digest = hashlib.blake2b(text, digest_size=8, salt=bytes([salt])).digest()
+    digest = hashlib.blake2b(text, digest_size=8, salt=salt.to_bytes(2, "little")).digest()
     return int.from_bytes(digest, "little")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from resolvent.errors import TraceError
 from resolvent.traces.symbols import as_symbol
-from resolvent.wording import visible
+from resolvent.wording import listed, short
 
 T = TypeVar("T")
 
@@ -19,6 +19,8 @@ SEEN = (OBSERVATION, LABEL)
 BASIC = (OBSERVATION, LABEL, ACTION)
 """Columns that all traces have."""
 TERMINATED = "terminated"
+ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+"""What machines can predict of any traces; all else is read only when it is named."""
 
 _NAMED_BY_US = (*BASIC, REWARD)
 RESERVED = frozenset(
@@ -65,13 +67,30 @@ def in_column_order(columns: Mapping[str, T]) -> dict[str, T]:
     }
 
 
+def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, ...]:
+    """Return what machines predict unless told otherwise: the next observation and the reward.
+
+    Of a log, which has one observation throughout, no rewards and further columns, nothing
+    but these columns is left to predict.
+
+    >>> default_outputs(["reward", "cost"], observations=5)
+    ('observation', 'reward')
+    >>> default_outputs(["answer", "fault"], observations=1)
+    ('answer', 'fault')
+    """
+    columns = tuple(columns)
+    if columns and REWARD not in columns and observations == 1:
+        return columns
+    return (OBSERVATION, REWARD) if REWARD in columns else (OBSERVATION,)
+
+
 def column_text(name: str) -> str:
     """Return what an error calls a column.
 
     >>> column_text("reward"), column_text("cost")
     ('rewards', 'column `cost`')
     """
-    return f"{name}s" if name in _NAMED_BY_US else f"column `{visible(name)}`"
+    return f"{name}s" if name in _NAMED_BY_US else f"column `{short(name)}`"
 
 
 def no_column(name: str, there: Iterable[str]) -> TraceError:
@@ -80,10 +99,10 @@ def no_column(name: str, there: Iterable[str]) -> TraceError:
     >>> print(no_column("cots", ["cost", "fault"]))
     the traces have no column `cots`: there are cost, fault
     """
-    listed = list(map(visible, there))
+    names = list(there)
     found = "there are no further columns"
-    if listed:
-        found = f"there {'is' if len(listed) == 1 else 'are'} {', '.join(listed)}"
+    if names:
+        found = f"there {'is' if len(names) == 1 else 'are'} {listed(names)}"
     return TraceError(f"the traces have no {column_text(name)}: {found}")
 
 

@@ -6,20 +6,17 @@ position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
 """
 
-import copy
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent import _core
-from resolvent.errors import TraceError, locating
+from resolvent import notebook
+from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -34,11 +31,27 @@ from resolvent.traces.column_names import (
     in_column_order,
     no_column,
 )
-from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
+from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
+from resolvent.traces.symbols import (
+    Label,
+    Symbol,
+    label_order,
+    label_text,
+    symbol_order,
+    symbol_text,
+)
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
+from resolvent.wording import amount, short
 
 Column = tuple[Sequence[Any], Codes]
+
+_TRACES_SHOWN = 2
+"""How many traces share the rows that a notebook shows, if they are long."""
+
+_COLUMNS_SHOWN = 3
+"""How many columns of steps, the reward being the first, a notebook shows."""
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -267,7 +280,7 @@ class TraceSet(Sequence[Trace]):
 
     def __repr__(self) -> str:
         further = "".join(
-            f", {len(column.values)} {'rewards' if name == REWARD else f'values of {name}'}"
+            f", {len(column.values)} {'rewards' if name == REWARD else f'values of {short(name)}'}"
             for name, column in self.columns.items()
         )
         return (
@@ -275,6 +288,35 @@ class TraceSet(Sequence[Trace]):
             f"{len(self.observations)} observations, {len(self.labels)} labels, "
             f"{len(self.actions)} actions{further})"
         )
+
+    def _repr_html_(self) -> str:
+        """Show the first steps of the first traces in a notebook, and how many there are."""
+        names = [*self.columns][:_COLUMNS_SHOWN]
+        header = ["trace", "step", "observation", "label", "action", *names]
+        return notebook.panel(
+            f"{amount(len(self), 'trace')}, {amount(self.steps, 'step')}",
+            notebook.table(header, self._first_steps(names), self.steps),
+            notebook.figures(
+                (f"values of {name}", f"{len(column.values):,}")
+                for name, column in [*self.all_columns.items()][: 3 + _COLUMNS_SHOWN]
+            ),
+        )
+
+    def _first_steps(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """Yield the first few steps of each trace, as texts."""
+        columns = [(self.actions, self.action_codes), *(self.columns[name] for name in names)]
+        most = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(self), 1))
+        for number, length in enumerate(np.diff(self.offsets[: notebook.MOST_ROWS + 1]).tolist()):
+            for step in range(min(length, most)):
+                acted = int(self.offsets[number]) + step
+                seen = acted + number
+                yield [
+                    number,
+                    step,
+                    symbol_text(self.observations[self.observation_codes[seen]]),
+                    label_text(self.labels[self.label_codes[seen]]),
+                    *(symbol_text(values[codes[acted]]) for values, codes in columns),
+                ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew from its columns, a copy is frozen as the original is.
@@ -376,97 +418,31 @@ class TraceSet(Sequence[Trace]):
 
         write_traces(self, path, format=format)
 
+    def to_arrow(self) -> Any:
+        """Return the traces as a `pyarrow.Table`, laid out as in a Parquet file of them.
 
-class CommonValues:
-    """Puts the values of several trace sets together, so that one code stands for each.
+        >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+        >>> traces.to_arrow().column("observation").to_pylist()
+        ['hall', 'attic']
+        """
+        from resolvent.traces.files.parquet import arrow_table
 
-    All sets have to have the same columns: those of the first.
+        return arrow_table(self)
 
-    >>> one = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
-    >>> other = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
-    >>> common = CommonValues()
-    >>> common.add(one.values, "one"), common.add(other.values, "other")
-    (None, None)
-    >>> common.values()["observation"], common.codes(other)["observation"].tolist()
-    (['attic', 'hall', 'cellar'], [0, 2])
-    """
+    def to_pandas(self) -> Any:
+        """Return the traces as a `pandas.DataFrame`, laid out as in a Parquet file of them.
 
-    def __init__(self) -> None:
-        self._interners: dict[str, Interner[Any]] = {}
-        self._first = ""
-
-    def add(self, values: Mapping[str, Sequence[Any]], called: str) -> None:
-        """Take in the values of a trace set's columns; an error calls it by its name."""
-        if not self._interners:
-            self._first = called
-            self._interners = {name: Interner() for name in values}
-        with locating(called):
-            check_same_columns(values, self._interners, self._first)
-        for name, interner in self._interners.items():
-            with locating(f"{called}, joined to those before it: {column_text(name)}"):
-                interner.encode(values[name])
-
-    def values(self) -> dict[str, list[Any]]:
-        """Return the values of every column, each at the position that is its code."""
-        return {name: one.values_in_order() for name, one in self._interners.items()}
-
-    def codes(self, traces: TraceSet) -> dict[str, Codes]:
-        """Return the columns of a trace set that was added, in the common codes."""
-        return {
-            name: _core.recode(
-                codes, np.array([self._interners[name][one] for one in values], np.int32)
-            )
-            for name, (values, codes) in traces.all_columns.items()
-        }
-
-
-class TraceDigest:
-    """SHA-256 over all that traces hold; they may come in pieces, one after the other.
-
-    `vocabularies` are those of every column by name.
-    """
-
-    def __init__(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> None:
-        values = {name: list(column) for name, column in vocabularies.items()}
-        values[LABEL] = [sorted(label) for label in values[LABEL]]
-        of_steps = {name: column for name, column in values.items() if name not in BASIC}
-        # Files hold digests of traces that have rewards and nothing else: these must not change.
-        told = [*of_steps.values()] if [*of_steps] == [REWARD] else [of_steps]
-        self._whole = hashlib.sha256(
-            msgspec.json.encode([*(values[name] for name in BASIC), *told])
-        )
-        # In the fewest bytes that hold the vocabulary: hashing takes time by the byte.
-        self._types = {
-            name: np.min_scalar_type(len(column)).newbyteorder("<")
-            for name, column in values.items()
-        }
-        self._columns = [hashlib.sha256() for _ in range(len(self._types) + 3)]
-
-    def add(
-        self,
-        columns: Mapping[str, Codes],
-        lengths: NDArray[np.int64],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
-        """Take in the next traces, as codes of the vocabularies."""
-        narrow = (columns[name].astype(kind) for name, kind in self._types.items())
-        parts = (*narrow, lengths.astype("<i8"), terminated, truncated)
-        for digest, part in zip(self._columns, parts, strict=True):
-            digest.update(part.tobytes())
-
-    def copy(self) -> "TraceDigest":
-        """Return a digest that goes on from here by itself."""
-        other = copy.copy(self)
-        other._columns = [digest.copy() for digest in self._columns]
-        return other
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that came so far."""
-        whole = self._whole.copy()
-        for digest in self._columns:
-            whole.update(digest.digest())
-        return whole.hexdigest()
+        >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+        >>> traces.to_pandas()[["step", "observation", "action"]].values.tolist()[0]
+        [0, 'hall', 'up']
+        """
+        try:
+            import pandas  # noqa: F401 -- Arrow makes the frame, and says less without it
+        except ImportError as error:
+            raise MissingExtra(
+                "to_pandas needs pandas: pip install pandas, or use to_arrow"
+            ) from error
+        return self.to_arrow().to_pandas()
 
 
 def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:

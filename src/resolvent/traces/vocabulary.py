@@ -5,6 +5,7 @@ keeps them in sorted order (`Vocabulary`), so that the order in which traces
 come makes no difference.
 """
 
+import reprlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,9 @@ from resolvent.errors import TraceError
 V = TypeVar("V", bound=Hashable)
 
 Codes = NDArray[np.int32]
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxlist, _SHOWN.maxstring, _SHOWN.maxother = 10, 60, 60
 
 DENSE = 1 << 24
 """Up to here a table over all numbers is cheaper than sorting or searching those that occur."""
@@ -68,7 +72,14 @@ class Vocabulary(Sequence[V], Generic[V]):
         return Vocabulary, (self._values,)
 
     def __repr__(self) -> str:
-        return f"Vocabulary({list(self._values)!r})"
+        """Show the values, the first of them where there are many.
+
+        >>> Vocabulary("ab"), Vocabulary(range(1000))
+        (Vocabulary(['a', 'b']), Vocabulary([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...], 1000 values))
+        """
+        first = _SHOWN.repr(list(self._values[: _SHOWN.maxlist + 1]))
+        count = f", {len(self)} values" if len(self) > _SHOWN.maxlist else ""
+        return f"Vocabulary({first}{count})"
 
 
 class Interner(dict[V, int], Generic[V]):

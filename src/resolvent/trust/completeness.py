@@ -117,10 +117,12 @@ def check_completeness(
     offsets: NDArray[np.int64],
     moves: MovesSeen,
     table: VaryingAnswers,
+    unknown: list[tuple[int, Label]],
     progress: CoreListener | None = None,
 ) -> Completeness:
     """Check the paper's three conditions on some traces, with the machine as the target.
 
+    `unknown` are states in which the traces read a label that the machine does not know.
     State and transition coverage are the paper's, trivial labels left out. Of
     conflict convergence this is checked: for every history and every state other
     than the one it reaches, some labels read after that history lead to an answer
@@ -137,6 +139,7 @@ def check_completeness(
     read[moves.state, moves.label] = True
     read[:, list(machine.trivial)] = True
     unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~read).tolist()]
+    unseen += unknown
     kept = np.arange(len(machine.labels) + 1, dtype=np.int32)
     kept[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(asked.labels, kept), offsets)

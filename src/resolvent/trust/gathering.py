@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.progress import Listener
@@ -24,7 +25,7 @@ from resolvent.trust.separation import (
     question_of,
 )
 from resolvent.trust.telling import Teller
-from resolvent.wording import amount
+from resolvent.wording import amount, short, visible
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class MachineEvidence:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.machine.kind} machine: {amount(self.machine.states, 'state')}"]
+        lines = [f"{visible(self.machine.kind)} machine: {amount(self.machine.states, 'state')}"]
         lines += [f"  {one}" for one in _weakest(self.separations)]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
         for least in (self.transitions(1), self.outputs(1)):
@@ -217,6 +218,33 @@ class Evidence(Mapping[str, MachineEvidence]):
             "holdout": None if self.holdout is None else self.holdout.as_dict(),
         }
 
+    def __repr__(self) -> str:
+        states = ", ".join(f"{kind} {one.machine.states}" for kind, one in self.items())
+        held = "nothing held out"
+        if self.holdout is not None:
+            held = f"{self.holdout.failures} of {self.holdout.traces} held-out traces fail"
+        told = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}; states: {states}"
+        return short(f"Evidence({told}; {held})", 250)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: a row for each machine, and the details in words."""
+        header = ["machine", "states", "told apart", "label histories", "structure complete"]
+        rows = (
+            [
+                kind,
+                one.machine.states,
+                "no" if one.inseparable else "yes",
+                f"{one.completeness.converging:,} of {one.completeness.histories:,} converge",
+                "yes" if one.completeness.structure_complete else "no",
+            ]
+            for kind, one in self.items()
+        )
+        return notebook.panel(
+            "what the traces say about the machines",
+            notebook.table(header, rows, len(self)),
+            notebook.lines(str(self)),
+        )
+
     def __str__(self) -> str:
         counts = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
         bound = "no traces could be held out" if self.holdout is None else str(self.holdout)
@@ -249,7 +277,7 @@ def gather(
             "the machines know no step of these traces: they were inferred from another world"
         )
     about = {
-        kind: _about(one, traces, shown, machines, teller.of(f"{kind} machine"))
+        kind: _about(one, traces, shown, machines, teller.of(f"{short(kind)} machine"))
         for kind, one in asked.items()
     }
     known = machines.provenance is not None and machines.provenance.traces_sha256 == traces.digest
@@ -271,7 +299,8 @@ def _about(
     table = VaryingAnswers(machine, answers)
     separations = Separations(table, teller.begin("telling states apart"))
     going = teller.begin("checking label histories")
-    completeness = check_completeness(asked, traces.offsets, moves, table, going)
+    unknown = _unknown_labels(machine, shown)
+    completeness = check_completeness(asked, traces.offsets, moves, table, unknown, going)
     transition = machines.transition if "transition" in machines else None
     return MachineEvidence(
         machine,
@@ -281,6 +310,13 @@ def _about(
         completeness,
         NextExperiments(completeness, table, separations, transition),
     )
+
+
+def _unknown_labels(machine: Machine, shown: Replay) -> list[tuple[int, Label]]:
+    """Return where the traces read labels that are not among the machine's."""
+    missing, labels = shown.machines[machine.kind].missing, shown.alphabets.labels
+    rows = zip(missing["state"].tolist(), missing["label"].tolist(), strict=True)
+    return [(state, labels[code]) for state, code in rows if labels[code] not in machine.labels]
 
 
 def _weakest(separations: Separations, most: int = 3) -> list[str]:

@@ -23,8 +23,9 @@ SHARE = 0.8
 def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
     """Return the failure rate that so few failures rule out, but for a chance of `delta`.
 
-    Without failures it is ln(1/δ)/m; with some, Clopper and Pearson's exact
-    one-sided limit: the rate at which so few failures have a chance of δ.
+    Without failures it is ln(1/δ)/m, but never above that of one failure; with some,
+    Clopper and Pearson's exact one-sided limit: the rate at which so few failures have a
+    chance of δ.
 
     >>> round(error_bound(0, 100), 4), round(error_bound(1, 100), 4), error_bound(0, 1)
     (0.03, 0.0466, 1.0)
@@ -36,7 +37,8 @@ def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
     if failures == trials:
         return 1.0
     if failures == 0:
-        return min(log(1 / delta) / trials, 1.0)
+        one = error_bound(1, trials, delta) if trials > 1 else 1.0
+        return min(log(1 / delta) / trials, one)
     low, high = failures / trials, 1.0
     while high - low > 1e-12:
         rate = (low + high) / 2
@@ -105,7 +107,11 @@ class Holdout:
         }
 
     def __str__(self) -> str:
-        what = "held-out traces" if self.carries_over is not None else "traces new to the machines"
+        what = (
+            "held-out traces"
+            if self.carries_over is not None
+            else "traces taken to be new to the machines"
+        )
         assumed = f", {self.assumed_wrong:,} with a wrong assumed one" if self.assumed_wrong else ""
         text = (
             f"{self.failures:,} of {self.traces:,} {what} fail, {self.wrong:,} with a wrong "

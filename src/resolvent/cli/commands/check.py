@@ -11,23 +11,25 @@ from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import print_json
-from resolvent.display.machine_names import title
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
 from resolvent.replay import score as score_on
 from resolvent.replay import score_of
-from resolvent.traces import TraceFolder, read_traces, scan_traces, symbol_text
+from resolvent.traces import TraceFolder, scan_traces, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.wording import amount, visible
 
 _ROWS = 10
 
 
+@takes_table()
 def check(
     machines: MachinesFile,
     traces: Traces,
+    table: TableOptions,
     evidence: Annotated[
         bool,
         typer.Option(
@@ -46,7 +48,7 @@ def check(
     """
     loaded = load(machines)
     with ProgressBar() as bar:
-        if is_large_folder(traces):
+        if not table.given and is_large_folder(traces):
             if evidence:
                 raise OptionError(
                     f"{traces} is gone through file by file, and evidence needs all traces at "
@@ -54,7 +56,7 @@ def check(
                 )
             checked = _check_folder(loaded, scan_traces(traces, columns_of(loaded)), bar)
         else:
-            checked = _check_traces(loaded, traces, evidence, bar)
+            checked = _check_traces(loaded, traces, table, evidence, bar)
     if json:
         print_json(checked.figures())
     else:
@@ -89,9 +91,11 @@ class _Checked:
         return figures
 
 
-def _check_traces(machines: Machines, source: Path, evidence: bool, bar: ProgressBar) -> _Checked:
+def _check_traces(
+    machines: Machines, source: Path, table: TableOptions, evidence: bool, bar: ProgressBar
+) -> _Checked:
     started = time.perf_counter()
-    traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
+    traces = table.read(source, columns_of(machines), bar.reading(source))
     read = time.perf_counter()
     seconds = {"read": read - started}
     found = None
@@ -144,7 +148,7 @@ def _print_score(checked: _Checked) -> None:
     rows = []
     for kind, one in score.items():
         counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
-        rows.append([title(checked.machines[kind]), *(f"{count:,}" for count in counts)])
+        rows.append([checked.machines[kind].title, *(f"{count:,}" for count in counts)])
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:
@@ -167,7 +171,7 @@ def _print_evidence(evidence: Evidence) -> None:
 def _print_machine(one: MachineEvidence) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"\n{title(one.machine)}, {amount(one.machine.states, 'state')}")
+    print(f"\n{one.machine.title}, {amount(one.machine.states, 'state')}")
     rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]

@@ -7,13 +7,15 @@ import typer
 
 from resolvent.cli.options import Json, Traces, check_trace_target, choice
 from resolvent.cli.printing import print_json, size
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import ProgressBar
-from resolvent.traces import read_traces
 from resolvent.traces.files.any_format import FORMATS
 
 
+@takes_table()
 def convert(
     source: Traces,
+    table: TableOptions,
     target: Annotated[
         Path,
         typer.Argument(
@@ -31,7 +33,7 @@ def convert(
         typer.Option(
             "--columns",
             metavar="NAME",
-            help="Read this column of a Parquet table, key of JSON lines or info of a Minari "
+            help="Read this column of a table, key of JSON lines or info of a Minari "
             "dataset as a further column; repeatable.",
             show_default=False,
         ),
@@ -39,9 +41,9 @@ def convert(
     json: Json = False,
 ) -> None:
     """Write traces in another format; how TRACES is written is told by its content."""
-    check_trace_target(target, format)
+    check_trace_target(target, format, source)
     with ProgressBar() as bar:
-        traces = read_traces(source, columns=columns or (), progress=bar.reading(source))
+        traces = table.read(source, columns or (), bar.reading(source))
     traces.save(target, format=format)
     if json:
         print_json(

@@ -9,14 +9,16 @@ import typer
 
 from resolvent.cli.options import (
     Json,
+    Outputs,
     Traces,
     check_target,
     choice,
     columns_to_read,
     is_large_folder,
+    names_in,
 )
 from resolvent.cli.printing import command, print_json
-from resolvent.display.machine_names import title
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -26,7 +28,7 @@ from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet, read_traces, scan_traces
+from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.wording import amount
 
@@ -44,28 +46,17 @@ def _above_zero(seconds: float | None) -> float | None:
     return seconds
 
 
-def _names(listed: str | None) -> str | None:
-    if listed is not None and not all(map(str.strip, listed.split(","))):
-        raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
-    return listed
-
-
+@takes_table(writes=True)
 def infer(
     source: Traces,
+    table: TableOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the machines here, as JSON."),
-    ] = None,
-    outputs: Annotated[
-        str | None,
         typer.Option(
-            metavar="NAMES",
-            callback=_names,
-            help="What machines should predict, separated by commas: observation (the next one), "
-            "reward, terminated, and further columns of TRACES by name, such as cost.",
-            show_default="observation and reward; terminated if need be",
+            "-o", metavar="FILE", help="Write the machines here, as JSON.", show_default=False
         ),
     ] = None,
+    outputs: Outputs = None,
     strategy: Annotated[
         str,
         choice(
@@ -160,10 +151,11 @@ def infer(
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
     if keep_trivial and trivial:
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
+    output = table.target(output)
     if output is not None:
-        check_target(output)
+        check_target(output, source)
     options = Options(
-        outputs=None if outputs is None else tuple(map(str.strip, outputs.split(","))),
+        outputs=names_in(outputs),
         strategy=STRATEGIES[strategy],
         timing=LabelTiming(timing),
         trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
@@ -181,12 +173,10 @@ def infer(
     with ProgressBar() as bar:
         started = time.perf_counter()
         traces: TraceSet | TraceFolder
-        if refine is not False and is_large_folder(source):
+        if refine is not False and not table.given and is_large_folder(source):
             traces = scan_traces(source, columns)
         else:
-            traces = read_traces(
-                source, format=format, columns=columns, progress=bar.reading(source)
-            )
+            traces = table.read(source, columns, bar.reading(source), format=format)
         seconds_reading = time.perf_counter() - started
         result = infer_with(
             options, traces, lambda machine, now: _show(bar, options.strategy, machine, now)
@@ -242,7 +232,7 @@ def _print_summary(
         numbers = (one.states, one.prefix_tree_nodes, one.merges)
         rows.append(
             [
-                title(result.machines[kind]),
+                result.machines[kind].title,
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
@@ -253,15 +243,17 @@ def _print_summary(
     for line in result.trivial_labels():
         print(f"labels {line}")
     for kind, certificate in result.certificates.items():
-        print(f"{title(result.machines[kind])}: {certificate}")
+        print(f"{result.machines[kind].title}: {certificate}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
-    if result.options.outputs is None and "reward" not in result.machines:
+    if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result):
         print("few traces for so many states: --strategy search may find smaller machines")
+    for warning in result.warnings:
+        print(warning)
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
         return

@@ -19,18 +19,20 @@ from resolvent.cli.options import (
     is_large_folder,
 )
 from resolvent.cli.printing import command, print_json
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.control import Plan, Runs
 from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
-from resolvent.traces import read_traces
 from resolvent.wording import amount
 
 
+@takes_table(writes=True)
 def plan(
     machines: Machines,
     traces: Traces,
+    table: TableOptions,
     gamma: Annotated[
         float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
     ] = 0.95,
@@ -73,7 +75,6 @@ def plan(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
             "-o",
             metavar="FILE",
             help="Write the policy here, as JSON: what to do in every situation.",
@@ -87,8 +88,9 @@ def plan(
     Says what the plan is worth at least, by how much another could be better at
     most, and which step nobody has taken is worth trying next.
     """
+    output = table.target(output)
     if output is not None:
-        check_target(output)
+        check_target(output, machines, traces)
     if is_large_folder(traces):
         raise OptionError(
             f"{traces} is a large folder, and planning holds all traces in memory: name one of "
@@ -97,7 +99,7 @@ def plan(
     stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar:
-        read = read_traces(traces, progress=bar.reading(traces))
+        read = table.read(traces, (), bar.reading(traces))
         planning = time.perf_counter()
         found = plan_for(
             stored, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants

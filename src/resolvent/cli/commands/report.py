@@ -15,21 +15,21 @@ from resolvent.cli.options import (
     is_large_folder,
 )
 from resolvent.cli.printing import print_json
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
-from resolvent.traces import read_traces
 
 
+@takes_table(writes=True)
 def report(
     machines: Machines,
     traces: Traces,
+    table: TableOptions,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write: .html.", show_default=False
-        ),
-    ],
+        Path | None,
+        typer.Option("-o", metavar="FILE", help="Where to write: .html.", show_default="required"),
+    ] = None,
     curve: Annotated[
         Path | None,
         typer.Option(
@@ -56,8 +56,11 @@ def report(
     from resolvent.display.report import report as write
     from resolvent.display.report.learning import read_policy, read_returns
 
-    check_target(output)
-    if is_large_folder(traces):
+    output = table.target(output)
+    if output is None:
+        raise OptionError("nothing says where to write: name a file, -o FILE.html")
+    check_target(output, machines, traces, curve, policy)
+    if not table.given and is_large_folder(traces):
         raise OptionError(
             f"{traces} is gone through file by file, and a report needs all traces at once: "
             f"name one of its files"
@@ -66,7 +69,7 @@ def report(
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar:
-        read = read_traces(traces, columns=columns_of(loaded), progress=bar.reading(traces))
+        read = table.read(traces, columns_of(loaded), bar.reading(traces))
         evidence = gathered(loaded, read, bar)
         bar.show("writing the page", 0.0)
         write(loaded, read, output, evidence=evidence, policy=chosen, returns=returns)

@@ -26,6 +26,7 @@ from resolvent.machines import (
 )
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
+from resolvent.wording import listed, short
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")
@@ -82,7 +83,7 @@ def show(
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
-        check_target(output)
+        check_target(output, machines, traces)
     loaded = load(machines)
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
@@ -130,7 +131,8 @@ def _chosen(machines: Machines, name: str, source: Path) -> list[Machine]:
     if name in _ALL:
         return list(machines.values())
     raise OptionError(
-        f"{source} has no {name} machine: add --machine {' or '.join(machines)}, or leave it out"
+        f"{source} has no {short(name)} machine: add --machine {listed(machines, ' or ')}, "
+        f"or leave it out"
     )
 
 
@@ -140,7 +142,7 @@ def _check_chosen(
     machines: Machines,
 ) -> None:
     """Refuse more machines than the format can show, or another one."""
-    kinds = " or ".join(one.kind for one in chosen)
+    kinds = listed((one.kind for one in chosen), " or ")
     if format == "mealy" and len(chosen) > 1:
         raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
     if format in _PICTURES and len(chosen) > 1:

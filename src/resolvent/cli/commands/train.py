@@ -141,7 +141,7 @@ def train(
     Reward Machine state; without, only what the environment shows.
     """
     _check_options(machines, stack, traces, counterfactual, shaping)
-    _check_targets(curve, picture, output)
+    _check_targets(curve, picture, output, inputs=(machines, traces))
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
         plain = make_environment(environment, settings)
@@ -218,10 +218,16 @@ def _check_options(
             raise OptionError(f"{flag} needs a model: give --machines and --traces")
 
 
-def _check_targets(curve: Path | None, picture: Path | None, output: Path | None) -> None:
+def _check_targets(
+    curve: Path | None,
+    picture: Path | None,
+    output: Path | None,
+    *,
+    inputs: tuple[Path | None, ...],
+) -> None:
     for path in (curve, picture, output):
         if path is not None:
-            check_target(path)
+            check_target(path, *inputs)
     if curve is not None:
         check_curve_name(curve)
     if picture is not None:

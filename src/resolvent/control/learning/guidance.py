@@ -19,6 +19,7 @@ from resolvent.control.wrapping.augment_observation import AugmentObservation
 from resolvent.errors import ModelError, OptionError
 from resolvent.traces.live.naming import Names
 from resolvent.traces.symbols import Symbol, as_symbol
+from resolvent.wording import listed
 
 _CLOSE = 1e-9
 
@@ -54,7 +55,7 @@ class Guidance:
         if list(machines) != list(model.states):
             raise ModelError(
                 f"the model is about the machines {', '.join(model.states)}, and in view are "
-                f"{', '.join(machines)}: put those in view that the model is about"
+                f"{listed(machines)}: put those in view that the model is about"
             )
         values = _values(augmented.env, model)
         sizes = tuple(machine.states for machine in machines.values())

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.learning import policy_files
 from resolvent.control.learning.curve import Curve, write_curve
@@ -18,8 +19,12 @@ from resolvent.control.learning.evaluating import (
     evaluate_by_playing,
     evaluate_exactly,
 )
+from resolvent.control.learning.naming import shown_text
 from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.traces.symbols import Symbol, as_symbol
+
+_LATEST = 100
+"""How many of the last episodes a notebook tells the mean of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +108,32 @@ class Learned(ByValue):
         return (
             f"Learned({len(self.situations)} situations, {self.q.shape[1]} actions, "
             f"{len(self.curve)} episodes, {int(self.curve.steps.sum())} steps)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook how it learned, and what it does in the first situations."""
+        curve = self.curve
+        told = [
+            ("situations", f"{len(self.situations):,}, and {self.q.shape[1]} actions"),
+            ("learned in", f"{len(curve):,} episodes, {int(curve.steps.sum()):,} steps"),
+        ]
+        if len(curve):
+            late = curve.returns[-_LATEST:]
+            told.append((f"mean return of the last {len(late)}", f"{late.mean():.4g}"))
+        if self.evaluations:
+            told.append(("value, by evaluation", f"{self.evaluations[-1].value:.4g}"))
+        rows = (
+            [
+                shown_text(shown, self.observation_names),
+                shown_text(self.action(shown), self.action_names),
+                f"{self.q[number].max():.4g}",
+            ]
+            for number, shown in enumerate(self.situations)
+        )
+        return notebook.panel(
+            "learned by Q-learning",
+            notebook.figures(told),
+            notebook.table(["situation", "action", "value"], rows, len(self.situations)),
         )
 
     @cached_property

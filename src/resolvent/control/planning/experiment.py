@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from resolvent.control.planning.model import Model
 from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.traces.symbols import Symbol, symbol_text
 
@@ -41,3 +42,34 @@ class NextExperiment:
             f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
             f"and go on: what follows is not known"
         )
+
+
+def nearest_unknown(model: Model) -> NextExperiment | None:
+    """Return the unknown step that the fewest known ones lead to from any start, if there is one.
+
+    A step that is unknown because it ends episodes only sometimes is left out: trying it
+    again would not settle it.
+    """
+    came_from: dict[int, tuple[int, int] | None] = {int(start): None for start in model.starts}
+    waiting = list(came_from)
+    for here in waiting:  # grows while it is gone through: the nearest come first
+        unsettled = ~model.known[here] & ~model.sometimes_ends[here]
+        if unsettled.any():
+            return _way_to(model, came_from, here, int(unsettled.argmax()))
+        for action, following in enumerate(model.following[here].tolist()):
+            if following >= 0 and following not in came_from:
+                came_from[following] = here, action
+                waiting.append(following)
+    return None
+
+
+def _way_to(
+    model: Model, came_from: dict[int, tuple[int, int] | None], there: int, action: int
+) -> NextExperiment:
+    actions: list[Symbol] = []
+    here = there
+    while (before := came_from[here]) is not None:
+        here, taken = before
+        actions.append(model.actions[taken])
+    way = tuple(reversed(actions))
+    return NextExperiment(model.named(here), way, model.named(there), model.actions[action])

@@ -25,6 +25,7 @@ from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
 from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.wording import amount
 
 Flags = NDArray[np.bool_]
 
@@ -108,6 +109,12 @@ class Model(ByValue):
 
     def __len__(self) -> int:
         return len(self.observation)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({amount(len(self), 'situation')}, {amount(len(self.actions), 'action')}, "
+            f"{self.unknown:,} of {self.known.size:,} steps unknown)"
+        )
 
     @property
     def unknown(self) -> int:

@@ -7,8 +7,7 @@ than the second. Where both are equal, the plan is optimal in every world that
 agrees with the machines on what they know.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,17 +17,20 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.planning import plan_files
-from resolvent.control.planning.experiment import NextExperiment
+from resolvent.control.planning.experiment import NextExperiment, nearest_unknown
 from resolvent.control.planning.model import Model
+from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.running import Runs, policy_in, run
-from resolvent.control.planning.situations import Situation, situation_text
+from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
-from resolvent.result import InferenceResult
+from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceSet
+from resolvent.traces.column_names import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
@@ -53,6 +55,9 @@ def plan(
     answer is known only in states in which these traces ask it; trust its answer
     in all others with `trust_constants`, and the bounds hold only if it is right.
 
+    Where the traces never show that one thing pays more than another, there is nothing
+    to plan for: `vacuous` says so then, and the plan is not called optimal.
+
     >>> from resolvent.environments import House
     >>> from resolvent.pipeline import infer
     >>> from resolvent.traces.live.collecting import collect
@@ -68,8 +73,7 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
-    if isinstance(machines, InferenceResult):
-        machines = machines.machines
+    machines = machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not isinstance(traces, TraceSet):
@@ -87,7 +91,7 @@ def plan(
     try:
         safe, hopeful = (
             solve(model.following, np.where(model.known, model.reward, worth), gamma)
-            for worth in (_in_all(least, gamma, min), _in_all(most, gamma, max))
+            for worth in (min(least, in_all(least, gamma)), max(most, in_all(most, gamma)))
         )
     except PayingCycle as cycle:
         raise OptionError(_cycle_text(model, cycle)) from None
@@ -101,15 +105,6 @@ def plan(
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
     )
-
-
-def _in_all(reward: float, gamma: float, chosen: Callable[[float, float], float]) -> float:
-    """Return what a step is worth that pays this much, as do all after it.
-
-    There may be none after it or no end of them, whichever is chosen.
-    """
-    forever = reward / (1 - gamma) if gamma < 1 else math.copysign(math.inf, reward)
-    return reward if reward == 0 else chosen(reward, forever)
 
 
 def _unless_equal(hopeful: Solution, safe: Solution) -> NDArray[np.float64]:
@@ -162,8 +157,52 @@ class Plan(ByValue):
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no way to act is better, in any world that agrees with the machines."""
-        return self.largest_gap == 0
+        """Whether no way to act is better, in any world that agrees with the machines.
+
+        False for a plan that is vacuous: where nothing was ever paid, nothing is known
+        of what is better.
+        """
+        return self.largest_gap == 0 and self.vacuous is None
+
+    @property
+    def vacuous(self) -> str | None:
+        """Why the plan says nothing of how to act, in words; None where it does.
+
+        That is so where every reward seen was the same, and how long an episode lasts
+        made no difference either: it was 0, or no step ended an episode.
+        """
+        least, most = self.model.reward_range
+        if least < most:
+            return None
+        if least == 0:
+            return "only 0 was ever paid, so that all ways to act look alike"
+        if self.model.ends.any() or self.model.sometimes_ends.any():
+            return None
+        return (
+            f"every step paid {least:g} and none was the last, so that all ways to act look alike"
+        )
+
+    @property
+    def assumes_rewards(self) -> bool:
+        """Whether the value and the bound rest on rewards that were never seen.
+
+        That is so where `reward_range` is wider than what was paid, and steps are unknown.
+        """
+        return self.reward_range != self.model.reward_range and self.model.unknown > 0
+
+    @property
+    def advice(self) -> str | None:
+        """What to try next, in words; None where there is nothing to hope for."""
+        told = None if self.next_experiment is None else str(self.next_experiment)
+        if self.vacuous is None:
+            return told
+        if told is None:
+            return (
+                "collect traces in which something else is paid, longer ones or by another policy"
+            )
+        if self.assumes_rewards:
+            return told
+        return f"{told}; or say with reward_range=(low, high) what such steps may pay"
 
     def gap(self, observation: Any) -> float:
         """Return by how much acting otherwise could be better when an episode begins here."""
@@ -204,17 +243,21 @@ class Plan(ByValue):
 
         The optimistic policy is followed from each start where a gap is left. A
         step that is unknown because it ends episodes only sometimes is left out:
-        trying it again would not settle it.
+        trying it again would not settle it. A plan that is vacuous has no reason to hope
+        for one step more than for another: then it is the nearest.
         """
         found = [
             self._experiment(int(start))
             for start in self.model.starts[self.gaps[self.model.starts] > 0]
         ]
-        return min(
+        soonest = min(
             (one for one in found if one is not None),
             key=lambda one: len(one.actions),
             default=None,
         )
+        if soonest is None and self.vacuous is not None:
+            return nearest_unknown(self.model)
+        return soonest
 
     def _experiment(self, start: int) -> NextExperiment | None:
         model, here, actions = self.model, start, list[Symbol]()
@@ -237,6 +280,7 @@ class Plan(ByValue):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
         label_of: Callable[..., Any] | None = None,
+        columns: Iterable[str] = (),
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] = "raise",
         progress: Callable[[float], object] | None = None,
@@ -248,6 +292,17 @@ class Plan(ByValue):
         does not know, it raises `ModelError`, or with `on_unseen="random"` does
         anything, by the seed. `progress` is called with the share of episodes done,
         after each.
+
+        The episodes are kept as traces, with further `columns` as `collect` takes them,
+        and those that paid what the plan had ruled out are named:
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> env = gym.make("resolvent/House-v0")
+        >>> result = rs.infer(rs.collect(env, episodes=2, seed=0))  # too few
+        >>> runs = rs.plan(result, result.all_traces()).run(env, episodes=1)
+        >>> print(runs.contradicts[0])
+        episode 0 was promised 0.95 and paid 0
+        >>> result = result.update(runs.traces)
         """
         return run(
             self,
@@ -256,6 +311,7 @@ class Plan(ByValue):
             seed=seed,
             options=options,
             label_of=label_of,
+            columns=check_column_names(columns),
             max_steps=max_steps,
             on_unseen=on_unseen,
             progress=progress,
@@ -291,38 +347,79 @@ class Plan(ByValue):
             "bound": plan_files.json_number(self.bound),
             "largest_gap": plan_files.json_number(self.largest_gap),
             "optimal": self.is_optimal,
+            "vacuous": self.vacuous,
+            "seen_reward_range": list(self.model.reward_range),
+            "assumes_rewards": self.assumes_rewards,
             "situations": len(self.model),
             "actions": len(self.model.actions),
             "starts": len(self.model.starts),
             "unknown_steps": self.model.unknown,
             "sometimes_ending_steps": int(self.model.sometimes_ends.sum()),
             "next_experiment": None if following is None else following.as_dict(),
+            "advice": self.advice,
         }
 
+    def __repr__(self) -> str:
+        verdict = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
+        if self.vacuous is not None:
+            verdict = "vacuous"
+        return f"Plan(value {self.value:.4g}, {verdict}, gamma {self.gamma:g}; {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """Show the figures in a notebook, and what to do in the first situations."""
+        model = self.model
+        rows = (
+            [
+                *by_name(model.named(number)).values(),
+                symbol_text(model.actions[int(self.policy[number])]),
+                f"{self.pessimistic[number]:.4g}",
+                f"{self.optimistic[number]:.4g}",
+            ]
+            for number in range(len(model))
+        )
+        header = [*by_name(model.named(0)), "action", "at least", "at most"]
+        return notebook.panel(
+            "a plan", notebook.figures(self._told()), notebook.table(header, rows, len(model))
+        )
+
     def __str__(self) -> str:
+        return "\n".join(f"{name:<12} {text}" for name, text in self._told())
+
+    def _told(self) -> list[tuple[str, str]]:
+        """Say what the plan is worth and what is not known, as names and texts."""
         model = self.model
         discount = "undiscounted" if self.gamma == 1 else f"discounted by {self.gamma:g}"
-        bound = "optimal: no way to act is worth more"
-        if not self.is_optimal:
-            bound = f"at most {self.bound:.4g} below the best"
-            if len(model.starts) > 1:
-                bound += f" on average, {self.largest_gap:.4g} from any one start"
-        if model.unknown:
-            bound += ", if pay stays within {:g} to {:g}".format(*self.reward_range)
-        lines = [
-            f"{'value':<12} {self.value:.4g} from the starts, {discount}",
-            f"{'bound':<12} {bound}",
-            f"{'situations':<12} {len(model):,}, and {amount(len(model.actions), 'action')}",
-            f"{'unknown':<12} {model.unknown:,} of {model.known.size:,} steps",
+        told = [
+            ("value", f"{self.value:.4g} from the starts, {discount}"),
+            ("bound", self._bound_text()),
+        ]
+        if self.assumes_rewards:
+            seen = " to ".join(f"{one:g}" for one in dict.fromkeys(model.reward_range))
+            told.append(("", f"this rests on rewards that were never seen: only {seen} was"))
+        told += [
+            ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
+            ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
         ]
         sometimes = int(model.sometimes_ends.sum())
         if sometimes:
-            lines.append(
-                f"{'':<12} {sometimes:,} of these sometimes end the episode and sometimes do not"
+            told.append(
+                ("", f"{sometimes:,} of these sometimes end the episode and sometimes do not")
             )
-        if self.next_experiment is not None:
-            lines.append(f"{'try next':<12} {self.next_experiment}")
-        return "\n".join(lines)
+        if self.advice is not None:
+            told.append(("try next", self.advice))
+        return told
+
+    def _bound_text(self) -> str:
+        if self.vacuous is not None and self.largest_gap == 0:
+            return f"none: {self.vacuous}"
+        bound = "optimal: no way to act is worth more"
+        if not self.is_optimal:
+            bound = f"at most {self.bound:.4g} below the best"
+            if len(self.model.starts) > 1:
+                bound += f" on average, {self.largest_gap:.4g} from any one start"
+        if self.model.unknown:
+            bound += ", if pay stays within {:g} to {:g}".format(*self.reward_range)
+        return bound
 
     def _at_starts(self, values: NDArray[np.float64]) -> float:
         return float(np.average(values[self.model.starts], weights=self.model.start_counts))

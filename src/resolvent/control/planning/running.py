@@ -1,7 +1,7 @@
 """A plan + a Gymnasium environment → what acting by the plan really pays."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,19 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import notebook
 from resolvent.control.by_value import ByValue
+from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
-from resolvent.control.wrapping.augment_observation import augmented_inside
+from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
 from resolvent.control.wrapping.memory import Memory
-from resolvent.errors import ModelError, OptionError
-from resolvent.traces.live.naming import Labels, Names
+from resolvent.errors import ModelError, OptionError, locating
+from resolvent.traces import TraceSet
+from resolvent.traces.live.naming import Names
+from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.control.planning.plans import Plan
@@ -27,13 +32,21 @@ _PATIENCE = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Runs(ByValue):
-    """What some episodes paid, one entry for each."""
+    """What some episodes paid, one entry for each.
+
+    `traces` are the episodes themselves, as `collect` would have recorded them, for
+    `result.update`. `contradicts` names those that paid what the plan had ruled out: a
+    plan's promise holds in every world that agrees with the machines, so they do not
+    agree with this one.
+    """
 
     returns: NDArray[np.float64]
     discounted_returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     terminated: NDArray[np.bool_]
     random_steps: int
+    traces: TraceSet
+    contradicts: tuple[Contradiction, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -44,7 +57,36 @@ class Runs(ByValue):
             "mean_length": float(self.lengths.mean()),
             "terminated": int(self.terminated.sum()),
             "random_steps": self.random_steps,
+            "contradictions": len(self.contradicts),
+            "first_contradiction": self.contradicts[0].as_dict() if self.contradicts else None,
         }
+
+    def __repr__(self) -> str:
+        return (
+            f"Runs({amount(len(self.returns), 'episode')}, mean return {self.returns.mean():.4g}, "
+            f"{amount(len(self.contradicts), 'contradiction')})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the first episodes paid, and where the world contradicts."""
+        broken = {one.episode: one for one in self.contradicts}
+        rows = (
+            [
+                number,
+                f"{self.returns[number]:.4g}",
+                f"{self.discounted_returns[number]:.4g}",
+                int(self.lengths[number]),
+                "yes" if self.terminated[number] else "cut",
+                "" if number not in broken else f"{broken[number].least:.4g}",
+            ]
+            for number in range(len(self.returns))
+        )
+        header = ["episode", "return", "discounted", "steps", "ended", "promised instead"]
+        return notebook.panel(
+            "a plan at work",
+            notebook.lines(str(self)),
+            notebook.table(header, rows, len(self.returns)),
+        )
 
     def __str__(self) -> str:
         ended = int(self.terminated.sum())
@@ -56,6 +98,11 @@ class Runs(ByValue):
         )
         if self.random_steps:
             text += f"; {self.random_steps} steps at random, in situations the plan does not know"
+        if self.contradicts:
+            text += f"\nthe world contradicts the plan: {self.contradicts[0]}"
+            if len(self.contradicts) > 1:
+                text += f", and {amount(len(self.contradicts) - 1, 'other episode')} likewise"
+            text += "; update the machines with these episodes (runs.traces), and plan again"
         return text
 
 
@@ -67,6 +114,7 @@ def run(
     seed: int | None,
     options: dict[str, Any] | None,
     label_of: Callable[..., Any] | None,
+    columns: Sequence[str],
     max_steps: int | None,
     on_unseen: str,
     progress: Callable[[float], object] | None,
@@ -80,19 +128,23 @@ def run(
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     if on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={on_unseen!r}: use 'raise' or 'random'")
-    actor = _Actor(plan, env, seed, label_of, max_steps, on_unseen == "random")
-    played = []
+    actor = _Actor(
+        plan, env, seed, Recorder(env, label_of, columns), max_steps, on_unseen == "random"
+    )
     for number in range(episodes):
-        played.append(actor.episode(number, seed if number == 0 else None, options))
+        with locating(f"episode {number}"):
+            actor.episode(number, seed if number == 0 else None, options)
         if progress is not None:
             progress((number + 1) / episodes)
-    paid = [rewards for rewards, _ in played]
+    traces = actor.recorder.trace_set()
     return Runs(
-        np.array([sum(rewards) for rewards in paid]),
-        np.array([_discounted(rewards, plan.gamma) for rewards in paid]),
-        np.array([len(rewards) for rewards in paid]),
-        np.array([terminated for _, terminated in played]),
+        returns_of(traces),
+        returns_of(traces, plan.gamma),
+        np.diff(traces.offsets),
+        traces.terminated,
         actor.random_steps,
+        traces,
+        contradictions(plan, traces, actor.starts),
     )
 
 
@@ -111,15 +163,26 @@ def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
             f"{env} does not show the state of the {lacking[0]} machine: wrap it in "
             "AugmentObservation with the plan's own machines"
         )
-    places = [1 + kinds.index(kind) for kind in plan.model.states]
-    observations, actions = Names(augmented.env, "observation"), Names(augmented.env, "action")
+    return _Policy(plan, augmented, [1 + kinds.index(kind) for kind in plan.model.states])
 
-    def act(shown: Any) -> Any:
-        situation = augmented.situation
-        states = (situation[place] for place in places)
-        return actions.value(plan.action(observations(situation[0]), *states))
 
-    return act
+class _Policy:
+    """A plan as a policy of an environment that shows the states of the machines."""
+
+    acts_inside = True
+    """Tells `collect` to record the world inside."""
+
+    def __init__(self, plan: "Plan", augmented: AugmentObservation, places: list[int]) -> None:
+        self._plan, self._augmented, self._places = plan, augmented, places
+        self._observations = Names(augmented.env, "observation")
+        self._actions = Names(augmented.env, "action")
+
+    def __call__(self, shown: Any) -> Any:
+        """Return what to do in the situation in which the environment is."""
+        situation = self._augmented.situation
+        states = (situation[place] for place in self._places)
+        observation = self._observations(situation[0])
+        return self._actions.value(self._plan.action(observation, *states))
 
 
 class _Actor:
@@ -130,58 +193,61 @@ class _Actor:
         plan: "Plan",
         env: gym.Env[Any, Any],
         seed: int | None,
-        label_of: Callable[..., Any] | None,
+        recorder: Recorder,
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
         self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
-        self.labels = Labels(env, label_of)
-        self.observations, self.actions = Names(env, "observation"), Names(env, "action")
+        self.recorder = recorder
+        self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
         self.space = copy.deepcopy(env.action_space)  # the environment's own is left alone
         self.space.seed(seed)
         self.has_limit = max_steps is not None or time_limit(env) is not None
         self.random_steps = 0
 
-    def episode(
-        self, number: int, seed: int | None, options: dict[str, Any] | None
-    ) -> tuple[list[float], bool]:
-        """Play one episode; return its rewards and whether it ended by itself."""
+    def episode(self, number: int, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Play one episode into the recorder, and note where it began."""
         observation, info = self.env.reset(seed=seed, options=options)
-        memory = self.memory
-        memory.reset(self.labels.at_reset(observation, info))
-        rewards: list[float] = []
-        planned = 0
+        memory, recorder = self.memory, self.recorder
+        memory.reset(recorder.begin(observation, info))
+        self.starts.append(self._situation(recorder.observations(observation), memory))
+        taken = planned = 0
         terminated = truncated = False
-        while not (terminated or truncated or len(rewards) == self.max_steps):
-            symbol = self.observations(observation)
+        while not (terminated or truncated):
+            symbol = recorder.observations(observation)
             action = self._planned(symbol, memory)
             planned += 1
             if action is None:
                 if not self.may_guess:
-                    raise ModelError(_unseen_text(number, len(rewards), symbol, memory))
+                    raise ModelError(_unseen_text(number, taken, symbol, memory))
                 action = self.space.sample()
                 self.random_steps += 1
                 planned = 0
             elif planned > len(self.plan.model) + _PATIENCE and not self.has_limit:
                 raise OptionError(
-                    f"episode {number}, step {len(rewards)}: the plan goes in a circle, and "
+                    f"episode {number}, step {taken}: the plan goes in a circle, and "
                     f"neither the world nor a limit ends the episode: give max_steps"
                 )
-            following, reward, terminated, truncated, info = self.env.step(action)
-            label = self.labels.after_step(observation, action, following, info)
-            memory.step(label, terminated)
-            rewards.append(float(reward))
-            observation = following
-        return rewards, bool(terminated)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            memory.step(recorder.step(action, observation, reward, info), terminated)
+            taken += 1
+            truncated = truncated or (taken == self.max_steps and not terminated)
+        recorder.end(terminated=terminated, truncated=truncated)
+
+    def _situation(self, observation: Symbol, memory: Memory) -> int | None:
+        """Return the number of a situation, or None if the plan does not know it."""
+        if memory.unseen:  # after an unseen label the states are guesses
+            return None
+        return self.plan.model.situation(observation, *memory.values)
 
     def _planned(self, observation: Symbol, memory: Memory) -> Any:
         """Return the action the plan has here, as the environment takes it, or None."""
-        model = self.plan.model
-        situation = model.situation(observation, *memory.values)
-        if situation is None or memory.unseen:  # after an unseen label the states are guesses
+        situation = self._situation(observation, memory)
+        if situation is None:
             return None
-        return self.actions.value(model.actions[int(self.plan.policy[situation])])
+        action = self.plan.model.actions[int(self.plan.policy[situation])]
+        return self.recorder.actions.value(action)
 
 
 def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:
@@ -193,10 +259,3 @@ def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -
         f"{states}: {why}; plan from more traces, or act at random there: "
         "on_unseen='random' (--on-unseen random)"
     )
-
-
-def _discounted(rewards: list[float], gamma: float) -> float:
-    total = 0.0
-    for reward in reversed(rewards):
-        total = reward + gamma * total
-    return total

@@ -11,6 +11,7 @@ from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
 from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.symbols import symbol_text
+from resolvent.wording import listed
 
 Situation: TypeAlias = tuple[Any, ...]
 """An observation and the states of the machines that matter, in the order of `KINDS`."""
@@ -30,7 +31,7 @@ def that_matter(machines: Machines) -> Machines:
         if kind not in machines:
             raise ModelError(
                 f"planning needs a {kind.capitalize()} Machine, and here is "
-                f'{", ".join(machines)}: infer with "{output}" among outputs='
+                f'{listed(machines)}: infer with "{output}" among outputs='
             )
     return machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
 

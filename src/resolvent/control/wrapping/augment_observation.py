@@ -88,7 +88,7 @@ class AugmentObservation(
         if mode == "discrete":
             self.observation_names = None  # those of the inner observations name other numbers
         self._memory = Memory(self.machines, on_unseen=on_unseen)
-        self._labels = Labels(env, label_of)
+        self.label_of, self._labels = label_of, Labels(env, label_of)
         self._state_names = state_names(self.machines)
         self._named: dict[tuple[int, ...], dict[str, int]] = {}  # those met, by their states
         self._knowledge: StepKnowledge | None = None
@@ -118,6 +118,11 @@ class AugmentObservation(
         self._memory.step(label, terminated)
         augmented, info = self._augmented(observation, info)
         return augmented, reward, terminated, truncated, info
+
+    @property
+    def inner_observation(self) -> Any:
+        """What the environment inside showed at the last reset or step."""
+        return self._seen
 
     @property
     def situation(self) -> tuple[Any, ...]:

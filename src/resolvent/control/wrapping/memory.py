@@ -7,6 +7,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.samples import LabelReader
 from resolvent.traces.symbols import Label, as_label, label_text
+from resolvent.wording import listed, short
 
 OnUnseen: TypeAlias = Literal["stay", "raise"]
 """What to do about a label that a machine was never shown in its state."""
@@ -110,8 +111,8 @@ def place_of(machines: Machines, kind: str) -> int:
     """Return which of the machines is of a kind, as a place in their order."""
     if kind not in machines:
         raise ModelError(
-            f"there is no {kind} machine here, so that it has no state: there is "
-            f"{', '.join(machines)}"
+            f"there is no {short(kind)} machine here, so that it has no state: there is "
+            f"{listed(machines)}"
         )
     return list(machines).index(kind)
 
@@ -133,7 +134,7 @@ def next_states(machine: Machine, label: Label) -> list[int]:
 def unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> ModelError:
     """Return an error that says which label was never seen where, and what to do."""
     never = [
-        f"state {state} of the {kind} machine"
+        f"state {state} of the {short(kind)} machine"
         for (kind, machine), state in zip(machines.items(), states, strict=True)
         if next_states(machine, label)[state] < 0
     ]

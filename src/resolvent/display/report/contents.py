@@ -2,21 +2,20 @@
 
 from typing import Any
 
-from resolvent.display.machine_names import short_name, title
+from resolvent.display.machine_names import short_name
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
 from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
-from resolvent.display.report.wording import short
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.trust import Evidence, MachineEvidence
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
@@ -137,7 +136,7 @@ def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict
     machine = evidence.machine
     return {
         "element": element,
-        "name": short(title(machine)),
+        "name": short(machine.title),
         "short": short(short_name(machine.kind)),
         "happens": _HAPPENS.get(machine.kind) or short(machine.kind),
         "answers": short(answer_text(machine)),

@@ -3,12 +3,11 @@
 from itertools import pairwise
 from typing import Any
 
-from resolvent.display.machine_names import title
 from resolvent.display.merge_lines import basis_text, retold, summary
-from resolvent.display.report.wording import event_text, short
+from resolvent.display.report.wording import event_text
 from resolvent.machines import Decision, Machine, Machines
 from resolvent.merging import STRATEGIES
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
 _MOST_WEAK, _MOST_NAMED = 8, 4
@@ -18,7 +17,7 @@ Numbered = tuple[int, Decision]
 
 def found(machines: Machines) -> list[str]:
     """Say of machines without a log that they have none, and what the log of others is."""
-    without = [f"the {short(title(one))}" for one in machines.values() if one.decisions is None]
+    without = [f"the {short(one.title)}" for one in machines.values() if one.decisions is None]
     said = []
     if without:
         said.append(f"How {_listed(without)} came about is not known: infer again to see it.")

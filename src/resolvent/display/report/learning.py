@@ -12,11 +12,11 @@ import numpy as np
 
 from resolvent.control import Learned, Plan
 from resolvent.control.learning import policy_files
+from resolvent.control.learning.naming import named, shown_text
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.plan_files import PlanFile
-from resolvent.display.report.wording import short, value_text
+from resolvent.display.report.wording import value_text
 from resolvent.errors import ModelError
-from resolvent.traces import Symbol
 
 _MOST_POINTS, _MOST_SITUATIONS = 400, 300
 
@@ -119,39 +119,10 @@ def _learned_policy(learned: Learned) -> dict[str, Any]:
         "named": learned.action_names is not None,
         "rows": [
             [
-                situation_text(situation, learned.observation_names),
-                value_text(_name(learned.action(situation), learned.action_names)),
+                shown_text(situation, learned.observation_names),
+                value_text(named(learned.action(situation), learned.action_names)),
                 f"{values[number]:.4g}",
             ]
             for number, situation in zip(order, situations, strict=True)
         ],
     }
-
-
-def situation_text(situation: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
-    """Write a situation; the parts of a mapping each by their name.
-
-    `names` are those of the numbers that observations are.
-
-    >>> situation_text((("observation", 1), ("reward_state", 1)), ("hall", "attic"))
-    'observation attic, reward state 1'
-    >>> situation_text(1, ("hall", "attic")), situation_text((1, 2), ("hall", "attic"))
-    ('attic', '(1, 2)')
-    """
-    if not isinstance(situation, tuple) or not all(map(_is_named, situation)):
-        return value_text(_name(situation, names))
-    return ", ".join(
-        f"{short(part).replace('_', ' ')} "
-        f"{value_text(_name(value, names if part == 'observation' else None))}"
-        for part, value in situation
-    )
-
-
-def _name(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
-    if names is None or type(value) is not int or not 0 <= value < len(names):
-        return value
-    return names[value]
-
-
-def _is_named(part: Symbol) -> bool:
-    return isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)

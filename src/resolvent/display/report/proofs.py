@@ -3,9 +3,10 @@
 from itertools import combinations
 from typing import Any
 
-from resolvent.display.report.wording import short, value_text
+from resolvent.display.report.wording import value_text
 from resolvent.machines.drawing import history_text
 from resolvent.trust import MachineEvidence, Separation, Separations
+from resolvent.wording import short
 
 MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8

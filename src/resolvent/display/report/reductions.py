@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from resolvent.display.machine_names import title
-from resolvent.display.report.wording import event_text, short, value_text
+from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import Machine
 from resolvent.trust.separation import question_of
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
 
 
 def reductions(machine: Machine) -> list[str]:
     """Say what the machine was spared: labels that change nothing, answers without memory."""
-    name = short(title(machine))
+    name = short(machine.title)
     said = []
     if machine.trivial:
         named = [event_text(label) for label in machine.trivial_labels[:_MOST_NAMED]]

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.display.report.wording import event_text, short, value_text
+from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import Machine
 from resolvent.machines.drawing import history_text
 from resolvent.trust import MachineEvidence
 from resolvent.trust.separation import question_of
+from resolvent.wording import short
 
 MOST_STATES = 300
 _MOST_QUESTIONS, _MOST_LABELS = 4, 6

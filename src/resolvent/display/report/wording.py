@@ -4,20 +4,7 @@ from typing import Any
 
 from resolvent.machines import UNSEEN
 from resolvent.traces import Label, label_text, symbol_text
-from resolvent.wording import visible
-
-MOST_CHARACTERS = 120
-
-
-def short(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Make a text safe to show, and cut the middle of a long one.
-
-    >>> short("corridor"), short("a" * 20, 7)
-    ('corridor', 'aaa…aaa')
-    """
-    shown = visible(text)
-    half = (most - 1) // 2
-    return shown if len(shown) <= most else f"{shown[:half]}…{shown[-half:]}"
+from resolvent.wording import short
 
 
 def value_text(value: Any) -> str:

@@ -9,7 +9,7 @@ from resolvent.display.report.page import page
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.pipeline import evidence as gathered
-from resolvent.result import InferenceResult
+from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import TraceSet
 from resolvent.trust import Evidence
 from resolvent.wording import amount
@@ -49,10 +49,10 @@ def report(
     from resolvent.control import Learned
     from resolvent.display.report import learning
 
+    result = machines if isinstance(machines, InferenceResult) else None
+    shown = machines_in(machines)
     if evidence is None:
         evidence = gathered(machines, traces)
-    result = machines if isinstance(machines, InferenceResult) else None
-    shown = machines.machines if isinstance(machines, InferenceResult) else machines
     _check_about(evidence, shown, traces)
     said = contents(shown, traces, evidence)
     if result is not None:

@@ -23,7 +23,10 @@ from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.minari.datasets import minari_id
 from resolvent.traces.minari.reading import read_minari
 from resolvent.traces.minari.writing import write_minari
+from resolvent.traces.tables.headers import header_of
+from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import visible
 
 FORMATS = ("jsonl", "paper", "parquet")
 _PARQUET_MAGIC = b"PAR1"
@@ -93,15 +96,22 @@ def _read(
         first = next(lines, None)
         if first is None:
             raise TraceError(f"{path} holds no traces: it has only blank lines")
-        return _READERS[format or _line_format(first)](chain([first], lines), columns)
+        return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
 
 
-def _line_format(line: Line) -> str:
+def _line_format(line: Line, path: Path) -> str:
     start = line.text.lstrip()[:1]
     if start == b"{":
         return "jsonl"
     if start == b"[":
         return "paper"
+    names = header_of(line.text, line.place)[0]
+    if len(names) > 1 or path.suffix.lower() == ".csv":
+        raise TraceError(
+            f"{line.place}: not traces: it looks like a table with the columns "
+            f"{', '.join(map(visible, names))}: {NAME_COLUMNS}; a file of traces is Parquet, or "
+            f"JSON lines"
+        )
     raise TraceError(
         f"{line.place}: not traces: a file of traces is Parquet, "
         f"or JSON lines that each start with {{ or ["

@@ -53,12 +53,20 @@ def read_lines(
 
 
 def _decompressed(file: "io.BufferedReader[Any]") -> "io.BufferedReader[Any]":
-    start = file.peek(4)
-    for magic, compression in _COMPRESSIONS.items():
-        if start.startswith(magic):
-            stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression)
-            return io.BufferedReader(stream, BUFFER_BYTES)
-    return file
+    compression = compression_of(file.peek(4))
+    if compression is None:
+        return file
+    stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression)
+    return io.BufferedReader(stream, BUFFER_BYTES)
+
+
+def compression_of(start: bytes) -> str | None:
+    r"""Return how a file is compressed that starts with these bytes, as Arrow calls it.
+
+    >>> compression_of(b"\x1f\x8b\x08\x00"), compression_of(b"step")
+    ('gzip', None)
+    """
+    return next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def decode_line(

@@ -20,7 +20,6 @@ from typing import Any, BinaryIO
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -36,15 +35,16 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
-from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.symbols import Symbol, as_label, as_symbol
+from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
+from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
-from resolvent.traces.vocabulary import Codes, Interner
+from resolvent.traces.vocabulary import Codes
 
 _REQUIRED = ("episode", "step", "observation", "label", "action")
 _OPTIONAL = ("reward", "terminated", "truncated")
 _OWN_COLUMNS = b"resolvent.columns"
-_SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
 
 
 def read_parquet(
@@ -76,18 +76,19 @@ def parquet_files(folder: Path) -> list[Path]:
 
 def rows_of(path: Path) -> int:
     """Return how many rows a file says it holds, without reading them."""
-    with _readable(path), pq.ParquetFile(path) as file:
+    with readable(path), pq.ParquetFile(path) as file:
         return int(file.metadata.num_rows)
 
 
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
-    with _readable(path):
+    with readable(path):
         table, further = _read_table(path, columns)
         return _Rows.of(table).traces(further)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
+    """Turn what Arrow has against a file into a `TraceError` of one line."""
     with locating(str(path)):
         try:
             yield
@@ -106,7 +107,7 @@ def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]
         if missing:
             raise TraceError(
                 f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
-                f"and this file has {', '.join(names)}"
+                f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
             )
         further = sorted({*columns, *_own_columns(file.schema_arrow)})
         for name in further:
@@ -222,31 +223,12 @@ class _Rows:
         if column.null_count:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise TraceError(f"{self.place(int(rows[row]))}: the {name} is null: give it a value")
-        values, codes = _distinct(column)
-        symbols = []
-        for code, value in enumerate(values):
-            try:
-                symbols.append(convert(value))
-            except TraceError as error:
-                row = int(rows[np.argmax(codes == code)])
-                raise TraceError(f"{self.place(row)}: the {name}: {error}") from error
-        # Two values may be one symbol, as 0.0 and -0.0 are.
-        interner: Interner[Symbol] = Interner()
-        with locating(column_text(name)):
-            symbol_codes = interner.encode(symbols)
-        return interner.values_in_order(), symbol_codes[codes]
+        return converted(
+            *distinct(column), convert, lambda row: f"{self.place(int(rows[row]))}: the {name}"
+        )
 
     def _labels(self) -> Column:
-        values, codes = _distinct_labels(self.table["label"])
-        labels: Interner[Label] = Interner()
-        new_codes = np.empty(len(values), np.int32)
-        for code, value in enumerate(values):
-            try:
-                new_codes[code] = labels[as_label(value)]
-            except TraceError as error:
-                row = int(np.argmax(codes == code))
-                raise TraceError(f"{self.place(row)}: {error}") from error
-        return labels.values_in_order(), new_codes[codes]
+        return converted(*distinct_labels(self.table["label"]), as_label, self.place)
 
     def _reward_converter(self) -> Callable[[Any], Symbol]:
         kind = self.table[REWARD].type
@@ -272,7 +254,7 @@ def _episode_keys(table: pa.Table) -> NDArray[Any]:
     _check_present(column, "episode")
     if pa.types.is_integer(column.type):
         return np.asarray(column.to_numpy())
-    return _distinct(column)[1]
+    return distinct(column)[1]
 
 
 def _steps(table: pa.Table) -> NDArray[np.int64]:
@@ -289,43 +271,16 @@ def _check_present(column: pa.ChunkedArray, name: str) -> None:
         raise TraceError(f"row {row}: the {name} is null: every row needs its {name}")
 
 
-def _distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
-    """Return a column's distinct values (at least those) and the code of each row."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_nested(kind):
-        return column.to_pylist(), np.arange(len(column), dtype=np.int32)
-    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
-
-
-def _distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
-    """Return the distinct labels (at least those) and the code of each row."""
-    if not pa.types.is_nested(column.type):
-        return _distinct(column)
-    try:
-        lists = column.cast(pa.list_(pa.string())).combine_chunks()
-        names = lists.flatten()
-        # What cannot be joined and split again without loss is taken one by one.
-        joinable = not (
-            names.null_count
-            or pc.any(pc.equal(names, "")).as_py()
-            or pc.any(pc.match_substring(names, _SEPARATOR)).as_py()
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        joinable = False
-    if joinable:
-        values, codes = _distinct(pa.chunked_array([pc.binary_join(lists, _SEPARATOR)]))
-        return [text.split(_SEPARATOR) if text else None for text in values], codes
-    return column.to_pylist(), np.arange(len(column), dtype=np.int32)
-
-
 def write_parquet(traces: TraceSet, file: BinaryIO) -> None:
     """Write a table with one row a step; `TraceError` for symbols no column can hold."""
+    pq.write_table(arrow_table(traces), file, compression="zstd")
+
+
+def arrow_table(traces: TraceSet) -> pa.Table:
+    """Return the table that a Parquet file of the traces holds; `TraceError` as there."""
     lengths = np.diff(traces.offsets) + 1
     ends = np.cumsum(lengths)
-    final = np.zeros(int(ends[-1]), bool)
+    final = np.zeros(traces.steps + len(traces), bool)
     final[ends - 1] = True
     step = np.arange(len(final)) - np.repeat(ends - lengths, lengths)
     flags = {
@@ -354,7 +309,7 @@ def write_parquet(traces: TraceSet, file: BinaryIO) -> None:
     )
     if further:
         table = table.replace_schema_metadata({_OWN_COLUMNS: msgspec.json.encode(list(further))})
-    pq.write_table(table, file, compression="zstd")
+    return table
 
 
 def _with_nulls(values: pa.Array, codes: Codes, null: NDArray[np.bool_]) -> pa.Array:

@@ -1,18 +1,17 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gymnasium as gym
 
 from resolvent.errors import OptionError, locating
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD, check_column_names
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live.naming import AnyEnv, Labels, Names, finite_reward, told_column
+from resolvent.traces.column_names import check_column_names
+from resolvent.traces.live.naming import AnyEnv
+from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import rolling_world, time_limit
 from resolvent.traces.live.vector_collecting import collect_from_vector
-from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
 
@@ -25,6 +24,7 @@ def collect(
     label_of: Callable[..., Any] | None = None,
     columns: Iterable[str] = (),
     max_steps: int | None = None,
+    inner: bool | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
     """Play episodes in an environment and return what was seen, done and paid.
@@ -44,6 +44,11 @@ def collect(
 
     `columns` names further columns of the traces: `columns=["cost"]` keeps
     `info["cost"]` after every step.
+
+    With `inner`, an environment inside `AugmentObservation` is recorded without
+    what the wrapper adds, labels as the wrapper finds them: such traces can be
+    inferred from together with others of that world. A plan's `policy_in` asks for
+    that by itself; any other policy has to be collected with `inner=True`.
 
     Give `max_steps` for an environment that may never end. `progress` is called
     with the share of episodes done, after each.
@@ -68,7 +73,11 @@ def collect(
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     named = check_column_names(columns)
+    if inner is None:
+        inner = getattr(policy, "acts_inside", False)
     if isinstance(env, gym.vector.VectorEnv):
+        if inner:
+            raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
         return collect_from_vector(
             env,
             policy or _random_policy(env, seed),
@@ -79,62 +88,40 @@ def collect(
             max_steps=max_steps,
             progress=progress,
         )
-    rolls_out = policy is None and label_of is None and not named  # the core has no infos
+    plain = policy is None and label_of is None and not inner
+    rolls_out = plain and not named  # the core has no infos
     if rolls_out and (world := rolling_world(env)) is not None:
         draws = _seeded_actions(env, seed).np_random
         return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
     choose = policy or _random_policy(env, seed)
-    labelled = Labels(env, label_of)
-    names = Names(env, "observation"), Names(env, "action")
-    coder, played = ColumnCoder(), CodedEpisodes()
+    recorder = Recorder(env, label_of, named, inner=inner)
     for number in range(episodes):
         with locating(f"episode {number}"):
-            first_seed = seed if number == 0 else None
-            lists, ends = _episode(env, first_seed, choose, labelled, names, named, max_steps)
-            played.add(coder.code(lists), terminated=ends[0], truncated=ends[1])
+            _play(env, seed if number == 0 else None, choose, recorder, max_steps)
         if progress is not None:
             progress((number + 1) / episodes)
-    return played.trace_set(coder.values())
+    return recorder.trace_set()
 
 
-def _episode(
+def _play(
     env: gym.Env[Any, Any],
     seed: int | None,
     choose: Callable[[Any], Any],
-    labelled: Labels,
-    names: tuple[Names, Names],
-    columns: Sequence[str],
+    recorder: Recorder,
     max_steps: int | None,
-) -> tuple[dict[str, list[Any]], tuple[bool, bool]]:
-    observation_named, action_named = names
+) -> None:
+    """Play one episode into the recorder."""
     observation, info = env.reset(seed=seed)
-    with locating("reset"):
-        observations = [observation_named(observation)]
-        labels = [labelled.at_reset(observation, info)]
-    actions: list[Symbol] = []
-    rewards: list[float] = []
-    further: dict[str, list[Symbol]] = {name: [] for name in columns}
+    recorder.begin(observation, info)
+    taken = 0
     terminated = truncated = False
     while not (terminated or truncated):
         action = choose(observation)
-        following, reward, terminated, truncated, info = env.step(action)
-        with locating(f"step {len(actions)}"):
-            actions.append(action_named(action))
-            rewards.append(finite_reward(reward))
-            observations.append(observation_named(following))
-            labels.append(labelled.after_step(observation, action, following, info))
-            for name, values in further.items():
-                values.append(told_column(info, name))
-        observation = following
-        truncated = truncated or (len(actions) == max_steps and not terminated)
-    lists: dict[str, list[Any]] = {
-        OBSERVATION: observations,
-        LABEL: labels,
-        ACTION: actions,
-        REWARD: rewards,
-        **further,
-    }
-    return lists, (bool(terminated), bool(truncated))
+        observation, reward, terminated, truncated, info = env.step(action)
+        recorder.step(action, observation, reward, info)
+        taken += 1
+        truncated = truncated or (taken == max_steps and not terminated)
+    recorder.end(terminated=terminated, truncated=truncated)
 
 
 def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:

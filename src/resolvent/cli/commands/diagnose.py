@@ -1,0 +1,54 @@
+"""`resolvent diagnose`: a file of traces → what stands in the way of machines that hold."""
+
+from typing import Annotated
+
+from resolvent.cli.options import (
+    Json,
+    Outputs,
+    Traces,
+    choice,
+    columns_to_read,
+    is_large_folder,
+    names_in,
+)
+from resolvent.cli.printing import print_json
+from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.diagnosis import diagnose as findings_in
+from resolvent.display.progress import ProgressBar
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceFolder, TraceSet, scan_traces
+from resolvent.traces.files.any_format import FORMATS
+
+
+@takes_table()
+def diagnose(
+    source: Traces,
+    table: TableOptions,
+    outputs: Outputs = None,
+    timing: Annotated[
+        str,
+        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
+    ] = str(LabelTiming.CURRENT),
+    format: Annotated[  # noqa: A002
+        str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say what traces are like before anything is inferred from them, and what to do about it.
+
+    An error stands for traces that `infer` refuses, a warning for machines that will fail on
+    fresh traces or mean less than they seem to. The exit code is 0 whatever is found.
+    """
+    named = names_in(outputs)
+    columns = columns_to_read(named or ())
+    with ProgressBar() as bar:
+        traces: TraceSet | TraceFolder
+        if not table.given and is_large_folder(source):
+            traces = scan_traces(source, columns)
+        else:
+            traces = table.read(source, columns, bar.reading(source), format=format)
+        found = findings_in(traces, outputs=named, timing=timing)
+    if json:
+        print_json(found.as_dict())
+    else:
+        print(f"{source}: {found}")

@@ -1,0 +1,171 @@
+"""What a plan promises from a situation, and whether episodes that were played keep it.
+
+The machines say that the world is deterministic. So one episode that pays anything else
+than the plan promised from where it began shows that they are wrong.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.control.planning.plan_files import json_number
+from resolvent.samples import rounded
+from resolvent.traces import TraceSet
+
+if TYPE_CHECKING:
+    from resolvent.control.planning.plans import Plan
+
+_ERRORS = 3
+"""Standard errors by which a mean has to miss what was promised."""
+
+_ENOUGH = 10
+"""Episodes below which a standard error says too little."""
+
+_ROUNDING = 1e-9
+"""Differences of this share of what is at stake are those of floating-point numbers."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """An episode that paid what the plan had ruled out; `episode` is None for the mean of all.
+
+    `least` and `most` are what the plan promised: discounted, from where the episode
+    began, and within its length where it was cut. They are equal unless the plan takes a
+    step that is unknown.
+    """
+
+    episode: int | None
+    least: float
+    most: float
+    paid: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "episode": self.episode,
+            "promised": [json_number(self.least), json_number(self.most)],
+            "paid": self.paid,
+        }
+
+    def __str__(self) -> str:
+        """Say it in a line.
+
+        >>> print(Contradiction(3, 0.5, 0.5, 0.0))
+        episode 3 was promised 0.5 and paid 0
+        >>> print(Contradiction(None, 0.5, math.inf, 0.125))
+        the mean was promised at least 0.5 and paid 0.125
+        """
+        what = "the mean" if self.episode is None else f"episode {self.episode}"
+        promised = f"{self.least:.4g}"
+        if self.most > self.least:
+            promised = f"at least {promised}"
+            if self.paid > self.most:
+                promised = f"at most {self.most:.4g}"
+        return f"{what} was promised {promised} and paid {self.paid:.4g}"
+
+
+def in_all(reward: float, gamma: float, steps: float = math.inf) -> float:
+    """Return what so many steps are worth together that pay this much each.
+
+    >>> in_all(1.0, 0.5), in_all(1.0, 0.5, 2), in_all(-1.0, 1.0), in_all(0.0, 1.0)
+    (2.0, 1.5, -inf, 0.0)
+    """
+    if reward == 0:
+        return 0.0
+    return reward * (steps if gamma == 1 else (1 - gamma**steps) / (1 - gamma))
+
+
+def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:
+    """Return what the plan pays from a situation in so many steps, at least and at most.
+
+    They differ only where the plan comes to a step that is unknown.
+    """
+    model, gamma, here = plan.model, plan.gamma, start
+    total, weight = 0.0, 1.0
+    for taken in range(len(model) + 1 if math.isinf(steps) else int(steps)):
+        action = int(plan.policy[here])
+        if not model.known[here, action]:
+            (least, most), left = plan.reward_range, steps - taken
+            return (
+                total + weight * min(least, in_all(least, gamma, left)),
+                total + weight * max(most, in_all(most, gamma, left)),
+            )
+        total += weight * float(model.reward[here, action])
+        weight *= gamma
+        here = int(model.following[here, action])
+        if here < 0:
+            return total, total
+    if math.isinf(steps):  # it goes in a circle
+        total = float(plan.pessimistic[start])
+    return total, total
+
+
+def returns_of(
+    traces: TraceSet, gamma: float = 1.0, digits: int | None = None
+) -> NDArray[np.float64]:
+    """Return what each episode paid, discounted, its rewards rounded to `digits` if given.
+
+    >>> from resolvent.traces import Trace
+    >>> returns_of(TraceSet([Trace("abc", [None] * 3, "xy", [1, 4])]), 0.5).tolist()
+    [3.0]
+    """
+    rewards = np.array(rounded(traces.rewards, digits))
+    steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
+    worth = rewards[traces.reward_codes] * gamma ** steps.astype(float)
+    paid: NDArray[np.float64] = np.add.reduceat(worth, traces.offsets[:-1])
+    return paid
+
+
+def contradictions(
+    plan: "Plan", traces: TraceSet, starts: Sequence[int | None]
+) -> tuple[Contradiction, ...]:
+    """Return the episodes, played by the plan, that paid what it had ruled out.
+
+    `starts` are the situations in which they began, None where the plan does not know
+    it. If no episode from a known start contradicts the plan and there are others, the
+    mean of all is compared with its value: it must not lie more than three standard
+    errors below.
+    """
+    paid = returns_of(traces, plan.gamma, plan.machines.reward.reward_digits)
+    lengths = np.diff(traces.offsets).tolist()
+    allowed = lru_cache(maxsize=None)(partial(promise, plan))
+    found = []
+    for number, start in enumerate(starts):
+        if start is None:
+            continue
+        least, most = allowed(start, math.inf if traces.terminated[number] else lengths[number])
+        got = float(paid[number])
+        if not _at_most(least, got) or not _at_most(got, most):
+            found.append(Contradiction(number, least, most, got))
+    if found or None not in starts or len(starts) < _ENOUGH:
+        return tuple(found)
+    return _of_the_mean(plan, traces, paid, lengths)
+
+
+def _of_the_mean(
+    plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], lengths: list[int]
+) -> tuple[Contradiction, ...]:
+    # An episode that was cut might have gone on to pay the most there is.
+    hoped = max(0.0, in_all(plan.reward_range[1], plan.gamma))
+    if math.isinf(hoped) and not traces.terminated.all():
+        return ()
+    still = [
+        0.0 if over else plan.gamma**length * hoped
+        for over, length in zip(traces.terminated.tolist(), lengths, strict=True)
+    ]
+    returns = paid + still
+    error = float(returns.std(ddof=1)) / math.sqrt(len(returns))
+    if _at_most(plan.value, float(returns.mean()) + _ERRORS * error):
+        return ()
+    return (Contradiction(None, plan.value, math.inf, float(paid.mean())),)
+
+
+def _at_most(less: float, more: float) -> bool:
+    """Whether one number is at most another, give or take rounding."""
+    slack = _ROUNDING * max([1.0, *(abs(one) for one in (less, more) if math.isfinite(one))])
+    return less <= more + slack

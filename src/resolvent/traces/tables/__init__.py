@@ -1,0 +1,1 @@
+"""Tables: data frames, Arrow, CSV and Parquet of any layout ↔ `TraceSet`."""

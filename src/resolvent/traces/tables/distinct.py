@@ -1,0 +1,82 @@
+"""Arrow columns → their distinct values, and a code for each row, without a loop over rows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from resolvent.errors import TraceError
+from resolvent.traces.trace_set import Column
+from resolvent.traces.vocabulary import Codes, Interner
+
+_SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
+    """Return a column's distinct values (at least those) and the code of each row.
+
+    >>> distinct(pa.chunked_array([["b", "a"], ["b", None]]))
+    (['b', 'a', None], array([0, 1, 0, 2], dtype=int32))
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _distinct_of_dictionary(column)
+    if pa.types.is_nested(kind):
+        return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
+
+
+def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
+    """Return the values of a dictionary that occur; a dictionary may hold others."""
+    encoded = column.unify_dictionaries().combine_chunks()
+    kept, codes = distinct(pa.chunked_array([encoded.indices]))
+    values = encoded.dictionary.to_pylist()
+    return [None if place is None else values[place] for place in kept], codes
+
+
+def distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
+    """Return the distinct labels (at least those) of texts or lists, and the code of each row."""
+    if not pa.types.is_nested(column.type):
+        return distinct(column)
+    try:
+        lists = column.cast(pa.list_(pa.string())).combine_chunks()
+        names = lists.flatten()
+        # What cannot be joined and split again without loss is taken one by one.
+        joinable = not (
+            names.null_count
+            or pc.any(pc.equal(names, "")).as_py()
+            or pc.any(pc.match_substring(names, _SEPARATOR)).as_py()
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        joinable = False
+    if joinable:
+        values, codes = distinct(pa.chunked_array([pc.binary_join(lists, _SEPARATOR)]))
+        return [text.split(_SEPARATOR) if text else None for text in values], codes
+    return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+
+
+def converted(
+    values: Sequence[Any],
+    codes: Codes,
+    convert: Callable[[Any], Any],
+    place: Callable[[int], str],
+) -> Column:
+    """Convert each distinct value once; an error says at which row the value first stands.
+
+    >>> converted(["1", "1.0", "2"], np.int32([2, 1, 0]), float, str)
+    ([1.0, 2.0], array([1, 0, 0], dtype=int32))
+    """
+    results = []
+    for code, value in enumerate(values):
+        try:
+            results.append(convert(value))
+        except TraceError as error:
+            row = int(np.argmax(codes == code))
+            raise TraceError(f"{place(row)}: {error}") from error
+    # Two values may be one symbol, as 0.0 and -0.0 are.
+    interner: Interner[Any] = Interner()
+    new_codes = interner.encode(results)
+    return interner.values_in_order(), new_codes[codes]

@@ -1,0 +1,185 @@
+"""Rows of a table in any order → episodes: which rows make one, and in which order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from resolvent.errors import TraceError
+from resolvent.traces.tables.distinct import distinct
+from resolvent.wording import visible
+
+Place = Callable[[int], str]
+
+_ORDERED_TEXTS = (
+    pa.int64(),
+    pa.float64(),
+    pa.timestamp("ns"),
+    pa.timestamp("ns", "UTC"),
+    pa.time64("ns"),
+)
+"""What texts may be that say in which order rows come."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The rows of a table, episode after episode.
+
+    Attributes:
+        rows: The numbers of all rows, in order.
+        starts: Where each episode starts among them.
+    """
+
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each episode ends, which is where the next one starts."""
+        return np.append(self.starts[1:], len(self.rows))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many rows each episode has."""
+        return self.ends - self.starts
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """The number of each episode's last row."""
+        return self.rows[self.ends - 1]
+
+
+def episodes_of(
+    table: pa.Table, episode: Sequence[str], order: Sequence[str], place: Place
+) -> Episodes:
+    """Sort rows by episode, and by order within each; episodes come in order of their values.
+
+    Without `episode` all rows are one episode; without `order` those of an episode come as
+    they stand.
+
+    >>> table = pa.table({"session": ["b", "a", "b"], "time": [2, 7, 1]})
+    >>> episodes = episodes_of(table, ["session"], ["time"], str)
+    >>> episodes.rows.tolist(), episodes.starts.tolist()
+    ([1, 2, 0], [0, 1])
+    """
+    groups = [_ranks(table[name], name, place) for name in episode]
+    times = [_times(table[name], name, place) for name in order]
+    keys = [*groups, *times]
+    rows = np.lexsort(keys[::-1]) if keys else np.arange(table.num_rows)
+    same = np.ones(len(rows) - 1, bool)
+    for key in groups:
+        same &= np.diff(key[rows]) == 0
+    if times:
+        repeated = same.copy()
+        for key in times:
+            repeated &= key[rows][1:] == key[rows][:-1]
+        if np.any(repeated):
+            first = int(np.argmax(repeated))
+            _refuse_repeat(int(rows[first]), int(rows[first + 1]), episode, order, place)
+    return Episodes(rows, np.append(0, np.flatnonzero(~same) + 1))
+
+
+def _refuse_repeat(
+    first: int, second: int, episode: Sequence[str], order: Sequence[str], place: Place
+) -> None:
+    first, second = sorted((first, second))
+    of_both = f"`{visible(', '.join(order))}`"
+    if episode:
+        of_both += f" and `{visible(', '.join(episode))}`"
+    raise TraceError(
+        f"{place(second)}: the same {of_both} as {place(first)}, so nothing says which comes "
+        f"first: order by a further column, or leave out the order if rows stand in it"
+    )
+
+
+def _check_present(column: pa.ChunkedArray, name: str, place: Place) -> None:
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise TraceError(
+            f"{place(row)}: the column `{visible(name)}` has no value: every row needs its own"
+        )
+
+
+def _ranks(column: pa.ChunkedArray, name: str, place: Place) -> NDArray[Any]:
+    """Return integers that are ordered as the values are."""
+    _check_present(column, name, place)
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy())
+    values, codes = distinct(column)
+    try:
+        ordered = {value: rank for rank, value in enumerate(sorted(set(values)))}
+    except TypeError as error:
+        raise TraceError(
+            f"the column `{visible(name)}` is of type {column.type}: tell episodes apart by "
+            f"numbers, texts or times"
+        ) from error
+    return np.array([ordered[value] for value in values])[codes]
+
+
+def _times(column: pa.ChunkedArray, name: str, place: Place) -> NDArray[Any]:
+    """Return numbers that are ordered as rows should be."""
+    _check_present(column, name, place)
+    if _is_text(column.type):
+        column = _parsed(column, name)
+    kind = column.type
+    if pa.types.is_integer(kind):
+        return np.asarray(column.to_numpy())
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(column.to_numpy())
+        if np.any(wrong := ~np.isfinite(numbers)):
+            row = int(np.argmax(wrong))
+            raise TraceError(
+                f"{place(row)}: `{visible(name)}` is {numbers[row]}, which has no place in an "
+                f"order: give it a finite number"
+            )
+        return numbers
+    if pa.types.is_decimal(kind):
+        return _ranks(column, name, place)
+    if pa.types.is_temporal(kind):
+        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return np.asarray(column.cast(width).to_numpy())
+    raise TraceError(
+        f"the column `{visible(name)}` is of type {kind}: order rows by numbers or times"
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return numbers or times for texts that spell such; text itself is in no certain order."""
+    values, codes = distinct(column)
+    texts = pc.utf8_trim_whitespace(pa.array(values, pa.string()))
+    for kind in _ORDERED_TEXTS:
+        try:
+            parsed = pc.cast(texts, kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        if pa.types.is_floating(kind) and pc.all(pc.is_finite(parsed)).as_py():
+            # Floats would make one of integers that have more digits than they.
+            parsed = _exact_ranks(texts.to_pylist())
+        return pa.chunked_array([parsed.take(pa.array(codes))])
+    raise TraceError(
+        f"the column `{visible(name)}` holds texts such as {values[0]!r}, which "
+        f"are neither numbers nor ISO 8601 times: convert them, or leave out the order if rows "
+        f"stand in it"
+    )
+
+
+def _exact_ranks(texts: Sequence[str]) -> pa.Array:
+    """Return integers that are ordered as the numbers are that texts spell, to the last digit.
+
+    >>> _exact_ranks(["1e23", "100000000000000000000001", "2.50", "2.5"]).to_pylist()
+    [1, 2, 0, 0]
+    """
+    numbers = [Decimal(text) for text in texts]
+    rank_of = {number: rank for rank, number in enumerate(sorted(set(numbers)))}
+    return pa.array([rank_of[number] for number in numbers], pa.int64())

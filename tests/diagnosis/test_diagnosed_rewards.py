@@ -1,0 +1,80 @@
+import pytest
+from diagnosed import found, trace
+
+import resolvent as rs
+
+
+def paid(*rewards):
+    return rs.TraceSet([trace(["hall"] * (len(rewards) + 1), rewards=rewards)])
+
+
+def test_no_rewards_at_all():
+    silent = rs.Trace(["hall", "hall"], [None, None], ["go"])
+    assert found(rs.TraceSet([silent]), "no-rewards").severity == "note"
+    assert found(paid(0, 1), "no-rewards") is None
+
+
+def test_rewards_that_never_vary():
+    finding = found(paid(2, 2, 2), "constant-reward")
+    assert finding.severity == "warning"
+    assert finding.figures == {"reward": 2.0, "steps": 3}
+    assert "a plan would be meaningless" in finding.text
+    assert found(paid(2, 2, 1), "constant-reward") is None
+
+
+def test_rewards_that_hardly_ever_vary():
+    finding = found(paid(*[0] * 996, *[1] * 4), "rare-reward")
+    assert finding.severity == "warning"
+    assert finding.figures == {"reward": 0.0, "others": 4, "steps": 1000}
+    assert found(paid(*[0] * 995, *[1] * 5), "rare-reward") is None
+    assert found(paid(*[0] * 96, *[1] * 4), "rare-reward") is None  # few, but of few steps
+
+
+def corridors(pay, lengths=range(3, 33)):
+    """Corridors of two rooms that are gone along for some time before the exit pays."""
+    return rs.TraceSet(
+        trace(
+            ["room"] * length + ["exit"],
+            actions=["wait"] * (length - 1) + ["leave"],
+            rewards=[0] * (length - 1) + [pay(length)],
+            terminated=True,
+        )
+        for length in lengths
+    )
+
+
+@pytest.mark.parametrize(
+    ("pay", "direction"), [(lambda t: 1 - 0.9 * t / 100, "fall"), (float, "rise")]
+)
+def test_rewards_that_go_by_the_clock(pay, direction):
+    finding = found(corridors(pay), "reward-by-time")
+    assert finding.severity == "warning"
+    assert finding.figures == {
+        "direction": direction,
+        "changes": 29,
+        "in_that_direction": 29,
+        "question": "(room, leave)",
+        "rewards": 30,
+    }
+
+
+@pytest.mark.parametrize(
+    "pay",
+    [
+        lambda t: 1.0,
+        lambda t: (t * 7) % 5,  # up and down
+        lambda t: 1.0 if t < 15 else 2.0,  # before and after an event
+    ],
+)
+def test_rewards_that_do_not(pay):
+    assert found(corridors(pay), "reward-by-time") is None
+
+
+def test_different_rewards_at_the_same_time_are_no_clock():
+    lottery = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in range(30))
+    assert found(lottery, "reward-by-time") is None
+
+
+def test_few_rewards_are_not_judged():
+    assert found(corridors(float, range(3, 13)), "reward-by-time") is None
+    assert found(corridors(float, range(3, 14)), "reward-by-time").figures["changes"] == 10
