@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip -qq --disable-pip-version-check
 STAMPS := .stamps
 # Named to the letter: any other version would bring gigabytes of CUDA along.
 TORCH := "torch==2.13.0+cpu"
-CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*.cpp src/core/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
