@@ -345,3 +345,15 @@ def test_images_are_not_written_out():
     assert len(text) < 500
     assert ", 1, 1, 1, 1" in text
     assert ", 1, 7, 1" in text
+
+
+def test_both_ways_out_are_named():
+    """Late labels explain the second step, and so does counting steps by "no event"."""
+    traces = rs.TraceSet([rs.Trace([0, 0, 0], ["a", None, None], ["go", "go"], [0, 1])])
+    with pytest.raises(rs.ContradictoryTraces) as caught:
+        rs.infer(traces)
+    assert caught.value.timing == "lagged"
+    assert "--timing lagged" in caught.value.advice
+    assert "--keep-trivial" in caught.value.advice
+    for way in ({"timing": "lagged"}, {"remove_trivial": False}):
+        assert rs.infer(traces, **way).machines.score(traces).perfect

@@ -60,9 +60,14 @@ def explain(
     # Whatever the timing, each step but the first reads a label.
     labels_read = timing.reads_at_reset or not clash.at_reset
     fitting = fitting_timing(traces, ask, timing, trivial)
+    matters = (
+        bool(trivial) and find_contradiction(ask(traces, Histories.of(traces, timing))) is None
+    )
     if fitting is not None:
         advice = f"with another label timing they fit: {_option(fitting)}"
-    elif trivial and find_contradiction(ask(traces, Histories.of(traces, timing))) is None:
+        if matters:
+            advice += "; or a label taken as trivial matters: remove_trivial=False (--keep-trivial)"
+    elif matters:
         advice = (
             "a label taken as trivial matters here: name fewer as trivial, "
             "or remove_trivial=False (--keep-trivial)"
