@@ -100,7 +100,8 @@ def main() -> None:
         "memory alone": lambda steps: [memory.step(label) for label in LABELS * (steps // ROOMS)],
     }
     for mode in MODES:
-        measured[mode] = stepping(rs.AugmentObservation(Ring(), pair, mode=mode), 0)
+        wrapped = rs.AugmentObservation(Ring(), pair, mode=mode, knowledge=False)
+        measured[mode] = stepping(wrapped, 0)
     measured["dict, knowledge"] = stepping(rs.AugmentObservation(Ring(), pair, knowledge=True), 0)
     print("\none environment\n")
     table(measured, options.steps, 1, options.repetitions)

@@ -216,3 +216,10 @@ def test_columns_are_named_whatever_the_format(tmp_path, ending):
         read_traces(path, columns="cost")
     with pytest.raises(TraceError, match="a column cannot be called `reward`"):
         read_traces(path, columns=["reward"])
+
+
+def test_a_file_of_machines_is_said_to_be_no_traces(tmp_path):
+    path = tmp_path / "house.json"
+    path.write_bytes(b'{\n"format": "resolvent-machines",\n"version": 2\n}\n')
+    with pytest.raises(TraceError, match="as files of machines are; a file of traces is"):
+        read_traces(path)

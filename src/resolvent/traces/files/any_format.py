@@ -101,6 +101,11 @@ def _read(
 
 def _line_format(line: Line, path: Path) -> str:
     start = line.text.lstrip()[:1]
+    if line.text.strip() == b"{":
+        raise TraceError(
+            f"{path}: not traces: it is one JSON document over several lines, as files of machines "
+            f"are; a file of traces is Parquet, or JSON lines with an episode on each line"
+        )
     if start == b"{":
         return "jsonl"
     if start == b"[":
