@@ -15,6 +15,7 @@ ROOMS = [
     ["atomic_file", "installation", "progress", "wording"],
     ["notebook"],
     ["traces"],
+    ["senses"],
     ["samples"],
     ["reduction"],
     ["merging"],

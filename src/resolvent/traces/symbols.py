@@ -6,6 +6,7 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 """
 
 import enum
+import hashlib
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
@@ -25,6 +26,9 @@ INFO_KEYS = ("labels", "label", "events")
 """Where environments put labels in their infos; the first that is there counts."""
 
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
+_NUMBERS = (int, float, bool)
+_LINE = 60
+"""Characters up to which a symbol is written out."""
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 
 
@@ -116,12 +120,71 @@ def label_text(label: Label) -> str:
 def symbol_text(symbol: Symbol) -> str:
     """Write a symbol for people: strings bare, everything else as Python does.
 
-    What would not show, or change the terminal it shows on, is written out.
+    What would be longer than a line has a short name instead, the same wherever it is
+    met: the kind of thing, some digits that tell it from others, and its shape. What
+    would not show, or change the terminal it shows on, is written out.
 
     >>> symbol_text("corridor"), symbol_text((1, 2)), symbol_text(0.5)
     ('corridor', '(1, 2)', '0.5')
+    >>> symbol_text(as_symbol(np.zeros((7, 7, 3), int)))
+    'image#f186cf2d02 (7×7×3)'
+    >>> symbol_text(as_symbol({"image": np.zeros((7, 7, 3), int), "direction": 3}))
+    '{direction: 3, image: image#f186cf2d02 (7×7×3)}'
     """
-    return visible(symbol if isinstance(symbol, str) else repr(symbol))
+    if isinstance(symbol, str):
+        return visible(symbol)
+    text = repr(symbol)
+    return visible(text if len(text) <= _LINE else _short_name(symbol, text))
+
+
+def event_text(symbol: Symbol) -> str:
+    """Write a symbol as the name of an event: two symbols that differ have different names.
+
+    >>> event_text("corridor"), event_text(7), event_text("7")
+    ('corridor', '7', "'7'")
+    """
+    if not isinstance(symbol, str):
+        return symbol_text(symbol)
+    looks_otherwise = not symbol or symbol[0] in "-+0123456789({'\"" or symbol in ("True", "False")
+    return repr(symbol) if looks_otherwise or "#" in symbol or "→" in symbol else symbol
+
+
+def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
+    """Return the shape of the array of numbers that a symbol was; None if it was something else.
+
+    >>> array_shape(((1, 2), (3, 4), (5, 6))), array_shape((1, (2, 3))), array_shape(1)
+    ((3, 2), None, None)
+    """
+    if not isinstance(symbol, tuple) or not symbol:
+        return None
+    if all(type(one) in _NUMBERS for one in symbol):
+        return (len(symbol),)
+    inner = {array_shape(one) for one in symbol}
+    shape = inner.pop()
+    return None if inner or shape is None else (len(symbol), *shape)
+
+
+def _short_name(symbol: Any, text: str) -> str:
+    """Name a symbol whose text is too long; the text makes it different from all others."""
+    digits = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+    if isinstance(symbol, str):
+        return f"text#{digits} ({len(symbol)} characters)"
+    shape = array_shape(symbol)
+    if shape is not None:
+        kind = {1: "row", 2: "image", 3: "image"}.get(len(shape), "array")
+        return f"{kind}#{digits} ({'×'.join(map(str, shape))})"
+    if not isinstance(symbol, tuple):  # a very long number
+        return f"number#{digits} ({len(text)} digits)"
+    if all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in symbol):
+        named = "{" + ", ".join(f"{key}: {_part_text(value)}" for key, value in symbol) + "}"
+    else:
+        named = f"({', '.join(map(_part_text, symbol))})"
+    return named if len(named) <= 2 * _LINE else f"tuple#{digits} ({len(symbol)} parts)"
+
+
+def _part_text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LINE else _short_name(value, text)
 
 
 def symbol_order(symbol: Any) -> tuple[Any, ...]:

@@ -1,0 +1,165 @@
+"""What is seen and done → labels, for worlds in which nobody names events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from resolvent.errors import OptionError
+from resolvent.traces.column_names import LABEL
+from resolvent.traces.symbols import NO_EVENT, Label, Symbol, event_text, symbol_order
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, distinct_pairs
+from resolvent.wording import amount
+
+Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
+"""What a label is made of: that of the traces, or what was just seen or done."""
+
+LABELLINGS: tuple[str, ...] = get_args(Reads)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How machines come by labels: those given with each step, or made of what was seen and done.
+
+    The label of a step is made of the observation that the step led to, of its action, or
+    of both; that of an episode's beginning of its first observation, where it counts.
+    What it is made of is its source: an observation, an action, or a pair
+    `(action, observation)`, and `(observation,)` for the beginning.
+
+    With `events`, sources have the label that stands there, and any other is no event.
+    Without, each source is a label of its own.
+
+    >>> from resolvent.traces import Trace
+    >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
+    >>> [sorted(label) for label in Labelling("observation").on(traces)[0].labels]
+    [['hall'], ['attic']]
+    >>> [sorted(label) for label in Labelling("action+observation").on(traces)[0].labels]
+    [['→ hall'], ['up → attic']]
+    >>> [sorted(label) for label in Labelling("observation", {"attic": "key"}).on(traces)[0].labels]
+    [[], ['key']]
+    """
+
+    reads: Reads = "given"
+    events: Mapping[Symbol, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.reads not in LABELLINGS:
+            raise OptionError(
+                f"labels={self.reads!r}: use one of {', '.join(map(repr, LABELLINGS))}"
+            )
+        if self.events is not None:
+            if self.reads == "given":
+                raise OptionError("labels that are given have no events to be made of")
+            ordered = sorted(self.events, key=symbol_order)
+            object.__setattr__(self, "events", {one: self.events[one] for one in ordered})
+
+    def __hash__(self) -> int:
+        return hash((self.reads, None if self.events is None else tuple(self.events.items())))
+
+    @property
+    def is_given(self) -> bool:
+        """Whether labels come with the steps, so that there is nothing to make."""
+        return self.reads == "given"
+
+    def at_reset(self, observation: Symbol) -> Label:
+        """Return the label of an episode's first observation."""
+        if self.reads == "action":
+            return NO_EVENT
+        return self._label(observation if self.reads == "observation" else (observation,))
+
+    def after_step(self, action: Symbol, following: Symbol) -> Label:
+        """Return the label of the observation that a step led to."""
+        return self._label(self._source(action, following))
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return the traces with labels made in this way; those given are kept as they are."""
+        if self.is_given:
+            return traces
+        sources, codes = self.sources(traces)
+        labels: dict[Label, int] = {}
+        of_source = [labels.setdefault(self._label(one), len(labels)) for one in sources]
+        if self.reads == "action":
+            of_source.append(labels.setdefault(NO_EVENT, len(labels)))
+        columns: dict[str, Any] = dict(traces.all_columns)
+        columns[LABEL] = (list(labels), np.array(of_source, np.int32)[codes])
+        return TraceSet.taking_over(
+            columns,
+            offsets=traces.offsets,
+            terminated=traces.terminated,
+            truncated=traces.truncated,
+        )
+
+    def sources(self, traces: TraceSet) -> tuple[list[Symbol], Codes]:
+        """Return what labels of these traces are made of, and the place of each label's source.
+
+        There is a place for each observation. Where an episode begins and labels are made
+        of actions, there is no source, and it is −1.
+
+        >>> from resolvent.traces import Trace
+        >>> traces = TraceSet([Trace([0, 1], [None] * 2, ["up"]), Trace([0, 0], [None] * 2, "x")])
+        >>> Labelling("action+observation").sources(traces)
+        ([(0,), ('up', 1), ('x', 0)], array([0, 1, 0, 2], dtype=int32))
+        """
+        if self.reads == "observation":
+            return list(traces.observations), traces.observation_codes
+        begins = traces.offsets[:-1] + np.arange(len(traces))
+        done = np.full(len(traces.observation_codes), -1, np.int32)
+        later = np.ones(len(done), bool)
+        later[begins] = False
+        done[later] = traces.action_codes
+        if self.reads == "action":
+            return list(traces.actions), done
+        observations = len(traces.observations)
+        kept, codes = distinct_pairs(
+            done + np.int32(1), traces.observation_codes, len(traces.actions) + 1, observations
+        )
+        pairs = (divmod(int(pair), observations) for pair in kept)
+        sources: list[Symbol] = [
+            (traces.actions[action - 1], traces.observations[seen])
+            if action
+            else (traces.observations[seen],)
+            for action, seen in pairs
+        ]
+        return sources, codes
+
+    def _source(self, action: Symbol, following: Symbol) -> Symbol:
+        if self.reads == "observation":
+            return following
+        return action if self.reads == "action" else (action, following)
+
+    def _label(self, source: Symbol) -> Label:
+        if self.events is None:
+            return frozenset((self.name_of(source),))
+        name = self.events.get(source)
+        return NO_EVENT if name is None else frozenset((name,))
+
+    def name_of(self, source: Symbol) -> str:
+        """Return how a source is called: two that differ have different names.
+
+        >>> Labelling("action").name_of("up"), Labelling("action+observation").name_of(("up", 3))
+        ('up', 'up → 3')
+        """
+        if self.reads != "action+observation":
+            return event_text(source)
+        *done, seen = source  # type: ignore[misc]
+        return f"{event_text(done[0])} → {event_text(seen)}" if done else f"→ {event_text(seen)}"
+
+    def __str__(self) -> str:
+        if self.is_given:
+            return "as given with each step"
+        made_of = {"observation": "observation", "action": "action"}.get(
+            self.reads, "pair of action and observation"
+        )
+        if self.events is None:
+            return f"each {made_of} is an event of its own"
+        if not self.events:
+            return f"no {made_of} is an event"
+        classes: dict[str, list[Symbol]] = {}
+        for source, name in self.events.items():
+            classes.setdefault(name, []).append(source)
+        told = [
+            f"{name}: {', '.join(map(self.name_of, members))}" for name, members in classes.items()
+        ]
+        return f"{amount(len(classes), 'event')}, made of {made_of}s\n" + "\n".join(told)
