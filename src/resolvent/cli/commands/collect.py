@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.environments import Environment, Settings, make_environment
+from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import Amount, ProgressBar
@@ -30,6 +30,7 @@ def collect(
         ),
     ],
     settings: Settings = None,
+    imports: Imports = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to play.")
     ] = 500,
@@ -55,7 +56,7 @@ def collect(
     check_trace_target(output, format)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment, settings)
+        world = make_environment(environment, settings, imports)
         try:
             traces = collect_traces(
                 world,
