@@ -29,9 +29,11 @@ from resolvent.refinement import compacted, counterexamples, observed_terminatio
 from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
+from resolvent.senses import Senses
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.given import as_trace_set, as_traces
+from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import listed, short
@@ -53,8 +55,9 @@ def infer(
     traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
+    labels: str | Labelling = "given",
     strategy: str | Strategy = "edsm",
-    timing: LabelTiming | str = LabelTiming.CURRENT,
+    timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
     remove_redundant: bool = True,
@@ -79,12 +82,19 @@ def infer(
             that depends on memory which those two do not have. Traces of a log, with one
             observation throughout, no rewards and further columns, get a machine for each
             of these columns instead.
+        labels: What machines read as labels: "given" for those of the traces; "observation",
+            "action" or "action+observation" to make them of what is seen and done, each
+            a label of its own, or "auto" to find which of these are events, and to put
+            those that act alike into one. The machines keep it, so that they make labels
+            by themselves ever after; `result.events` says what became an event.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
             see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
             your own.
-        timing: Which labels are read before a step is answered.
+        timing: Which labels are read before a step is answered. By default all but the
+            first, "current"; labels that are made of observations count from the first on,
+            "current-with-initial".
         trivial: Labels known to change no state, besides "no event"; as sets of
             propositions or as the texts they print as. "auto" judges by the traces
             which labels a machine can do without; `result.trivial` says why.
@@ -120,6 +130,7 @@ def infer(
     """
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
+        labels=labels,  # type: ignore[arg-type]
         strategy=strategy,  # type: ignore[arg-type]
         timing=timing,  # type: ignore[arg-type]
         trivial=trivial,  # type: ignore[arg-type]
@@ -147,8 +158,9 @@ def infer_with(
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
-    run = _Run(options, progress)
-    return run.started_with(ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces)
+    shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
+    senses = Senses(as_labelling(options.labels))
+    return _Run(options, progress, senses).started_with(senses.on_shards(shards))
 
 
 def update(
@@ -158,7 +170,8 @@ def update(
     traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
-    return _Run(result.options, progress).extended(result.standing, traces)
+    senses = result.machines.senses
+    return _Run(result.options, progress, senses).extended(result.standing, senses.on(traces))
 
 
 def evidence(
@@ -181,9 +194,9 @@ def evidence(
     states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
 against cyanroom (trace 99, step 2)
     """
-    traces = as_trace_set(traces)
     strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
     machines = machines_in(machines)
+    traces = machines.senses.on(as_trace_set(traces))
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
@@ -191,7 +204,9 @@ against cyanroom (trace 99, step 2)
         # Of a strategy that is not built in, a file knows the name alone.
         own = isinstance(named, str) and named not in STRATEGIES
         if strategy is not None or not own:
-            infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
+            # What the machines made of raw steps stays as it is: only they are held to the test.
+            as_seen = {**made.options, "labels": "given"}
+            infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
 
@@ -202,9 +217,10 @@ def _machines_with(options: Options, traces: TraceSet) -> Machines:
 class _Run:
     """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, options: Options, progress: Listener | None) -> None:
+    def __init__(self, options: Options, progress: Listener | None, senses: Senses) -> None:
         self.started = time.perf_counter()
         self.options = options
+        self.senses = senses
         self.progress = progress
         self.replaying = 0.0
 
@@ -358,6 +374,7 @@ class _Run:
             self.options.timing,
             observed_termination(end.shown),
             provenance,
+            self.senses,
         )
         statistics = {
             kind: replace(

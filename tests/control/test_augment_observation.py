@@ -393,7 +393,9 @@ def test_a_spec_with_a_path_survives_json(pair, tmp_path, kind):
         "machines": str(path),
         "mode": "discrete",
         "on_unseen": "raise",
+        "labels": None,
         "label_of": None,
+        "name_of": None,
         "knowledge": None,
     }
     again = gym.make(gym.envs.registration.EnvSpec.from_json(text))

@@ -169,7 +169,8 @@ def test_label_of_sees_the_raw_observation() -> None:
 
 def test_no_labels_at_all_says_how_to_supply_them() -> None:
     with pytest.raises(
-        TraceError, match=r'^episode 0: step 0: .* put .* info\["labels"\] .* pass label_of='
+        TraceError,
+        match=r'^episode 0: step 0: .*pass labels="observation".*label_of=.*info\["labels"\]',
     ):
         walk(Corridor())
 

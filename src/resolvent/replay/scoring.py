@@ -20,9 +20,10 @@ def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
     """
     traces = as_traces(traces)
     shards = [traces] if isinstance(traces, TraceSet) else traces
+    see = machines.senses.on
     together, first = Score(), 0
     for shard in shards:
-        together = together.then(score_of(machines, replay_traces(machines, shard)), first)
+        together = together.then(score_of(machines, replay_traces(machines, see(shard))), first)
         first += len(shard)
     return together
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from resolvent.senses.labelling import Labelling
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory
 from resolvent.traces.trace_set import TraceSet
 

@@ -76,7 +76,7 @@ class Model(ByValue):
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
-        acting = that_matter(machines)
+        acting, traces = that_matter(machines), machines.senses.on(traces)
         _check_acquainted(acting, traces)
         shown = replay_traces(acting, traces, states=True)
         _check_predictions(acting, shown)

@@ -31,6 +31,7 @@ from resolvent.machines import Machines
 from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
@@ -279,7 +280,9 @@ class Plan(ByValue):
         episodes: int = 100,
         seed: int | None = None,
         options: dict[str, Any] | None = None,
+        labels: str | Labelling | None = None,
         label_of: Callable[..., Any] | None = None,
+        name_of: Callable[[Any], Any] | None = None,
         columns: Iterable[str] = (),
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] = "raise",
@@ -288,7 +291,7 @@ class Plan(ByValue):
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
-        `collect` finds them; `options` go to every reset. In a situation the plan
+        `AugmentObservation` finds them; `options` go to every reset. In a situation the plan
         does not know, it raises `ModelError`, or with `on_unseen="random"` does
         anything, by the seed. `progress` is called with the share of episodes done,
         after each.
@@ -310,7 +313,9 @@ class Plan(ByValue):
             episodes=episodes,
             seed=seed,
             options=options,
+            labels=labels,
             label_of=label_of,
+            name_of=name_of,
             columns=check_column_names(columns),
             max_steps=max_steps,
             on_unseen=on_unseen,

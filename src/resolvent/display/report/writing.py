@@ -51,6 +51,7 @@ def report(
 
     result = machines if isinstance(machines, InferenceResult) else None
     shown = machines_in(machines)
+    traces = shown.senses.on(traces)
     if evidence is None:
         evidence = gathered(machines, traces)
     _check_about(evidence, shown, traces)

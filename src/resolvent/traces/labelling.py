@@ -45,7 +45,7 @@ class Labelling:
     events: Mapping[Symbol, str] | None = None
 
     def __post_init__(self) -> None:
-        if self.reads not in LABELLINGS:
+        if self.reads not in LABELLINGS:  # a list or None is no word at all
             raise OptionError(
                 f"labels={self.reads!r}: use one of {', '.join(map(repr, LABELLINGS))}"
             )
@@ -143,10 +143,13 @@ class Labelling:
         """
         if self.reads != "action+observation":
             return event_text(source)
-        *done, seen = source  # type: ignore[misc]
-        return f"{event_text(done[0])} → {event_text(seen)}" if done else f"→ {event_text(seen)}"
+        pair: Any = source
+        return " → ".join(
+            ["" if len(pair) == 1 else event_text(pair[0]), event_text(pair[-1])]
+        ).strip()
 
     def __str__(self) -> str:
+        """Say in words what makes which event."""
         if self.is_given:
             return "as given with each step"
         made_of = {"observation": "observation", "action": "action"}.get(
@@ -163,3 +166,21 @@ class Labelling:
             f"{name}: {', '.join(map(self.name_of, members))}" for name, members in classes.items()
         ]
         return f"{amount(len(classes), 'event')}, made of {made_of}s\n" + "\n".join(told)
+
+
+def as_labelling(labels: str | Labelling, label_of: object = None) -> Labelling:
+    """Return how labels are made, by a word for it.
+
+    >>> as_labelling("observation").reads
+    'observation'
+    >>> as_labelling("obs")
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
+'action+observation'
+    """
+    labelling = labels if isinstance(labels, Labelling) else Labelling(labels)  # type: ignore[arg-type]
+    if label_of is not None and not labelling.is_given:
+        raise OptionError(
+            f"labels={labelling.reads!r} and label_of both say how labels are made: leave out one"
+        )
+    return labelling
