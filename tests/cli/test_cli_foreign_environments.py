@@ -169,3 +169,26 @@ def test_what_was_collected_is_what_the_class_does(run, lamps, tmp_path):
     for trace in read_traces(path):
         assert trace.observations == (*[0] * len(trace), 1)
         assert trace.rewards == (*[0.0] * (len(trace) - 1), 1.0)
+
+
+def test_labels_are_made_of_what_is_seen_and_done(run, tmp_path):
+    lake = ("collect", "FrozenLake-v1", "--set", "is_slippery=false", "-n", "40")
+    path = tmp_path / "lake.jsonl"
+    for labels, sources in (("observation", 16), ("action", 5), ("action+observation", 65)):
+        outcome = run(*lake, "--labels", labels, "-o", path, "--json")
+        assert (outcome.code, outcome.json["labelling"]) == (0, labels)
+        found = {tuple(label) for label in outcome.json["labels"]}
+        assert 5 <= len(found) <= sources
+        for trace in read_traces(path):
+            seen, done = trace.observations[1], trace.actions[0]
+            names = {"observation": f"{seen}", "action": f"{done}"}
+            assert trace.labels[1] == {names.get(labels, f"{done} → {seen}")}
+    printed = run(*lake, "--labels", "action+observation", "-o", path).out
+    assert "more\n" in printed  # of more labels than anybody reads
+    assert "--labels action+observation" in printed
+
+
+def test_an_environment_without_labels_says_how_to_get_them(run, tmp_path):
+    assert "--labels" in run("collect", "CartPole-v1", "-n", "1", "-o", tmp_path / "x.jsonl").error
+    words = ("collect", "CartPole-v1", "--labels", "auto", "-n", "1", "-o", tmp_path / "x.jsonl")
+    assert "'auto' is not one of given, observation, action" in run(*words).error
