@@ -26,7 +26,9 @@ INFO_KEYS = ("labels", "label", "events")
 """Where environments put labels in their infos; the first that is there counts."""
 
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
-_NUMBERS = (int, float, bool)
+_NUMBERS = {int, float, bool}
+_FEW = 12
+"""Numbers up to which a row of them is written out, however long they are."""
 _LINE = 60
 """Characters up to which a symbol is written out."""
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
@@ -72,12 +74,20 @@ def as_symbol(value: Any) -> Symbol:
 def as_label(value: Any) -> Label:
     """Turn what an environment or a file calls a label into a set of propositions.
 
+    A tuple has an order, and so have the numbers of an array: two or more of them are one
+    proposition, in that order.
+
     >>> sorted(as_label(["key", "door"])), as_label("key"), as_label(None), as_label(3)
     (['door', 'key'], frozenset({'key'}), frozenset(), frozenset({'3'}))
+    >>> as_label((1, 2)), as_label((2, 1))
+    (frozenset({'(1, 2)'}), frozenset({'(2, 1)'}))
     """
     if value is None:
         return NO_EVENT
     if isinstance(value, _COLLECTIONS):
+        ordered = type(value) is tuple or (type(value) is np.ndarray and value.dtype.kind in "biuf")
+        if ordered and len(value) > 1:
+            return frozenset((event_text(as_symbol(value)),))
         return frozenset(map(_as_proposition, value))
     return frozenset((_as_proposition(value),))
 
@@ -134,7 +144,8 @@ def symbol_text(symbol: Symbol) -> str:
     if isinstance(symbol, str):
         return visible(symbol)
     text = repr(symbol)
-    return visible(text if len(text) <= _LINE else _short_name(symbol, text))
+    few = isinstance(symbol, tuple) and len(symbol) <= _FEW and set(map(type, symbol)) <= _NUMBERS
+    return visible(text if few or len(text) <= _LINE else _short_name(symbol, text))
 
 
 def event_text(symbol: Symbol) -> str:
