@@ -191,7 +191,7 @@ def _prose(thing: Any) -> Iterator[str]:
         text,
         flags=re.MULTILINE,
     )
-    yield _EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", text).rstrip()
+    yield _EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n\n```\n", text).rstrip()
     yield ""
 
 
