@@ -42,11 +42,14 @@ def explain(
     timing: LabelTiming,
     trivial: tuple[int, ...],
     locate: Locating = TracePlace,
+    *,
+    labels_made: bool = False,
 ) -> ContradictoryTraces:
     """Return the error that names both steps, what they have in common, and what to try.
 
     `machine` is the kind of machine that cannot exist: "transition", or else the
-    name of the column it would predict.
+    name of the column it would predict. `labels_made` says that labels are made of what
+    is seen and done, so that there is no better way to make them.
     """
     samples = ask(traces, remove_trivial(Histories.of(traces, timing), trivial))
     output = "observation" if machine == "transition" else machine
@@ -73,7 +76,7 @@ def explain(
             "or remove_trivial=False (--keep-trivial)"
         )
     else:
-        advice = _advice(clash, traces, timing, trivial)
+        advice = _advice(clash, traces, timing, trivial, labels_made)
         if output == "reward":
             advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
         if clash.rare:
@@ -170,10 +173,17 @@ def _history_of_row(histories: Histories) -> NDArray[np.int32]:
     return number
 
 
-def _advice(clash: _Clash, traces: TraceSet, timing: LabelTiming, trivial: tuple[int, ...]) -> str:
+def _advice(
+    clash: _Clash,
+    traces: TraceSet,
+    timing: LabelTiming,
+    trivial: tuple[int, ...],
+    labels_made: bool,
+) -> str:
     """Say what to try when no option alone makes the traces fit."""
     if not clash.at_reset:
-        return "the world is not deterministic under these labels: label what makes the difference"
+        found = "the world is not deterministic under these labels: label what makes the difference"
+        return found if labels_made else f"{found}, or have it found: labels='auto' (--labels auto)"
     futile = "no later label can help, for the world starts differently or is random"
     remedy = "show the difference in the first observation, or in its label"
     if timing.reads_at_reset:

@@ -12,7 +12,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.samples import LabelTiming
 from resolvent.traces import Label, as_symbol, label_text
-from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.wording import short, visible
 
 _RUN_ONLY = ("engine", "time_limit", "refine")
@@ -34,7 +34,7 @@ class Options:
 
     outputs: tuple[str, ...] | None = None
     strategy: Strategy = STRATEGIES["edsm"]
-    labels: Labelling | Literal["auto"] = Labelling()
+    labels: Labelling | Literal["auto"] = GIVEN
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -53,7 +53,7 @@ class Options:
         put(self, "engine", engine_for(self.strategy, self.engine))
         if self.labels != "auto":
             put(self, "labels", as_labelling(self.labels))
-        put(self, "timing", _timing(self.timing, made=self.labels != Labelling()))
+        put(self, "timing", _timing(self.timing, made=self.labels != GIVEN))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
             put(self, name, _switch(name, getattr(self, name)))

@@ -14,6 +14,7 @@ from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
+from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
@@ -253,7 +254,23 @@ class InferenceResult:
             )
         return self.standing.corpus.together()
 
-    def events(self, machine: str) -> tuple[MergeEvent, ...]:
+    @property
+    def events(self) -> Events:
+        """Which labels change a state of each machine, those that act alike as one event.
+
+        Where labels are made of what is seen and done, an event says of what.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> print(rs.infer(house, labels="observation").events)
+        transition: 1 event, 3 labels change nothing
+          orangeroom: state 0 → 1
+        reward: 1 event, 3 labels change nothing
+          cyanroom: state 0 → 1
+        """
+        return Events.of(self.machines)
+
+    def merge_events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for a machine, such as "transition".
 
         `machines.transition.decisions` tells the same in the machine's states.
@@ -312,6 +329,8 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
+            "labels": str(self.machines.senses.labelling.reads),
+            "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }

@@ -168,6 +168,10 @@ class Labelling:
         return f"{amount(len(classes), 'event')}, made of {made_of}s\n" + "\n".join(told)
 
 
+GIVEN = Labelling()
+"""Labels come with the steps."""
+
+
 def as_labelling(labels: str | Labelling, label_of: object = None) -> Labelling:
     """Return how labels are made, by a word for it.
 

@@ -30,6 +30,7 @@ from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.labelling import LABELLINGS
 from resolvent.wording import amount
 
 _TOO_MANY_STATES = 500
@@ -57,6 +58,15 @@ def infer(
         ),
     ] = None,
     outputs: Outputs = None,
+    labels: Annotated[
+        str,
+        choice(
+            "--labels",
+            (*LABELLINGS, "auto"),
+            "What machines read as labels: those of the traces; what is seen or done, each as a "
+            "label; or the events found in that.",
+        ),
+    ] = "given",
     strategy: Annotated[
         str,
         choice(
@@ -67,9 +77,14 @@ def infer(
         ),
     ] = _DEFAULTS.strategy.name,
     timing: Annotated[
-        str,
-        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
-    ] = str(_DEFAULTS.timing),
+        str | None,
+        choice(
+            "--timing",
+            LabelTiming,
+            "Which labels are read before a step is answered.",
+            show_default="current; for labels that are made, current-with-initial",
+        ),
+    ] = None,
     trivial: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,8 +171,9 @@ def infer(
         check_target(output, source)
     options = Options(
         outputs=names_in(outputs),
+        labels=labels,  # type: ignore[arg-type]  # Options makes of both what they should be
         strategy=STRATEGIES[strategy],
-        timing=LabelTiming(timing),
+        timing=timing,  # type: ignore[arg-type]
         trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
         supplement=not no_supplement,
         remove_redundant=not keep_redundant,
@@ -240,8 +256,11 @@ def _print_summary(
     header = ["", "states", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 5)))
     print()
-    for line in result.trivial_labels():
-        print(f"labels {line}")
+    if result.machines.senses.labelling.is_given:
+        for line in result.trivial_labels():
+            print(f"labels {line}")
+    else:
+        print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
     print(f"learned from {result.refinement}")
