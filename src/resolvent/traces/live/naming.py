@@ -139,9 +139,9 @@ class Labels:
             if found is None:
                 raise TraceError(
                     'the environment gives no label: pass labels="observation", "action" or '
-                    '"action+observation" to make them of what is seen and done, or label_of= '
-                    'to make them yourself, or put a set of strings into info["labels"] at every '
-                    "step (the empty set for no event)"
+                    '"action+observation" (--labels) to make them of what is seen and done, or '
+                    "label_of= to make them yourself, or put a set of strings into "
+                    'info["labels"] at every step (the empty set for no event)'
                 )
             return found
         if self.reads == STEP:
