@@ -3,5 +3,6 @@
 from resolvent.senses.discretise import Discretise
 from resolvent.senses.labelling import LABELLINGS, Labelling
 from resolvent.senses.senses import Senses
+from resolvent.senses.splitting import auto_discretise
 
-__all__ = ["LABELLINGS", "Discretise", "Labelling", "Senses"]
+__all__ = ["LABELLINGS", "Discretise", "Labelling", "Senses", "auto_discretise"]

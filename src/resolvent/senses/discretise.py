@@ -141,11 +141,18 @@ class Discretise:
             },
         )
 
-    def with_intervals(self, found: Readings, intervals: Mapping[Place, Intervals]) -> "Discretise":
+    def with_intervals(
+        self, found: Readings, intervals: Mapping[Place, Intervals], method: str | None = None
+    ) -> "Discretise":
         """Return one with these intervals, which reads observations shaped like those found."""
         on_the_way = {place[:length] for place in intervals for length in range(len(place))}
         sizes = tuple((place, size) for place, size in found.sizes if place in on_the_way)
-        return replace(self, intervals=tuple(intervals.items()), sizes=sizes)
+        return replace(
+            self,
+            method=method or self.method,
+            intervals=tuple(intervals.items()),
+            sizes=sizes,
+        )
 
     def chosen(self, found: Readings) -> tuple[Reading, ...]:
         """Return which of the numbers found are to be put into intervals."""

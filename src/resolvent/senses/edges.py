@@ -77,8 +77,10 @@ def _separating(edges: Floats, values: Floats) -> Floats:
     return edges[np.diff(below, prepend=0) > 0]
 
 
-def rounded(edges: Floats, values: Floats) -> Floats:
+def rounded(edges: Floats, values: Floats, moved: float = MOVED) -> Floats:
     """Round edges to as few decimals as keep nearly all of the sorted readings on their sides.
+
+    `moved` is the share of an interval's readings that may change sides.
 
     >>> readings = np.array([0.0, 1 / 3, 2 / 3, 1])
     >>> rounded(np.array([1 / 3, 2 / 3]), readings).tolist()
@@ -88,7 +90,7 @@ def rounded(edges: Floats, values: Floats) -> Floats:
     held = np.diff(np.concatenate([[0], below, [len(values)]]))
     widths = np.diff(np.concatenate([values[:1], edges, values[-1:]]))
     widths[-1] = widths[-1] or widths[-2]  # the highest reading may lie on the last edge
-    may_move = MOVED * np.minimum(held[:-1], held[1:])
+    may_move = moved * np.minimum(held[:-1], held[1:])
     may_shift = SHIFTED * np.minimum(widths[:-1], widths[1:])
     for decimals in range(-_magnitude(values[-1] - values[0]), 18):
         nearest, lower = _shorter(edges, decimals)
@@ -97,8 +99,8 @@ def rounded(edges: Floats, values: Floats) -> Floats:
             np.abs(below - np.searchsorted(values, one, side="left")) for one in (nearest, lower)
         )
         shorter = np.where(moved_nearest <= moved_lower, nearest, lower)
-        moved = np.minimum(moved_nearest, moved_lower)
-        if np.all(moved <= may_move) and np.all(np.abs(shorter - edges) <= may_shift):
+        fewest = np.minimum(moved_nearest, moved_lower)
+        if np.all(fewest <= may_move) and np.all(np.abs(shorter - edges) <= may_shift):
             return shorter
     return edges + 0.0
 

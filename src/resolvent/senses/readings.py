@@ -5,7 +5,7 @@ observation that is a number, `(2,)` for the third of a row, `("position", 0)` f
 first of a row that a mapping holds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -85,6 +85,22 @@ def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
     )
 
 
+def values_at(symbols: Iterable[Any], place: Place) -> list[Any]:
+    """Return what stands at a place of each symbol.
+
+    >>> values_at([(("heat", (20.5, 3)),), (("heat", (18.5, 4)),)], ("heat", 0))
+    [20.5, 18.5]
+    """
+    values = list(symbols)
+    for key in place:
+        position = key_position(values[0], key)
+        if isinstance(key, int):
+            values = [value[position] for value in values]
+        else:
+            values = [value[position][1] for value in values]
+    return values
+
+
 def readings_of_traces(traces: TraceSet) -> Readings:
     """Return the numbers of all observations of traces; equal traces count once.
 
@@ -94,7 +110,7 @@ def readings_of_traces(traces: TraceSet) -> Readings:
     >>> [(one.place, one.values.tolist()) for one in found.numbers]
     [((0,), [20.5, 20.5, 21.0])]
     """
-    different = _different(traces)
+    different = different_traces(traces)
     symbols = list(different.observations)
     times = np.bincount(different.observation_codes, minlength=len(symbols))
     search = _Search(times)
@@ -128,7 +144,7 @@ def readings_of_array(array: NDArray[Any]) -> Readings:
     return Readings(columns, (((), array.shape[1]),), ())
 
 
-def _different(traces: TraceSet) -> TraceSet:
+def different_traces(traces: TraceSet) -> TraceSet:
     """Return each trace once."""
     starts = traces.offsets[:-1] + np.arange(len(traces))
     sums = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
