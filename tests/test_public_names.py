@@ -8,6 +8,7 @@ def test_the_public_names():
         "AugmentObservation",
         "ContradictoryTraces",
         "Diagnosis",
+        "Discretise",
         "EdgeRewardMachine",
         "Evidence",
         "Finding",

@@ -54,6 +54,7 @@ from resolvent.options import Options
 from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
 from resolvent.traces import (
     Trace,
     TraceFolder,
@@ -73,6 +74,7 @@ __all__ = [
     "AugmentObservation",
     "ContradictoryTraces",
     "Diagnosis",
+    "Discretise",
     "EdgeRewardMachine",
     "Evidence",
     "Finding",
