@@ -15,6 +15,7 @@ from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
+from resolvent.traces.differences import difference_text
 from resolvent.wording import amount, short
 
 RARE: Final = 10
@@ -213,15 +214,19 @@ def _end(history: tuple[Label, ...]) -> str:
 
 def _outcomes_text(clash: _Clash) -> str:
     """Write the two answers, and how many there are of each kind if there are more."""
-    one, other = _around_difference(*map(symbol_text, clash.values))
+    where = difference_text(*clash.values)
+    if where:
+        one, other = map(_beginning, clash.values)
+    else:
+        one, other = _around_difference(*map(symbol_text, clash.values))
     if len(clash.alike) == 2:
-        return f"{one} and {other}"
+        return f"{one} and {other}{f', which {where}' if where else ''}"
     count = dict(clash.outcomes)
     first, second = (count.pop(value) for value in clash.values)
     text = f"{one} ({amount(first, 'time')}) and {other} ({amount(second, 'time')})"
     if count:
         text += f", and {amount(len(count), 'other')} ({amount(sum(count.values()), 'time')})"
-    return text
+    return f"{text}; the first two {where}" if where else text
 
 
 def _beginning(symbol: Symbol) -> str:
@@ -230,7 +235,7 @@ def _beginning(symbol: Symbol) -> str:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Return two texts, or of long ones, such as images, the part where they begin to differ.
+    """Return two texts, or of long ones the part where they begin to differ.
 
     >>> _around_difference("0" * 100 + "A" + "0" * 100, "0" * 100 + "B" + "0" * 100)[0][:24]
     '…00000000000000000000A00'

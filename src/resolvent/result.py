@@ -1,5 +1,6 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -221,11 +222,18 @@ class InferenceResult:
 
         return update(self, traces)
 
-    def report(self, path: str | Path, *, policy: Any = None) -> None:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        policy: Any = None,
+        draw_of: Callable[[Any], Any] | None = None,
+    ) -> None:
         """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
         The short way to `resolvent.report`. The page needs no network and nothing beside
-        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well.
+        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well. `draw_of`
+        draws observations: an array of H×W×3 numbers from 0 to 255 for each, or None.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -239,7 +247,9 @@ class InferenceResult:
         """
         from resolvent.display.report import report
 
-        report(self, self.all_traces(), path, evidence=self.evidence, policy=policy)
+        report(
+            self, self.all_traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of
+        )
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.
