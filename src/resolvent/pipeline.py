@@ -29,7 +29,7 @@ from resolvent.refinement import compacted, counterexamples, observed_terminatio
 from resolvent.replay import Corpus, Replay, replay
 from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
-from resolvent.senses import Senses
+from resolvent.senses import Discretise, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.given import as_trace_set, as_traces
@@ -56,6 +56,7 @@ def infer(
     *,
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
+    discretise: Discretise | Literal["auto"] | None = None,
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -87,6 +88,9 @@ def infer(
             a label of its own, or "auto" to find which of these are events, and to put
             those that act alike into one. The machines keep it, so that they make labels
             by themselves ever after; `result.events` says what became an event.
+        discretise: How numbers in observations are put into intervals, if they are: as a
+            `Discretise`, which is fitted to the traces unless it is already, or "auto" for
+            as many intervals as pay. The machines keep this, too.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -131,6 +135,7 @@ def infer(
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
         labels=labels,  # type: ignore[arg-type]
+        discretise=discretise,
         strategy=strategy,  # type: ignore[arg-type]
         timing=timing,  # type: ignore[arg-type]
         trivial=trivial,  # type: ignore[arg-type]
@@ -159,8 +164,17 @@ def infer_with(
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
-    senses = Senses(as_labelling(options.labels))
+    senses = Senses(as_labelling(options.labels), _fitted(options, shards))
     return _Run(options, progress, senses).started_with(senses.on_shards(shards))
+
+
+def _fitted(options: Options, shards: Shards) -> Discretise | None:
+    """Return intervals for the numbers in observations; those of a folder by its first file."""
+    asked = options.discretise
+    if asked is None or (asked != "auto" and asked.is_fitted):
+        return asked
+    traces = shards.read(0)
+    return auto_discretise(traces, options.outputs) if asked == "auto" else asked.fit(traces)
 
 
 def update(
@@ -205,7 +219,7 @@ against cyanroom (trace 99, step 2)
         own = isinstance(named, str) and named not in STRATEGIES
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
-            as_seen = {**made.options, "labels": "given"}
+            as_seen = {**made.options, "labels": "given", "discretise": None}
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
@@ -67,6 +68,15 @@ def infer(
             "label; or the events found in that.",
         ),
     ] = "given",
+    discretise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Put numbers in observations into intervals: auto for as many as pay, or "
+            "quantile, uniform or kmeans with a number of intervals, such as quantile:6.",
+            show_default="numbers are taken as they are",
+        ),
+    ] = None,
     strategy: Annotated[
         str,
         choice(
@@ -171,6 +181,7 @@ def infer(
         check_target(output, source)
     options = Options(
         outputs=names_in(outputs),
+        discretise=_intervals(discretise),
         labels=labels,  # type: ignore[arg-type]  # Options makes of both what they should be
         strategy=STRATEGIES[strategy],
         timing=timing,  # type: ignore[arg-type]
@@ -206,6 +217,20 @@ def infer(
         print_json(_figures(result, seconds_reading, output))
     else:
         _print_summary(result, seconds_reading, source, output)
+
+
+def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
+    """Return how numbers are put into intervals, by what a user writes.
+
+    >>> _intervals("uniform:4")
+    Discretise('uniform', bins=4)
+    """
+    if how is None or how == "auto":
+        return how  # type: ignore[return-value]
+    method, colon, count = how.partition(":")
+    if colon and not count.isdecimal():
+        raise OptionError(f"--discretise {how}: write a number of intervals, as in quantile:6")
+    return Discretise(method, int(count)) if colon else Discretise(method)
 
 
 def _may_be_scarce(result: InferenceResult) -> bool:

@@ -84,10 +84,12 @@ class Senses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     `labels` says what labels are made of; `events` which of these are one, as pairs of what
     makes an event and the event's name. Without `events`, each is an event of its own.
+    `discretise` says how numbers are put into intervals before that.
     """
 
     labels: str
     events: list[tuple[Any, str]] | None = None
+    discretise: dict[str, Any] | None = None
 
 
 class Header(msgspec.Struct):

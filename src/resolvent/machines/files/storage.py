@@ -23,7 +23,7 @@ from resolvent.machines.machine import Machine, Support, is_among, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.termination import Situation, Termination
-from resolvent.senses import Senses
+from resolvent.senses import Discretise, Senses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
@@ -244,7 +244,8 @@ def _machines(content: layout.File) -> Machines:
 def _senses(senses: Senses) -> layout.Senses:
     made = senses.labelling
     events = None if made.events is None else list(made.events.items())
-    return layout.Senses(labels=made.reads, events=events)
+    numbers = None if senses.discretise is None else senses.discretise.as_dict()
+    return layout.Senses(labels=made.reads, events=events, discretise=numbers)
 
 
 def _senses_in(stored: layout.Senses) -> Senses:
@@ -253,7 +254,9 @@ def _senses_in(stored: layout.Senses) -> Senses:
         events = {as_symbol(source): name for source, name in stored.events}
         if len(events) < len(stored.events):
             raise ValueError("senses name an event twice")
-    return Senses(Labelling(stored.labels, events))  # type: ignore[arg-type]  # it checks
+    labelling = Labelling(stored.labels, events)  # type: ignore[arg-type]  # it checks
+    numbers = stored.discretise
+    return Senses(labelling, None if numbers is None else Discretise.from_dict(numbers))
 
 
 def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:
