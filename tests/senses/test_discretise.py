@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent.errors import MissingExtra, ModelError, OptionError, TraceError
-from resolvent.senses import Discretise, Labelling, Senses
+from resolvent.senses import Discretise, Senses
 from resolvent.traces import Trace, TraceSet, as_symbol
+from resolvent.traces.labelling import Labelling
 
 readings = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False, width=32),

@@ -110,7 +110,8 @@ def cuts(values: Floats, most: int) -> Floats:
         return between
     below = np.cumsum(counts)[:-1]
     wanted = len(values) * np.arange(1, most + 1) / (most + 1)
-    return between[np.unique(np.searchsorted(below, wanted).clip(0, len(below) - 1))]
+    kept: Floats = between[np.unique(np.searchsorted(below, wanted).clip(0, len(below) - 1))]
+    return kept
 
 
 class _Search:
