@@ -15,6 +15,7 @@ def test_the_public_names():
         "InferenceResult",
         "Knowledge",
         "LabelTiming",
+        "Labelling",
         "Learned",
         "Machine",
         "MachinePair",

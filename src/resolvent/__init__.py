@@ -64,6 +64,7 @@ from resolvent.traces import (
     read_traces,
     scan_traces,
 )
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.collecting import collect
 from resolvent.trust import Evidence
 
@@ -81,6 +82,7 @@ __all__ = [
     "InferenceResult",
     "Knowledge",
     "LabelTiming",
+    "Labelling",
     "Learned",
     "Machine",
     "MachinePair",
