@@ -77,10 +77,8 @@ def _separating(edges: Floats, values: Floats) -> Floats:
     return edges[np.diff(below, prepend=0) > 0]
 
 
-def rounded(edges: Floats, values: Floats, moved: float = MOVED) -> Floats:
+def rounded(edges: Floats, values: Floats) -> Floats:
     """Round edges to as few decimals as keep nearly all of the sorted readings on their sides.
-
-    `moved` is the share of an interval's readings that may change sides.
 
     >>> readings = np.array([0.0, 1 / 3, 2 / 3, 1])
     >>> rounded(np.array([1 / 3, 2 / 3]), readings).tolist()
@@ -90,10 +88,10 @@ def rounded(edges: Floats, values: Floats, moved: float = MOVED) -> Floats:
     held = np.diff(np.concatenate([[0], below, [len(values)]]))
     widths = np.diff(np.concatenate([values[:1], edges, values[-1:]]))
     widths[-1] = widths[-1] or widths[-2]  # the highest reading may lie on the last edge
-    may_move = moved * np.minimum(held[:-1], held[1:])
+    may_move = MOVED * np.minimum(held[:-1], held[1:])
     may_shift = SHIFTED * np.minimum(widths[:-1], widths[1:])
-    for decimals in range(-_magnitude(values[-1] - values[0]), 18):
-        nearest, lower = _shorter(edges, decimals)
+    for decimals in range(-magnitude(values[-1] - values[0]), 18):
+        nearest, lower = shorter_numbers(edges, decimals)
         # Where a reading lies on the edge, it stays above one that is rounded down.
         moved_nearest, moved_lower = (
             np.abs(below - np.searchsorted(values, one, side="left")) for one in (nearest, lower)
@@ -112,14 +110,14 @@ def _short(centres: Floats) -> Floats:
     [0.1, 0.6]
     """
     gap = float(np.diff(centres).min())
-    for decimals in range(-_magnitude(gap), 18):
+    for decimals in range(-magnitude(gap), 18):
         shorter = np.round(centres, decimals) + 0.0
         if np.all(np.abs(shorter - centres) <= gap / 10):
             return shorter
     return centres
 
 
-def _shorter(numbers: Floats, decimals: int) -> tuple[Floats, Floats]:
+def shorter_numbers(numbers: Floats, decimals: int) -> tuple[Floats, Floats]:
     """Return numbers rounded to the nearest with so many decimals, and rounded down."""
     nearest = np.round(numbers, decimals)
     lower: Floats = np.where(nearest > numbers, nearest - 10.0**-decimals, nearest)
@@ -127,7 +125,7 @@ def _shorter(numbers: Floats, decimals: int) -> tuple[Floats, Floats]:
     return nearest + 0.0, np.round(lower, decimals) + 0.0
 
 
-def _magnitude(number: float) -> int:
+def magnitude(number: float) -> int:
     """Return how many digits there are before a number's point; from 0 down for small ones."""
     return math.floor(math.log10(number)) + 1 if number > 0 else 0
 

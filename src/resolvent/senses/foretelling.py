@@ -45,6 +45,18 @@ class Codes(NamedTuple):
     kinds: int
 
 
+class Bits(NamedTuple):
+    """What it takes to tell the outputs of all steps, and the numbers after them."""
+
+    outputs: float
+    readings: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.outputs + self.readings
+
+
 @dataclass(frozen=True)
 class Number:
     """A number of the observations: its value before, at and after each step, or not a number.
@@ -80,7 +92,7 @@ class Steps:
     outputs: tuple[Codes, ...]
     foretold: bool
 
-    def bits(self, edges: Sequence[Edges]) -> float:
+    def bits(self, edges: Sequence[Edges]) -> Bits:
         """Return how many bits it takes to tell what comes next, with these edges.
 
         Each output is told from whichever of a few contexts makes it cheapest.
@@ -92,13 +104,11 @@ class Steps:
             whole.append(_together(seen, self.labels))
         own = [_together(self.actions, one) for one in now]
         told = [_together(one, self.told_before) for one in own]
-        total = sum(self._cheapest(one, [*whole, *own, *told]) for one in self.outputs)
-        if self.foretold:
-            for number, one in enumerate(after):
-                moved = _together(own[number], before[number])
-                cost = self._cheapest(one, [*whole, own[number], moved])
-                total += cost - _frequency_bits(one)
-        return total
+        outputs = sum(self._cheapest(one, [*whole, *own, *told]) for one in self.outputs)
+        if not self.foretold:
+            return Bits(outputs, 0.0)
+        readings = sum(self._cheapest(one, whole) - _frequency_bits(one) for one in after)
+        return Bits(outputs, readings)
 
     def _cheapest(self, output: Codes, contexts: Iterable[Codes]) -> float:
         return min(self._bits_given(output, one) for one in contexts)
@@ -119,9 +129,8 @@ class Steps:
     @cached_property
     def _log_gamma_of_halves(self) -> Floats:
         """The logarithm to base 2 of the Gamma function at 1/2, 1, 3/2 and so on."""
-        most = 2 * len(self.actions.of_step) + max(
-            MOST_BINS + 2, *(one.kinds for one in self.outputs)
-        )
+        most = max([MOST_BINS + 2, *(one.kinds for one in self.outputs)])
+        most += 2 * len(self.actions.of_step)
         halves = (math.lgamma(half / 2) / math.log(2) for half in range(1, most + 1))
         return np.fromiter(chain([0.0], halves), np.float64)
 

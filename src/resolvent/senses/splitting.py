@@ -1,15 +1,15 @@
 """Traces whose observations are numbers → edges where they help to tell what comes next."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from resolvent.errors import OptionError
 from resolvent.senses.discretise import AUTO, Discretise, readings
-from resolvent.senses.edges import Floats, rounded
-from resolvent.senses.foretelling import MOST_BINS, Edges, Steps, steps_of
+from resolvent.senses.edges import Floats, magnitude, shorter_numbers
+from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Steps, steps_of
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.readings import different_traces
 from resolvent.traces.choosing import choose_traces
@@ -26,7 +26,14 @@ FINE = 8
 """and then between so many within a cell, again and again until no reading lies within."""
 
 PRICE = math.log2(COARSE * FINE)
-"""What an edge has to gain, in bits: as many as it takes to say where it is."""
+"""What an edge has to save, in bits: as many as it takes to say where it is."""
+
+PRICE_A_STEP = 0.1
+"""What an edge has to save at each step besides, in bits, if it only tells of readings.
+
+Nearly any number tells the next of its digits from its last ones, and with more steps ever more
+of them; while each interval is another observation that machines have to see in each state.
+"""
 
 
 def auto_discretise(
@@ -41,8 +48,8 @@ def auto_discretise(
 
     Starting from one interval for each number, the edge is added that saves most of the bits
     it takes to tell the outputs from counts, given the action, what is seen, and one step
-    of history; until no edge saves more than it costs to say where it is. Then edges that later
-    ones made superfluous are taken away, and each is moved to where it is best.
+    of history; until no edge saves more than it costs to say where it is. Then each is moved to
+    where it is best, and those that are superfluous by then are taken away.
 
     Args:
         traces: What to learn from; about 20,000 steps of them are looked at.
@@ -75,11 +82,11 @@ def auto_discretise(
     steps = steps_of(looked_at, [one.place for one in numbers], wanted, MOST_STEPS)
     search = _Search(steps, bins)
     search.grow()
-    search.prune()
     search.refine()
+    search.prune()
+    search.shorten()
     intervals = {
-        one.place: Intervals(tuple(rounded(np.array(edges), np.sort(one.values), moved=0)))
-        for one, edges in zip(numbers, search.edges, strict=True)
+        one.place: Intervals(edges) for one, edges in zip(numbers, search.edges, strict=True)
     }
     return asked.with_intervals(found, intervals, method=AUTO)
 
@@ -110,8 +117,8 @@ def cuts(values: Floats, most: int) -> Floats:
         return between
     below = np.cumsum(counts)[:-1]
     wanted = len(values) * np.arange(1, most + 1) / (most + 1)
-    kept: Floats = between[np.unique(np.searchsorted(below, wanted).clip(0, len(below) - 1))]
-    return kept
+    chosen: Floats = between[np.unique(np.searchsorted(below, wanted).clip(0, len(below) - 1))]
+    return chosen
 
 
 class _Search:
@@ -147,7 +154,7 @@ class _Search:
                 continue
             if best is not None and gains[one] <= most:
                 break
-            gains[one] = self.bits - self._bits(number, _with(self.edges[number], edge))
+            gains[one] = self._worth(number, _with(self.edges[number], edge))
             if gains[one] > most:
                 best, most = one, gains[one]
         return best
@@ -156,7 +163,7 @@ class _Search:
         """Take away the edge that gains least, for as long as one is not worth its price."""
         while True:
             losses = {
-                (number, edge): self._bits(number, _without(edges, edge)) - self.bits
+                (number, edge): -self._worth(number, _without(edges, edge))
                 for number, edges in enumerate(self.edges)
                 for edge in edges
             }
@@ -175,19 +182,54 @@ class _Search:
         values, others = self.values[number], _without(self.edges[number], edge)
         low, high = _around(edge, [-math.inf, *self.cuts[number], *others, math.inf])
         while len(places := cuts(values[(values >= low) & (values < high)], FINE - 1)):
-            bits = [self._bits(number, _with(others, place)) for place in places.tolist()]
+            bits = [self._bits(number, _with(others, place)).total for place in places.tolist()]
             best = int(np.argmin(bits))
-            if bits[best] >= self.bits - 1:
+            if bits[best] >= self.bits.total - 1:
                 return
             self._put(number, _with(others, float(places[best])))
             low, high = _around(float(places[best]), [low, *places.tolist(), high])
 
-    def _bits(self, number: int, edges: Edges) -> float:
+    def shorten(self) -> None:
+        """Round each edge to as few decimals as cost at most a bit."""
+        for number, edges in enumerate(self.edges):
+            for edge in edges:
+                others = _without(self.edges[number], edge)
+                for shorter in _roundings(edge, self.values[number]):
+                    if shorter not in others and (
+                        self._bits(number, _with(others, shorter)).total <= self.bits.total + 1
+                    ):
+                        self._put(number, _with(others, shorter))
+                        break
+
+    def _worth(self, number: int, edges: Edges) -> float:
+        """Return the bits that count of those that other edges for a number would save.
+
+        With an edge less, these are negative.
+        """
+        bits = self._bits(number, edges)
+        added = len(edges) - len(self.edges[number])
+        price = added * PRICE_A_STEP * len(self.steps.actions.of_step)
+        saved = self.bits.outputs - bits.outputs, self.bits.total - bits.total - price
+        return max(saved) if added > 0 else min(saved)
+
+    def _bits(self, number: int, edges: Edges) -> Bits:
         return self.steps.bits([*self.edges[:number], edges, *self.edges[number + 1 :]])
 
     def _put(self, number: int, edges: Edges) -> None:
         self.bits = self._bits(number, edges)
         self.edges[number] = edges
+
+
+def _roundings(edge: float, values: Floats) -> Iterator[float]:
+    """Yield an edge rounded to more and more decimals, to the nearest and down.
+
+    >>> list(_roundings(0.0872, np.array([0.0, 0.5])))[:3]
+    [0.1, 0.0, 0.09]
+    """
+    first = -magnitude(float(values.max() - values.min()))
+    for decimals in range(first + 1, first + 17):
+        for shorter in shorter_numbers(np.array([edge]), decimals):
+            yield float(shorter[0])
 
 
 def _with(edges: Edges, edge: float) -> Edges:
