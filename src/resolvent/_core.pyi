@@ -94,7 +94,6 @@ def expected_layers(
     onward: NDArray[np.float64],
     ending: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
-
 def expected_moves(
     source: Ids,
     answer: Ids,

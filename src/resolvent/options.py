@@ -60,7 +60,7 @@ class Options:
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
-        put(self, "timing", _timing(self.timing, made=self.labels != GIVEN))
+        put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
             put(self, name, _switch(name, getattr(self, name)))

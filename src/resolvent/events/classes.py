@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from resolvent.events.steps import EventSteps, Table
 from resolvent.samples import LabelTiming
-from resolvent.senses import Labelling
 from resolvent.traces import TraceSet
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol, symbol_order
 
 UNMET: Final = -1

@@ -13,10 +13,9 @@ from resolvent.events.growing import grown_table
 from resolvent.events.mixing import first_mixture, mixed
 from resolvent.events.steps import EventSteps, Table, distinct_traces, event_steps
 from resolvent.samples import LabelTiming
-from resolvent.senses import Labelling
-from resolvent.senses.labelling import Reads
 from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.labelling import Labelling, Reads
 from resolvent.traces.vocabulary import Codes, distinct_pairs
 
 Found = TypeVar("Found")

@@ -12,6 +12,9 @@ from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Label, label_text
 from resolvent.wording import amount, short
 
+_EVENTS_SHOWN = 20
+"""How many events of a machine are written out."""
+
 _SHOWN = 8
 """How many labels, or moves, of an event are written out."""
 
@@ -91,7 +94,9 @@ class Events(Mapping[str, tuple[Event, ...]]):
             change = "changes" if self._idle[kind] == 1 else "change"
             idle = f", {amount(self._idle[kind], 'label')} {change} nothing"
             lines.append(f"{short(kind)}: {amount(len(events), 'event')}{idle}")
-            lines += [f"  {event}" for event in events]
+            lines += [f"  {event}" for event in events[:_EVENTS_SHOWN]]
+            if len(events) > _EVENTS_SHOWN:
+                lines.append(f"  and {amount(len(events) - _EVENTS_SHOWN, 'other event')}")
         return "\n".join(lines)
 
 

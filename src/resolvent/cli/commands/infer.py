@@ -24,7 +24,7 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
-from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.pipeline import FINDING_EVENTS, READING, REFINE_ABOVE, REPLAYING, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
@@ -243,6 +243,8 @@ def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> 
     """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
         text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+    elif machine == FINDING_EVENTS:
+        text, of = "looking for events", None
     elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
