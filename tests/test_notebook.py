@@ -1,10 +1,13 @@
 """What notebooks show: small, safe whatever things are called, and in the notebook's colours."""
 
+import io
+from base64 import b64decode
 from html.parser import HTMLParser
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from PIL import Image
 
 import resolvent as rs
 from resolvent import notebook
@@ -47,6 +50,8 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.attributes.update(attrs)
         self.open.append(tag)
+        if tag == "img":  # which has no end
+            self.open.pop()
         if tag in ("td", "th"):
             self.cells.append("")
 
@@ -192,6 +197,25 @@ def test_traces_show_their_first_steps(house):
     assert page.cells[6 * 3 : 6 * 4] == row
     assert page.cells[6 * 6 : 6 * 6 + 2] == ["1", "0"]  # after five steps of the first trace
     assert f"… and {traces.steps - 10:,} more" in page.texts
+
+
+def test_pictures_are_shown_beside_their_names():
+    """What is drawn is read back by another reader of PNG files."""
+    dark, light = np.zeros((4, 5), int), np.full((4, 5), 7)
+    light[1, 2] = 0
+    seen = [{"image": image, "mark": "<b>"} for image in (dark, light)]
+    page = Page(TraceSet([Trace(seen, [None] * 2, ["go"], [0])])._repr_html_())
+    assert page.cells[6 + 2].startswith(" {image: image#")
+    assert page.cells[6 + 2].endswith("(4×5), mark: '<b>'}")
+    (picture,) = [value for name, value in page.attributes if name == "src"]
+    kind, content = picture.split(",")
+    assert kind == "data:image/png;base64"
+    assert not read_png(content).any()
+    assert {("width", "45"), ("height", "36"), ("alt", "")} <= page.attributes
+
+
+def read_png(text):
+    return np.array(Image.open(io.BytesIO(b64decode(text))))
 
 
 def test_a_diagnosis_shows_each_finding_in_words():

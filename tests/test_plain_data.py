@@ -93,6 +93,8 @@ def trace():
 MADE = {
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
+    "Labelling": lambda: rs.Labelling("action+observation", {("up", 3): "climbed"}),
+    "Discretise": lambda: rs.Discretise(bins=3).fit([0.5, 1.5, 2.5, 4.0]),
     "EdgeRewardMachine": edges,
     "Evidence": lambda: result().evidence,
     "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
@@ -224,7 +226,7 @@ def test_a_result_that_came_back_goes_on(tmp_path):
     updated = back.update(traces()[60:])
     assert updated.machines == few.update(traces()[60:]).machines
     assert updated.machines.provenance.traces_sha256 == traces().digest
-    assert back.events("transition") == few.events("transition")
+    assert back.merge_events("transition") == few.merge_events("transition")
 
 
 def test_results_that_differ_are_not_equal():

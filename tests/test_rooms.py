@@ -22,7 +22,7 @@ ROOMS = [
     ["exact"],
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],
-    ["diagnosis"],
+    ["diagnosis", "events"],
     ["refinement", "result", "trust"],
     ["learning"],
     ["pipeline"],

@@ -94,6 +94,25 @@ def expected_layers(
     onward: NDArray[np.float64],
     ending: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+def expected_moves(
+    source: Ids,
+    answer: Ids,
+    offsets: Rows,
+    *,
+    states: int,
+    moves: NDArray[np.float32],
+    answers: NDArray[np.float32],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+def answers_after(
+    source: Ids,
+    answer: Ids,
+    offsets: Rows,
+    states: Ids,
+    *,
+    state: int,
+    sources: int,
+    answers: int,
+) -> NDArray[np.int64]: ...
 
 class QLearner:
     def __init__(

@@ -48,6 +48,7 @@ from resolvent.samples import Histories, ObservationColumn, SampleSet, output_sa
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.labelling import GIVEN
 
 SEARCH: Final = STRATEGIES["search"]
 """Finds the machine that a proof of minimality starts from."""
@@ -391,7 +392,16 @@ class Learner:
         def locate(trace: int, step: int) -> TracePlace:
             return self.place(int(lesson.numbers[trace]), step)
 
-        return explain(rows, lesson.traces, asking, lesson.kind, timing, trivial, locate)
+        return explain(
+            rows,
+            lesson.traces,
+            asking,
+            lesson.kind,
+            timing,
+            trivial,
+            locate,
+            labels_made=self.options.labels != GIVEN,
+        )
 
     def _asking(self, predicts: str) -> Asking:
         digits = self._digits(predicts)

@@ -11,8 +11,9 @@ import numpy as np
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
 from resolvent.traces import Label, as_symbol, label_text
-from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.wording import short, visible
 
 _RUN_ONLY = ("engine", "time_limit", "refine")
@@ -34,7 +35,8 @@ class Options:
 
     outputs: tuple[str, ...] | None = None
     strategy: Strategy = STRATEGIES["edsm"]
-    labels: Labelling | Literal["auto"] = Labelling()
+    labels: Labelling | Literal["auto"] = GIVEN
+    discretise: Discretise | Literal["auto"] | None = None
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -53,7 +55,12 @@ class Options:
         put(self, "engine", engine_for(self.strategy, self.engine))
         if self.labels != "auto":
             put(self, "labels", as_labelling(self.labels))
-        put(self, "timing", _timing(self.timing, made=self.labels != Labelling()))
+        if not (self.discretise in (None, "auto") or isinstance(self.discretise, Discretise)):
+            raise OptionError(
+                f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
+                f"observations as they are"
+            )
+        put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
             put(self, name, _switch(name, getattr(self, name)))
@@ -76,7 +83,8 @@ class Options:
         """Return the options that shape the machines, as JSON values.
 
         Those that only say how they are found (the engine, limits) are left out, and
-        so are the outputs where these are the default ones, and labels that are given.
+        so are the outputs where these are the default ones, labels that are given, and
+        observations that are taken as they are.
         """
         given = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
         if self.outputs is None:
@@ -86,6 +94,10 @@ class Options:
         given["labels"] = _labels_stored(self.labels)
         if given["labels"] == "given":
             del given["labels"]
+        if self.discretise is None:
+            del given["discretise"]
+        elif self.discretise != "auto":
+            given["discretise"] = self.discretise.as_dict()
         if self.trivial != "auto":
             given["trivial"] = sorted(
                 name if isinstance(name, str) else label_text(frozenset(name))
@@ -116,6 +128,8 @@ class Options:
         if isinstance(made := given.get("labels"), _StoredLabels):
             events = {as_symbol(source): name for source, name in made.events}
             given["labels"] = Labelling(made.reads, events)  # type: ignore[arg-type]
+        if isinstance(numbers := given.get("discretise"), dict):
+            given["discretise"] = Discretise.from_dict(numbers)
         named = given.get("strategy", cls.strategy.name)
         if strategy is None and named not in STRATEGIES:
             raise ModelError(
@@ -133,6 +147,7 @@ class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
 _STORED_TYPES: dict[str, Any] = {
     "outputs": list[str],
     "labels": str | _StoredLabels,
+    "discretise": Literal["auto"] | dict[str, Any] | None,
     "strategy": str,
     "timing": str,
     "trivial": list[str] | Literal["auto"],

@@ -7,6 +7,7 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.diagnosis import warnings_of
-from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached, TraceError
+from resolvent.events import find_events
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
@@ -27,13 +29,14 @@ from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
+from resolvent.replay.coded import Alphabets
 from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
-from resolvent.senses import Senses
+from resolvent.senses import Discretise, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.given import as_trace_set, as_traces
-from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import listed, short
@@ -50,12 +53,16 @@ FIRST_COUNTEREXAMPLES = 16
 READING, REPLAYING = "reading", "replaying"
 """What `progress` is told instead of a machine's name while shards are gone through."""
 
+FINDING_EVENTS = "finding events"
+"""What it is told while labels are looked for."""
+
 
 def infer(
     traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
+    discretise: Discretise | Literal["auto"] | None = None,
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -87,6 +94,9 @@ def infer(
             a label of its own, or "auto" to find which of these are events, and to put
             those that act alike into one. The machines keep it, so that they make labels
             by themselves ever after; `result.events` says what became an event.
+        discretise: How numbers in observations are put into intervals, if they are: as a
+            `Discretise`, which is fitted to the traces unless it is already, or "auto" for
+            as many intervals as pay. The machines keep this, too.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -131,6 +141,7 @@ def infer(
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
         labels=labels,  # type: ignore[arg-type]
+        discretise=discretise,
         strategy=strategy,  # type: ignore[arg-type]
         timing=timing,  # type: ignore[arg-type]
         trivial=trivial,  # type: ignore[arg-type]
@@ -159,8 +170,51 @@ def infer_with(
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
-    senses = Senses(as_labelling(options.labels))
+    numbers = _fitted(options, shards)
+    if options.labels == "auto":
+        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
+    senses = Senses(options.labels, numbers)
     return _Run(options, progress, senses).started_with(senses.on_shards(shards))
+
+
+def _with_events(
+    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+) -> InferenceResult:
+    """Infer machines with the labels there are, if these will do, or else with events found."""
+    started = time.perf_counter()
+
+    def infer_from(shards: Shards, labelling: Labelling, timing: LabelTiming) -> InferenceResult:
+        run = _Run(replace(options, timing=timing), progress, Senses(labelling, numbers), started)
+        return run.started_with(shards)
+
+    traces = shards.read(0)
+    if len(traces.labels) > 1 and len(traces.labels) < len(traces.observations):
+        for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
+            with suppress(ContradictoryTraces):
+                return infer_from(shards, GIVEN, timing)
+    if progress is not None:
+        progress(FINDING_EVENTS, Progress(0, 0, 0, 0))
+    found = find_events(
+        traces,
+        _outputs(options, traces),
+        lambda labelled, timing: infer_from(ShardsInMemory([labelled]), GIVEN, timing),
+        seed=options.seed,
+        effort=options.effort,
+        time_left=_Run(options, None, Senses(), started).time_left,
+    )
+    senses = Senses(found.labelling, numbers)
+    if len(shards) > 1:  # what was found in the first file has to hold in all
+        return infer_from(senses.on_shards(shards), found.labelling, found.timing)
+    return replace(found.inferred, machines=found.inferred.machines.replacing(senses=senses))
+
+
+def _fitted(options: Options, shards: Shards) -> Discretise | None:
+    """Return intervals for the numbers in observations; those of a folder by its first file."""
+    asked = options.discretise
+    if asked is None or (asked != "auto" and asked.is_fitted):
+        return asked
+    traces = shards.read(0)
+    return auto_discretise(traces, options.outputs) if asked == "auto" else asked.fit(traces)
 
 
 def update(
@@ -171,7 +225,16 @@ def update(
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     senses = result.machines.senses
-    return _Run(result.options, progress, senses).extended(result.standing, senses.on(traces))
+    run = _Run(result.options, progress, senses)
+    try:
+        return run.extended(result.standing, senses.on(traces))
+    except ContradictoryTraces:
+        if result.options.labels != "auto" or not result.standing.corpus.in_memory:
+            raise
+    # There are other events than those found.
+    together = result.standing.corpus.extended(senses.on(traces)).together()
+    options = replace(result.options, discretise=senses.discretise)
+    return infer_with(options, together, progress)
 
 
 def evidence(
@@ -205,7 +268,7 @@ against cyanroom (trace 99, step 2)
         own = isinstance(named, str) and named not in STRATEGIES
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
-            as_seen = {**made.options, "labels": "given"}
+            as_seen = {**made.options, "labels": "given", "discretise": None}
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
@@ -217,8 +280,14 @@ def _machines_with(options: Options, traces: TraceSet) -> Machines:
 class _Run:
     """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, options: Options, progress: Listener | None, senses: Senses) -> None:
-        self.started = time.perf_counter()
+    def __init__(
+        self,
+        options: Options,
+        progress: Listener | None,
+        senses: Senses,
+        started: float | None = None,
+    ) -> None:
+        self.started = time.perf_counter() if started is None else started
         self.options = options
         self.senses = senses
         self.progress = progress
@@ -238,7 +307,10 @@ class _Run:
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            learner = self._learner(corpus, self._outputs(corpus))
+            learner = self._learner(
+                corpus,
+                _outputs(self.options, corpus.alphabets),
+            )
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
             found = learner.learn(corpus.fetch(chosen), chosen)
             return self._refined(corpus, learner, chosen, found)
@@ -248,7 +320,7 @@ class _Run:
         corpus = before.corpus.extended(traces)
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
-            wanted = self._outputs(corpus)
+            wanted = _outputs(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
                 return self._begun(corpus)  # more traces may show that there is more to predict
         learner = self._learner(corpus, outputs)
@@ -298,27 +370,13 @@ class _Run:
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
-    def _outputs(self, corpus: Corpus) -> list[str]:
-        """Return the columns to predict, "observation" first: the others are told its states."""
-        known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
-        if self.options.outputs is None:
-            observations = len(corpus.alphabets.observations)
-            return list(default_outputs(corpus.alphabets.columns, observations=observations))
-        for name in self.options.outputs:
-            if name not in known:
-                raise OptionError(
-                    f"outputs names '{short(name)}', which the traces do not have: they have "
-                    f"{listed(known)}"
-                )
-        return sorted(self.options.outputs, key=output_order)
-
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
         return Learner(
             self.options,
             outputs,
             self._named_trivial(corpus),
             corpus.place,
-            self._time_left,
+            self.time_left,
             self.progress,
         )
 
@@ -410,7 +468,7 @@ class _Run:
         def report(done: int) -> None:
             if self.progress is not None:
                 self.progress(doing, Progress(0, 0, done, shards))
-            if self._time_left() == NO_TIME:
+            if self.time_left() == NO_TIME:
                 raise TimeLimitReached(
                     f"time ran out while {doing} traces, with {done} of {shards} files done: "
                     f"raise the time limit"
@@ -418,11 +476,27 @@ class _Run:
 
         return report
 
-    def _time_left(self) -> float | None:
+    def time_left(self) -> float | None:
+        """Return how many seconds are left; None where there is no limit."""
         limit = self.options.time_limit
         if limit is None or not limit > 0:
             return limit  # merge() refuses what is not above 0
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
+
+
+def _outputs(options: Options, known_of: TraceSet | Alphabets) -> list[str]:
+    """Return the columns to predict, "observation" first: the others are told its states."""
+    columns = tuple(known_of.columns)
+    known = (OBSERVATION, TERMINATED, *columns)
+    if options.outputs is None:
+        return list(default_outputs(columns, observations=len(known_of.observations)))
+    for name in options.outputs:
+        if name not in known:
+            raise OptionError(
+                f"outputs names '{short(name)}', which the traces do not have: they have "
+                f"{listed(known)}"
+            )
+    return sorted(options.outputs, key=output_order)
 
 
 @cache

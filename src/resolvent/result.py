@@ -1,5 +1,6 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -14,6 +15,7 @@ from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
+from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
@@ -220,11 +222,18 @@ class InferenceResult:
 
         return update(self, traces)
 
-    def report(self, path: str | Path, *, policy: Any = None) -> None:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        policy: Any = None,
+        draw_of: Callable[[Any], Any] | None = None,
+    ) -> None:
         """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
         The short way to `resolvent.report`. The page needs no network and nothing beside
-        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well.
+        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well. `draw_of`
+        draws observations: an array of H×W×3 numbers from 0 to 255 for each, or None.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -238,7 +247,9 @@ class InferenceResult:
         """
         from resolvent.display.report import report
 
-        report(self, self.all_traces(), path, evidence=self.evidence, policy=policy)
+        report(
+            self, self.all_traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of
+        )
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.
@@ -253,7 +264,23 @@ class InferenceResult:
             )
         return self.standing.corpus.together()
 
-    def events(self, machine: str) -> tuple[MergeEvent, ...]:
+    @property
+    def events(self) -> Events:
+        """Which labels change a state of each machine, those that act alike as one event.
+
+        Where labels are made of what is seen and done, an event says of what.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> print(rs.infer(house, labels="observation").events)
+        transition: 1 event, 3 labels change nothing
+          orangeroom: state 0 → 1
+        reward: 1 event, 3 labels change nothing
+          cyanroom: state 0 → 1
+        """
+        return Events.of(self.machines)
+
+    def merge_events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for a machine, such as "transition".
 
         `machines.transition.decisions` tells the same in the machine's states.
@@ -312,6 +339,8 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": True,
+            "labels": str(self.machines.senses.labelling.reads),
+            "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }

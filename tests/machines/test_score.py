@@ -231,3 +231,10 @@ def asked_in(pair, traces):
             if pair.reward.supplemented:
                 seen = (seen, "not known" if q is rs.UNSEEN else q)
             yield "reward", u, seen, action, one.rewards[t]
+
+
+def test_a_mismatch_of_images_says_where_they_differ():
+    black, dotted = ((0,) * 100,) * 2, ((0,) * 100, (0,) * 42 + (9,) + (0,) * 57)
+    found = Mismatch("transition", 3, 1, black, "go", 0, black, dotted)
+    assert str(found).endswith("; they differ in 1 of 200 places: [1, 42] is 0 and 9")
+    assert "0, 0" not in str(found)

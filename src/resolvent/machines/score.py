@@ -6,7 +6,8 @@ from typing import Any
 
 from resolvent import notebook
 from resolvent.errors import ModelError
-from resolvent.traces.symbols import Symbol
+from resolvent.traces.differences import difference_text
+from resolvent.traces.symbols import Symbol, quoted_text
 from resolvent.wording import listed, short, visible
 
 
@@ -26,12 +27,15 @@ class Mismatch:
 
     def __str__(self) -> str:
         where = f"in state {self.state}" if self.state >= 0 else "in a state not known"
-        said = f"it predicts {self.predicted!r} for ({self.observation!r}, {self.action!r})"
+        question = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
+        said = f"it predicts {quoted_text(self.predicted)} for {question}"
         if self.assumed:
             said += ", which it only assumes"
+        differ = difference_text(self.predicted, self.actual)
         return (
             f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {where} "
-            f"{said}, the trace says {self.actual!r}"
+            f"{said}, the trace says {quoted_text(self.actual)}"
+            f"{f'; they {differ}' if differ else ''}"
         )
 
 

@@ -37,7 +37,7 @@ class LiveSenses:
                 f"the machines make labels by themselves, of each {labelling.reads}: "
                 f"leave out label_of"
             )
-        self.observations = Names(env, "observation", name_of)
+        self.observations = Names(env, "observation", name_of, senses.discretise)
         self.actions = Names(env, "action")
         self.label_of = label_of
         if not labelling.is_given:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from resolvent.senses.discretise import Discretise
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory
 from resolvent.traces.trace_set import TraceSet
@@ -10,7 +11,9 @@ from resolvent.traces.trace_set import TraceSet
 
 @dataclass(frozen=True)
 class Senses:
-    """How machines see a world: what they take for its labels.
+    """How machines see a world: which readings look equal, and what they take for its labels.
+
+    Numbers are put into intervals first, so that labels can be made of these.
 
     To see the same traces twice through the same senses changes nothing.
 
@@ -21,14 +24,17 @@ class Senses:
     """
 
     labelling: Labelling = field(default_factory=Labelling)
+    discretise: Discretise | None = None
 
     @property
     def are_plain(self) -> bool:
         """Whether traces are taken as they are."""
-        return self.labelling.is_given
+        return self.labelling.is_given and self.discretise is None
 
     def on(self, traces: TraceSet) -> TraceSet:
         """Return traces as the machines see them."""
+        if self.discretise is not None:
+            traces = self.discretise.on(traces)
         return self.labelling.on(traces)
 
     def on_shards(self, shards: Shards) -> Shards:

@@ -16,6 +16,12 @@ from resolvent.wording import amount
 Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """What a label is made of: that of the traces, or what was just seen or done."""
 
+_MADE_OF = {
+    "observation": ("observation", "observations"),
+    "action": ("action", "actions"),
+    "action+observation": ("pair of action and observation", "pairs of action and observation"),
+}
+
 LABELLINGS: tuple[str, ...] = get_args(Reads)
 
 
@@ -152,9 +158,7 @@ class Labelling:
         """Say in words what makes which event."""
         if self.is_given:
             return "as given with each step"
-        made_of = {"observation": "observation", "action": "action"}.get(
-            self.reads, "pair of action and observation"
-        )
+        made_of, several = _MADE_OF[self.reads]
         if self.events is None:
             return f"each {made_of} is an event of its own"
         if not self.events:
@@ -165,7 +169,11 @@ class Labelling:
         told = [
             f"{name}: {', '.join(map(self.name_of, members))}" for name, members in classes.items()
         ]
-        return f"{amount(len(classes), 'event')}, made of {made_of}s\n" + "\n".join(told)
+        return f"{amount(len(classes), 'event')}, made of {several}\n" + "\n".join(told)
+
+
+GIVEN = Labelling()
+"""Labels come with the steps."""
 
 
 def as_labelling(labels: str | Labelling, label_of: object = None) -> Labelling:

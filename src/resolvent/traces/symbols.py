@@ -148,6 +148,15 @@ def symbol_text(symbol: Symbol) -> str:
     return visible(text if few or len(text) <= _LINE else _short_name(symbol, text))
 
 
+def quoted_text(symbol: Symbol) -> str:
+    """Write a symbol as `symbol_text` does, strings in quotes.
+
+    >>> quoted_text("corridor"), quoted_text(7), quoted_text((0,) * 40)
+    ("'corridor'", '7', 'row#b990af7155 (40)')
+    """
+    return symbol_text(symbol) if isinstance(symbol, tuple) else repr(symbol)
+
+
 def event_text(symbol: Symbol) -> str:
     """Write a symbol as the name of an event: two symbols that differ have different names.
 
@@ -175,6 +184,21 @@ def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
     return None if inner or shape is None else (len(symbol), *shape)
 
 
+def is_mapping(symbol: Symbol) -> bool:
+    """Whether a symbol was a mapping: a tuple of pairs, each of which begins with a key.
+
+    >>> is_mapping(as_symbol({"direction": 3})), is_mapping((1, 2)), is_mapping(())
+    (True, False, False)
+    """
+    return (
+        isinstance(symbol, tuple)
+        and len(symbol) > 0
+        and all(
+            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in symbol
+        )
+    )
+
+
 def _short_name(symbol: Any, text: str) -> str:
     """Name a symbol whose text is too long; the text makes it different from all others."""
     digits = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
@@ -186,7 +210,7 @@ def _short_name(symbol: Any, text: str) -> str:
         return f"{kind}#{digits} ({'×'.join(map(str, shape))})"
     if not isinstance(symbol, tuple):  # a very long number
         return f"number#{digits} ({len(text)} digits)"
-    if all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in symbol):
+    if is_mapping(symbol):
         named = "{" + ", ".join(f"{key}: {_part_text(value)}" for key, value in symbol) + "}"
     else:
         named = f"({', '.join(map(_part_text, symbol))})"

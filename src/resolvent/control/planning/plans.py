@@ -33,6 +33,7 @@ from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
+from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
 
@@ -373,14 +374,17 @@ class Plan(ByValue):
     def _repr_html_(self) -> str:
         """Show the figures in a notebook, and what to do in the first situations."""
         model = self.model
+        situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
+        pictures = shown_together(observation for observation, *_ in situations)
         rows = (
             [
-                *by_name(model.named(number)).values(),
+                notebook.Pictured(symbol_text(situations[number][0]), pictures[number]),
+                *situations[number][1:],
                 symbol_text(model.actions[int(self.policy[number])]),
                 f"{self.pessimistic[number]:.4g}",
                 f"{self.optimistic[number]:.4g}",
             ]
-            for number in range(len(model))
+            for number in range(len(situations))
         )
         header = [*by_name(model.named(0)), "action", "at least", "at most"]
         return notebook.panel(

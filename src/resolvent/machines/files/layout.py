@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent.machines.files.stored_senses import StoredSenses
 from resolvent.machines.machine_set import Provenance
 from resolvent.samples import LabelTiming
 
@@ -79,17 +80,6 @@ class Termination(msgspec.Struct, forbid_unknown_fields=True):
     ambiguous: list[list[int]]
 
 
-class Senses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What is done to raw steps before the machines read them.
-
-    `labels` says what labels are made of; `events` which of these are one, as pairs of what
-    makes an event and the event's name. Without `events`, each is an event of its own.
-    """
-
-    labels: str
-    events: list[tuple[Any, str]] | None = None
-
-
 class Header(msgspec.Struct):
     """What says whether the rest can be read."""
 
@@ -107,5 +97,5 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     termination: Termination
     support: dict[str, Support]
     decisions: dict[str, Decisions] | UnsetType = UNSET
-    senses: Senses | UnsetType = UNSET
+    senses: StoredSenses | UnsetType = UNSET
     provenance: Provenance | None

@@ -19,12 +19,11 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
+from resolvent.machines.files.stored_senses import senses_in, stored_senses
 from resolvent.machines.machine import Machine, Support, is_among, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.termination import Situation, Termination
-from resolvent.senses import Senses
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
@@ -69,7 +68,7 @@ def encode(machines: Machines) -> bytes:
             if one.support is not None
         },
         decisions=decisions or UNSET,
-        senses=UNSET if machines.senses.are_plain else _senses(machines.senses),
+        senses=stored_senses(machines.senses),
         provenance=machines.provenance,
     )
     return _in_lines(msgspec.to_builtins(content))
@@ -237,23 +236,7 @@ def _machines(content: layout.File) -> Machines:
         _named_situations(machines, content.termination.ends, "ends"),
         _named_situations(machines, content.termination.ambiguous, "ambiguous"),
     )
-    senses = Senses() if isinstance(content.senses, UnsetType) else _senses_in(content.senses)
-    return machines.replacing(termination=termination, senses=senses)
-
-
-def _senses(senses: Senses) -> layout.Senses:
-    made = senses.labelling
-    events = None if made.events is None else list(made.events.items())
-    return layout.Senses(labels=made.reads, events=events)
-
-
-def _senses_in(stored: layout.Senses) -> Senses:
-    events = None
-    if stored.events is not None:
-        events = {as_symbol(source): name for source, name in stored.events}
-        if len(events) < len(stored.events):
-            raise ValueError("senses name an event twice")
-    return Senses(Labelling(stored.labels, events))  # type: ignore[arg-type]  # it checks
+    return machines.replacing(termination=termination, senses=senses_in(content.senses))
 
 
 def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:

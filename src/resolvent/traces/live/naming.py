@@ -32,10 +32,18 @@ _WAYS = " or ".join(f"({', '.join(way)})" for way in (ONE, STEP, STEP_AND_INFO))
 class Names:
     """Turns an observation or action into its symbol, by name where there are names, and back.
 
-    Names are those of the environment, or what `name_of` returns for a value.
+    Names are those of the environment, or what `name_of` returns for a value. `then`
+    makes another symbol of each.
     """
 
-    def __init__(self, env: AnyEnv, kind: str, name_of: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        env: AnyEnv,
+        kind: str,
+        name_of: Callable[[Any], Any] | None = None,
+        then: Callable[[Symbol], Symbol] | None = None,
+    ) -> None:
+        self._then = then
         self._kind = kind
         self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
         self._names: Sequence[Symbol] | None = None
@@ -48,7 +56,11 @@ class Names:
             )
 
     def __call__(self, value: Any) -> Symbol:
-        """Return the symbol that traces hold for a value of the environment."""
+        """Return the symbol that traces, or machines, hold for a value of the environment."""
+        symbol = self._first(value)
+        return symbol if self._then is None else self._then(symbol)
+
+    def _first(self, value: Any) -> Symbol:
         if self._name_of is not None:
             return self._named(self._name_of, value)
         symbol = as_symbol(value)
@@ -77,7 +89,7 @@ class Names:
         if not isinstance(space, gym.spaces.Discrete):
             return None
         values = range(int(space.start), int(space.start + space.n))
-        if self._name_of is not None:
+        if self._name_of is not None or self._then is not None:
             return [self(value) for value in values]
         return values if self._names is None else self._names[values.start : values.stop]
 

@@ -1,0 +1,38 @@
+#include "answers_after.hpp"
+
+#include <cstddef>
+
+namespace resolvent {
+
+std::vector<std::int64_t> answers_after(const Steps& steps, std::span<const Id> states, Id state, Id sources,
+                                        Id answers) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(sources) * static_cast<std::size_t>(answers));
+  std::vector<std::int64_t> read_in(static_cast<std::size_t>(sources), -1);  // the last stay that each was read in
+  std::vector<std::size_t> read;                                             // those read in this stay
+  std::int64_t stay = 0;
+  for (std::size_t trace = 0; trace + 1 < steps.offsets.size(); ++trace) {
+    Id before = 0;
+    ++stay;
+    read.clear();
+    for (auto at = static_cast<std::size_t>(steps.offsets[trace]);
+         at < static_cast<std::size_t>(steps.offsets[trace + 1]); ++at) {
+      if (states[at] != before) {
+        before = states[at];
+        ++stay;
+        read.clear();
+      } else if (before == state && steps.source[at] != none) {
+        const auto source = static_cast<std::size_t>(steps.source[at]);
+        if (read_in[source] != stay) {
+          read_in[source] = stay;
+          read.push_back(source);
+        }
+      }
+      if (before == state && steps.answer[at] != none)
+        for (const std::size_t source : read)
+          ++counts[source * static_cast<std::size_t>(answers) + static_cast<std::size_t>(steps.answer[at])];
+    }
+  }
+  return counts;
+}
+
+}  // namespace resolvent

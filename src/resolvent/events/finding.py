@@ -1,0 +1,174 @@
+"""The search for events: traces without labels → the labelling that explains them best."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+
+from resolvent.errors import ContradictoryTraces, OptionError, TraceError
+from resolvent.events.classes import Events, events_of
+from resolvent.events.description import Description
+from resolvent.events.growing import grown_table
+from resolvent.events.mixing import first_mixture, mixed
+from resolvent.events.steps import EventSteps, Table, distinct_traces, event_steps
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.labelling import Labelling, Reads
+from resolvent.traces.vocabulary import Codes, distinct_pairs
+
+Found = TypeVar("Found")
+
+SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observation")
+"""What labels may be made of, in the order in which it is tried."""
+
+_WORK: Final = 2_000_000_000
+"""Steps that growing a table may walk through."""
+
+_DENSE: Final = 0.05
+"""The share of steps whose answers tell something from which on classes are mixed."""
+
+_MANY: Final = 20_000
+"""With so many such steps, classes are mixed before a table is grown."""
+
+_ROUNDS: Final = 600
+"""Of mixing, at most."""
+
+_MIXED: Final = ((8, 8), (12, 10))
+"""States and classes to begin mixing with; those that are not needed become the same."""
+
+_SAMPLE: Final = 500_000
+"""Steps that are mixed at first."""
+
+
+@dataclass(frozen=True)
+class FoundEvents(Generic[Found]):
+    """A labelling, when its labels are read, and what was inferred with it."""
+
+    labelling: Labelling
+    timing: LabelTiming
+    inferred: Found
+
+
+def find_events(
+    traces: TraceSet,
+    outputs: Sequence[str],
+    infer: Callable[[TraceSet, LabelTiming], Found],
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    time_left: Callable[[], float | None] = lambda: None,
+) -> FoundEvents[Found]:
+    """Find out what the events are: the labelling with which machines explain all answers.
+
+    Labels that the traces have make no difference. `infer` takes traces with labels, and
+    when these are read, and raises `ContradictoryTraces` if no machines explain them. What
+    changes no answer is no event. If nothing explains the traces, the contradiction is raised
+    that is left when every pair of action and observation is a label.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
+    >>> infer = lambda labelled, timing: rs.infer(labelled, timing=timing).machines
+    >>> found = find_events(traces, ["observation", "reward"], infer)
+    >>> print(found.labelling)
+    2 events, made of observations
+    cyanroom: cyanroom
+    orangeroom: orangeroom
+    >>> found.inferred.transition.states, found.inferred.reward.states
+    (2, 2)
+    """
+    if len(traces) == 0:
+        raise TraceError("there are no traces to find events in: collect or read at least one")
+    if not outputs:
+        raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
+    if not effort > 0:
+        raise OptionError(f"effort is {effort}: choose a number above 0")
+    failure: ContradictoryTraces | None = None
+    for labelling, timing in candidates(traces, outputs, seed, effort, time_left):
+        try:
+            return FoundEvents(labelling, timing, infer(labelling.on(traces), timing))
+        except ContradictoryTraces as contradiction:
+            failure = contradiction
+    assert failure is not None, "the last candidates are always there"
+    raise failure
+
+
+def candidates(
+    traces: TraceSet,
+    outputs: Sequence[str],
+    seed: int,
+    effort: float,
+    time_left: Callable[[], float | None],
+) -> Iterator[Events]:
+    """Yield labellings with few events first; at last each source is a label of its own."""
+    distinct = distinct_traces(traces)
+    telling = [reads for reads in SOURCES if _varies(distinct, reads)]
+    for reads in telling:
+        found = _tables(distinct, Labelling(reads), outputs, seed, effort)
+        if found is not None:
+            yield events_of(distinct, Labelling(reads), found)
+        left = time_left()
+        if left is not None and left <= 0:
+            break
+    for reads in telling or SOURCES[:1]:
+        yield Events(Labelling(reads), LabelTiming.CURRENT_WITH_INITIAL)
+
+
+def _varies(traces: TraceSet, reads: Reads) -> bool:
+    """Whether labels made in this way can tell anything that fewer cannot."""
+    varied = {"observation": len(traces.observations) > 1, "action": len(traces.actions) > 1}
+    return varied.get(reads, all(varied.values()))
+
+
+def _tables(
+    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], seed: int, effort: float
+) -> list[tuple[EventSteps, Table]] | None:
+    """Find a table for each output; none if some output is not explained."""
+    found: list[tuple[EventSteps, Table]] = []
+    observed: Codes | None = None
+    for predicts in outputs:
+        steps = event_steps(traces, labelling, predicts, observed)
+        table = best_table(steps, seed=seed, effort=effort)
+        if steps.surprises(table):
+            return None
+        found.append((steps, table))
+        if predicts == OBSERVATION:
+            seen = traces.at_step(traces.observation_codes)
+            states = table.shape[1]
+            _, observed = distinct_pairs(
+                seen, steps.states(table), len(traces.observations), states
+            )
+    return found
+
+
+def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
+    """Return the table of moves with which all steps have the shortest description found."""
+    nothing = np.zeros((steps.sources, 1), np.int64)
+    if not steps.answers:
+        return nothing
+    dense = len(steps.telling) >= _DENSE * len(steps.source)
+    ways: list[Callable[[], Iterator[Table]]] = [
+        lambda: iter([grown_table(steps, seed=seed, work=int(effort * _WORK)).table])
+    ]
+    if dense:
+        place = 0 if len(steps.telling) >= _MANY else 1
+        ways.insert(place, lambda: _mixed_tables(steps, seed, effort))
+    description = Description(steps)
+    best, length = nothing, np.inf
+    for way in ways:
+        for table in way():
+            told = steps.tally(steps.states(table), table.shape[1])
+            other = description.of_answers(told).sum() + description.of_table(table)
+            if other < length:
+                best, length = table, other
+            if not steps.surprises(table):
+                return best
+    return best
+
+
+def _mixed_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+    for states, classes in _MIXED:
+        random = np.random.default_rng(seed)
+        mixture = first_mixture(steps, states=states, classes=classes, random=random)
+        yield mixed(steps, mixture, max(1, int(effort * _ROUNDS))).table

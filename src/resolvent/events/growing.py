@@ -1,0 +1,208 @@
+"""Grow a table of moves: split the state whose answers vary by what was read in it before.
+
+A climb adds the move that shortens the description most, until none does; then parts of
+the table are torn out and grown again in another way, as long as that helps now and then.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.events.description import Description
+from resolvent.events.steps import EventSteps, Table
+from resolvent.traces.vocabulary import Codes
+
+MOST_STATES: Final = 24
+"""Tables grow no larger: then many events move many states, which `mixing` is for."""
+
+_CANDIDATES: Final = 6
+"""So many moves that promise most are tried out before the best is taken."""
+
+_LEAST_GAIN: Final = 3.0
+"""A move that promises less is not tried: it would not pay for its own description."""
+
+_PATIENCE: Final = 40
+"""The search ends after so many tries in vain, one after the other."""
+
+_WHIM: Final = 0.6
+"""By how much of itself what a move promises is lowered at random when a table grows again."""
+
+
+class Grown(NamedTuple):
+    """A table, the length of the description with it, and the work that finding it took."""
+
+    length: float
+    table: Table
+    work: int
+
+
+class _Weighed(NamedTuple):
+    """A table with what is needed to improve it."""
+
+    length: float
+    table: Table
+    states: Codes
+    told: NDArray[np.int64]
+
+
+class _Move(NamedTuple):
+    """Reading `source` in `state` leads to `target`, which may be a new state."""
+
+    promise: float
+    state: int
+    source: int
+    target: int
+
+
+def grown_table(steps: EventSteps, *, seed: int, work: int) -> Grown:
+    """Search for the table with the shortest description.
+
+    `work` limits how many steps are walked through, over all tables that are tried.
+    """
+    search = _Growing(steps, np.random.default_rng(seed), work)
+    nothing = search.weigh(np.zeros((steps.sources, 1), np.int64))
+    best = search.climb(nothing, whim=0.0)
+    in_vain = 0
+    while in_vain < _PATIENCE and not search.is_spent:
+        other = search.climb(search.weigh(search.torn(best.table)), whim=_WHIM)
+        in_vain += 1
+        if other.length < best.length:
+            best, in_vain = other, 0
+    return Grown(best.length, best.table, search.walked)
+
+
+@dataclass
+class _Growing:
+    steps: EventSteps
+    random: np.random.Generator
+    work: int
+    walked: int = 0
+    description: Description = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.description = Description(self.steps)
+
+    @property
+    def is_spent(self) -> bool:
+        return self.walked >= self.work
+
+    def weigh(self, table: Table) -> _Weighed:
+        self.walked += len(self.steps.source)
+        states = self.steps.states(table)
+        told = self.steps.tally(states, table.shape[1])
+        length = self.description.of_answers(told).sum() + self.description.of_table(table)
+        return _Weighed(float(length), table, states, told)
+
+    def climb(self, best: _Weighed, whim: float) -> _Weighed:
+        """Add moves as long as they help: the best of a few, or with a whim the first that does."""
+        while not self.is_spent:
+            better = best
+            for move in self._promising(best, whim)[:_CANDIDATES]:
+                tried = self.weigh(_with(best.table, move))
+                if tried.length < better.length:
+                    better = tried
+                    if whim:
+                        break
+            if better is best:
+                break
+            best = better
+        return self._trimmed(best)
+
+    def torn(self, table: Table) -> Table:
+        """Take out a state, or some of the moves, at random."""
+        states = table.shape[1]
+        moves = np.argwhere(table != np.arange(states))
+        table = table.copy()
+        if states > 1 and self.random.random() < 0.5:
+            return without_state(table, int(self.random.integers(1, states)))
+        if len(moves):
+            some = int(self.random.integers(1, len(moves) // 2 + 2))
+            for source, state in self.random.permutation(moves)[:some]:
+                table[source, state] = state
+        return table
+
+    def _promising(self, now: _Weighed, whim: float) -> list[_Move]:
+        """List moves by how much shorter answers would be if nothing else changed with them."""
+        count = now.table.shape[1]
+        length = self.description.of_answers(now.told)
+        found: list[_Move] = []
+        for state in np.flatnonzero(length > _LEAST_GAIN).tolist():
+            after = self._answers_after(now.states, state)
+            sources = np.flatnonzero(after.any(1))
+            after = after[sources]
+            left = length[state] - self.description.of_answers(now.told[state] - after)
+            for target in range(count + (count < MOST_STATES)):
+                if target == state:
+                    continue
+                if target == count:
+                    gain = left - self.description.of_answers(after) - 1.0
+                else:
+                    joined = self.description.of_answers(now.told[target] + after)
+                    gain = left + length[target] - joined
+                for place in np.flatnonzero(gain > _LEAST_GAIN).tolist():
+                    found.append(_Move(float(gain[place]), state, int(sources[place]), target))
+        if whim and found:
+            shares = 1.0 - whim * self.random.random(len(found))
+            found = [
+                move._replace(promise=move.promise * float(share))
+                for move, share in zip(found, shares, strict=True)
+            ]
+        return sorted(found, key=lambda move: (-move.promise, *move[1:]))
+
+    def _answers_after(self, states: Codes, state: int) -> NDArray[np.int64]:
+        steps = self.steps
+        self.walked += len(steps.source)
+        counts = _core.answers_after(
+            steps.source,
+            steps.answer,
+            steps.offsets,
+            states,
+            state=state,
+            sources=steps.sources,
+            answers=steps.answers,
+        )
+        return counts.reshape(steps.sources, steps.answers)
+
+    def _trimmed(self, best: _Weighed) -> _Weighed:
+        """Redirect or drop moves, and drop states, as long as that helps."""
+        improved = True
+        while improved and not self.is_spent:
+            improved = False
+            count = best.table.shape[1]
+            for source, state in np.argwhere(best.table != np.arange(count)).tolist():
+                for target in range(count):
+                    if target == best.table[source, state] or self.is_spent:
+                        continue
+                    table = best.table.copy()
+                    table[source, state] = target
+                    tried = self.weigh(table)
+                    if tried.length < best.length:
+                        best, improved = tried, True
+            entered = np.bincount(best.states, minlength=count) > 0
+            for state in reversed(range(1, count)):
+                if not entered[state]:
+                    best, improved = self.weigh(without_state(best.table, state)), True
+        return best
+
+
+def _with(table: Table, move: _Move) -> Table:
+    """Return the table with another move; a new state is left as the old one is."""
+    count = table.shape[1]
+    _, state, source, target = move
+    table = table.copy()
+    if target == count:
+        old = table[:, state]
+        table = np.column_stack([table, np.where(old == state, count, old)])
+        table[source, count] = count
+    table[source, state] = target
+    return table
+
+
+def without_state(table: Table, state: int) -> Table:
+    """Return the table without a state: what led there leads nowhere."""
+    table = np.where(table == state, np.arange(table.shape[1]), table)
+    table = np.delete(table, state, axis=1)
+    return table - (table > state)

@@ -1,0 +1,139 @@
+"""Traces without labels → columns: what is read at each step, and what is answered then."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.samples import NONE
+from resolvent.traces import TraceSet
+from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.vocabulary import Codes
+
+Table = NDArray[np.int64]
+"""Where each source leads from each state: entry [source, state]."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventSteps:
+    """Steps that read a source, which may be an event, and then answer a question.
+
+    `source` and `answer` are codes, `NONE` where nothing is read, or where the question
+    has one answer throughout and says nothing. `question_of` gives each answer's question.
+    Of the `sources` the second half stands for those that an episode begins with: they
+    may act otherwise than when a step leads to them.
+    """
+
+    source: Codes
+    answer: Codes
+    offsets: NDArray[np.int64]
+    question_of: NDArray[np.int64]
+    sources: int
+
+    @property
+    def answers(self) -> int:
+        """How many different answers there are to all questions that have more than one."""
+        return len(self.question_of)
+
+    @cached_property
+    def telling(self) -> NDArray[np.int64]:
+        """The steps whose answers say something."""
+        return np.flatnonzero(self.answer != NONE)
+
+    @cached_property
+    def answers_told(self) -> NDArray[np.int64]:
+        """The answers of these steps."""
+        return self.answer[self.telling].astype(np.int64)
+
+    def states(self, table: Table) -> Codes:
+        """Walk all traces, each from state 0, and return the state at each step."""
+        moves = np.ascontiguousarray(table.T, np.int32).ravel()
+        return _core.walk_states(moves, self.sources, self.source, self.offsets)
+
+    def tally(self, states: Codes, count: int) -> NDArray[np.int64]:
+        """Count how often each state gave each answer: entry [state, answer]."""
+        place = states[self.telling] * np.int64(self.answers) + self.answers_told
+        return np.bincount(place, minlength=count * self.answers).reshape(count, self.answers)
+
+    def readings(self, table: Table) -> NDArray[np.int64]:
+        """Count how often each source was read in each state: entry [source, state]."""
+        count = table.shape[1]
+        before = np.zeros(len(self.source), np.int64)
+        before[1:] = self.states(table)[:-1]
+        before[self.offsets[:-1]] = 0
+        read = self.source != NONE
+        place = self.source[read] * np.int64(count) + before[read]
+        return np.bincount(place, minlength=self.sources * count).reshape(self.sources, count)
+
+    def surprises(self, table: Table) -> int:
+        """Count the answers that are not the most frequent of their question and state."""
+        told = self.tally(self.states(table), table.shape[1])
+        questions = int(self.question_of.max(initial=-1)) + 1
+        most = np.zeros((len(told), questions), np.int64)
+        for state, counts in enumerate(told):
+            np.maximum.at(most[state], self.question_of, counts)
+        return int(told.sum() - most.sum())
+
+
+def event_steps(
+    traces: TraceSet, labelling: Labelling, predicts: str, observed: Codes | None = None
+) -> EventSteps:
+    """Return the steps of traces as the search for events of one output sees them.
+
+    `observed`, if given, stands for the observation at each step.
+    """
+    names, place = labelling.sources(traces)
+    source = traces.at_step(place).astype(np.int32)
+    begins = traces.offsets[:-1]
+    source[begins] = np.where(source[begins] == NONE, NONE, source[begins] + len(names))
+    if observed is None:
+        observed = traces.at_step(traces.observation_codes)
+    if predicts == OBSERVATION:
+        output = traces.after_step(traces.observation_codes)
+    else:
+        output = traces.column(predicts).codes
+    question = observed.astype(np.int64) * len(traces.actions) + traces.action_codes
+    answer, question_of = _telling(question, output.astype(np.int64))
+    return EventSteps(source, answer, traces.offsets, question_of, 2 * len(names))
+
+
+def _telling(
+    question: NDArray[np.int64], output: NDArray[np.int64]
+) -> tuple[Codes, NDArray[np.int64]]:
+    """Number the answers of questions that have more than one, and say which question each has."""
+    width = int(output.max(initial=0)) + 1
+    pairs, place = np.unique(question * width + output, return_inverse=True)
+    _, asked, answers = np.unique(pairs // width, return_inverse=True, return_counts=True)
+    tells = answers[asked] > 1
+    code = np.where(tells, np.cumsum(tells) - 1, NONE).astype(np.int32)
+    _, question_of = np.unique(asked[tells], return_inverse=True)
+    return code[place], question_of.astype(np.int64)
+
+
+def distinct_traces(traces: TraceSet) -> TraceSet:
+    """Return each different trace once, in an order that depends on nothing but their contents.
+
+    The first traces are a fair sample of all, so that a search may begin with them. Labels
+    make no difference.
+
+    >>> from resolvent.traces import Trace
+    >>> one, other = Trace([0, 1], [None] * 2, "a"), Trace([0, 2], [None] * 2, "a")
+    >>> found = distinct_traces(TraceSet([one, other, one]))
+    >>> len(found), found == distinct_traces(TraceSet([other, one]))
+    (2, True)
+    """
+    columns = [column.codes for column in traces.columns.values()]
+    first: dict[bytes, int] = {}
+    for number in range(len(traces)):
+        begin, end = int(traces.offsets[number]), int(traces.offsets[number + 1])
+        digest = hashlib.sha256(traces.observation_codes[begin + number : end + number + 1])
+        digest.update(traces.action_codes[begin:end])
+        for codes in columns:
+            digest.update(codes[begin:end])
+        digest.update(b"%d" % traces.terminated[number])
+        first.setdefault(digest.digest(), number)
+    return traces.take([first[key] for key in sorted(first)])

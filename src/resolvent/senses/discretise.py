@@ -1,0 +1,344 @@
+"""Observations that are numbers → observations that say which interval each number lies in."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.senses.edges import METHODS, intervals_of
+from resolvent.senses.intervals import Intervals
+from resolvent.senses.parts import Part, coded, parts_of
+from resolvent.senses.readings import (
+    Place,
+    Reading,
+    Readings,
+    place_text,
+    readings_of_array,
+    readings_of_traces,
+)
+from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.symbols import Symbol, as_symbol, symbol_text
+from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import amount, short
+
+GIVEN = "given"
+AUTO = "auto"
+_SYMBOLS = (float, tuple, str, int)
+
+
+@dataclass(frozen=True)
+class Discretise:
+    """Puts the numbers of observations into intervals, so that equal situations look equal.
+
+    A new one holds what was asked for. `fit` looks at readings and returns one that holds
+    intervals, too; `Discretise.at` takes intervals as they are given. Only these can be
+    called, with one observation, or used `on` traces.
+
+    Floats are put into intervals; ints, strings and all else stay as they are, and so do
+    arrays of more than one dimension or more than 64 numbers, which are pictures or signals.
+
+    Args:
+        method: How intervals are found: `"quantile"`, each with as many readings as any
+            other; `"uniform"`, all of one width; `"kmeans"`, around centres, for which
+            scikit-learn must be installed.
+        bins: How many intervals there are for each number: one count for all, or a row
+            with one for each. Where fewer values occur, there are fewer.
+        columns: Which numbers are put into intervals: positions in a row, keys of a
+            mapping, or tuples of these for what lies deeper; ints count where they are
+            named. By default all floats.
+        ints: Whether ints are readings, too, and not symbols.
+
+    >>> from resolvent.traces import Trace
+    >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
+    >>> halves = Discretise("quantile", bins=2).fit(cart)
+    >>> halves(0.02), halves.on(cart)[0].observations
+    ('below 0.07', ('below 0.07', 'below 0.07', 'above 0.07', 'above 0.07'))
+    """
+
+    method: str = "quantile"
+    bins: int | tuple[int, ...] = 8
+    columns: tuple[Place, ...] | None = field(default=None, kw_only=True)
+    ints: bool = field(default=False, kw_only=True)
+    intervals: tuple[tuple[Place, Intervals], ...] | None = field(default=None, kw_only=True)
+    sizes: tuple[tuple[Place, int], ...] = field(default=(), kw_only=True)
+    _reader: Part | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        known = (*METHODS, GIVEN, AUTO) if self.intervals is not None else (*METHODS,)
+        if self.method not in known:
+            raise OptionError(
+                f"Discretise({self.method!r}): use one of {', '.join(map(repr, METHODS))}, "
+                "or Discretise.at with edges"
+            )
+        put = object.__setattr__
+        put(self, "bins", _counts(self.bins))
+        put(self, "columns", None if self.columns is None else _places(self.columns))
+        reader = None
+        if self.intervals is not None:
+            reader = parts_of(dict(self.intervals), dict(self.sizes))
+        put(self, "_reader", reader)
+
+    @classmethod
+    def at(cls, edges: Sequence[float] | Mapping[Any, Sequence[float]]) -> "Discretise":
+        """Return one with the edges that are given, for all numbers or for each by its place.
+
+        An edge belongs to the interval above it. Numbers without edges stay as they are.
+
+        >>> Discretise.at([-0.2, 0.0, 0.2])(0.13)
+        '0…0.2'
+        >>> Discretise.at({0: [0.5], 2: [10, 20]})((0.25, 7, 20.0))
+        ('below 0.5', 7, 'above 20')
+        >>> Discretise.at({"heat": [20]})((("door", "open"), ("heat", 18.5)))
+        (('door', 'open'), ('heat', 'below 20'))
+        """
+        by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
+        if not by_place:
+            raise OptionError("Discretise.at: give the edges of at least one number")
+        places = _places(by_place)
+        return cls(
+            GIVEN,
+            tuple(len(one) + 1 for one in by_place.values()),
+            intervals=tuple(
+                (place, Intervals(tuple(one)))
+                for place, one in zip(places, by_place.values(), strict=True)
+            ),
+        )
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there are intervals, so that observations can be put into them."""
+        return self.intervals is not None
+
+    def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretise":
+        """Return one with intervals for the readings of traces or of an array.
+
+        Equal traces count once, so that repeating traces changes nothing. An array has one
+        number for each observation, or a row of numbers for each. The seed is that of k-means.
+
+        >>> Discretise("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
+        Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
+        """
+        if self.method == GIVEN:
+            return self
+        found = readings(data)
+        numbers = self.chosen(found)
+        bins = (self.bins,) * len(numbers) if isinstance(self.bins, int) else self.bins
+        if len(bins) != len(numbers):
+            raise OptionError(
+                f"bins are given for {amount(len(bins), 'number')}, but observations have "
+                f"{len(numbers)} ({', '.join(place_text(one.place) for one in numbers)}): "
+                "give one count for each, or one for all"
+            )
+        return self.with_intervals(
+            found,
+            {
+                one.place: intervals_of(one.values, self.method, count, seed)
+                for one, count in zip(numbers, bins, strict=True)
+            },
+        )
+
+    def with_intervals(
+        self, found: Readings, intervals: Mapping[Place, Intervals], method: str | None = None
+    ) -> "Discretise":
+        """Return one with these intervals, which reads observations shaped like those found."""
+        on_the_way = {place[:length] for place in intervals for length in range(len(place))}
+        sizes = tuple((place, size) for place, size in found.sizes if place in on_the_way)
+        return replace(
+            self,
+            method=method or self.method,
+            intervals=tuple(intervals.items()),
+            sizes=sizes,
+        )
+
+    def chosen(self, found: Readings) -> tuple[Reading, ...]:
+        """Return which of the numbers found are to be put into intervals."""
+        if self.columns is None:
+            numbers = tuple(one for one in found.numbers if self.ints or not one.is_whole)
+            if not numbers:
+                raise TraceError(_nothing_numeric(found))
+            return numbers
+        by_place = {one.place: one for one in found.numbers}
+        for place in self.columns:
+            if place not in by_place:
+                there = ", ".join(map(place_text, by_place)) or "none"
+                raise OptionError(
+                    f"columns: {place_text(place)} is no number of these observations; "
+                    f"their numbers: {there}"
+                )
+        return tuple(by_place[place] for place in self.columns)
+
+    def __call__(self, observation: Any) -> Symbol:
+        """Return an observation with its numbers named by intervals; names stay as they are."""
+        reader = self._fitted()
+        symbol = observation if type(observation) in _SYMBOLS else as_symbol(observation)
+        try:
+            return reader(symbol)
+        except TraceError as error:
+            raise TraceError(
+                f"observation {short(symbol_text(symbol))}: {error}; Discretise was made for others"
+            ) from error
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return traces with the numbers of their observations named by intervals.
+
+        To do so twice changes nothing.
+        """
+        reader = self._fitted()
+        if not len(traces):
+            return traces
+        try:
+            values, codes = coded(reader, traces.observations)
+        except TraceError:
+            for observation in traces.observations:
+                self(observation)  # raises at the observation that is the matter
+            raise
+        columns: dict[str, Any] = dict(traces.all_columns)
+        columns[OBSERVATION] = (values, codes.astype(np.int32)[traces.observation_codes])
+        return TraceSet.taking_over(
+            columns,
+            offsets=traces.offsets,
+            terminated=traces.terminated,
+            truncated=traces.truncated,
+        )
+
+    def _fitted(self) -> Part:
+        if self._reader is None:
+            raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
+        return self._reader
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON values, from which `from_dict` makes an equal one.
+
+        >>> Discretise.at({"heat": [20]}).as_dict()
+        {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
+        """
+        told: dict[str, Any] = {
+            "method": self.method,
+            "bins": self.bins if isinstance(self.bins, int) else list(self.bins),
+        }
+        if self.columns is not None:
+            told["columns"] = [list(place) for place in self.columns]
+        if self.ints:
+            told["ints"] = True
+        if self.intervals is not None:
+            told["intervals"] = [
+                {"at": list(place), "edges": list(one.edges)}
+                | ({} if one.centres is None else {"centres": list(one.centres)})
+                for place, one in self.intervals
+            ]
+        if self.sizes:
+            told["sizes"] = [{"at": list(place), "parts": size} for place, size in self.sizes]
+        return told
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Discretise":
+        """Return the one that `as_dict` told of.
+
+        >>> halves = Discretise(bins=2).fit([0.5, 1.5, 4.0, 4.5])
+        >>> Discretise.from_dict(halves.as_dict()) == halves
+        True
+        """
+        try:
+            intervals = told.get("intervals")
+            if intervals is not None:
+                intervals = tuple(
+                    (
+                        tuple(one["at"]),
+                        Intervals(
+                            tuple(one["edges"]),
+                            tuple(one["centres"]) if "centres" in one else None,
+                        ),
+                    )
+                    for one in intervals
+                )
+            return cls(
+                told["method"],
+                told["bins"],
+                columns=told.get("columns"),
+                ints=bool(told.get("ints", False)),
+                intervals=intervals,
+                sizes=tuple((tuple(one["at"]), one["parts"]) for one in told.get("sizes", ())),
+            )
+        except (KeyError, TypeError, AttributeError, OptionError) as error:
+            raise ModelError(f"this tells of no discretising: {error}") from error
+
+    def __repr__(self) -> str:
+        told = [repr(self.method)]
+        if self.method not in (GIVEN, AUTO):
+            told.append(f"bins={self.bins!r}")
+        if self.columns is not None:
+            told.append(f"columns={self.columns!r}")
+        if self.ints:
+            told.append("ints=True")
+        if self.intervals is not None:
+            edges = {place_text(place): list(one.edges) for place, one in self.intervals}
+            told.append(f"edges={edges!r}")
+        return f"Discretise({', '.join(told)})"
+
+    def __str__(self) -> str:
+        if self.intervals is None:
+            return repr(self)
+        return "\n".join(
+            f"{place_text(place)}: {', '.join(one.names)}" for place, one in self.intervals
+        )
+
+
+def readings(data: TraceSet | ArrayLike) -> Readings:
+    """Return the numbers of traces or of an array."""
+    if isinstance(data, TraceSet):
+        if not len(data):
+            raise TraceError("there are no traces to fit Discretise on")
+        return readings_of_traces(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise TraceError("rows of readings differ in length: give rows of one length") from None
+    return readings_of_array(array)
+
+
+def _nothing_numeric(found: Readings) -> str:
+    if found.pictures:
+        place, shape = found.pictures[0]
+        size = "×".join(map(str, shape))
+        return (
+            f"{place_text(place)} is an array of {size} numbers: pictures are not put into "
+            "intervals number by number; turn them into a few readings, or into symbols"
+        )
+    if found.numbers:
+        where = ", ".join(place_text(one.place) for one in found.numbers)
+        return (
+            f"observations have no floats, but ints ({where}), which are taken for symbols: "
+            "pass ints=True if they are readings"
+        )
+    return "observations have no numbers to put into intervals: leave Discretise out"
+
+
+def _counts(bins: Any) -> int | tuple[int, ...]:
+    counts = (bins,) if isinstance(bins, int | np.integer) else bins
+    try:
+        whole = tuple(int(one) for one in counts)
+        is_whole = all(one == count for one, count in zip(whole, counts, strict=True))
+    except (TypeError, ValueError):
+        is_whole, whole = False, ()
+    if not is_whole or not whole or min(whole) < 2:
+        raise OptionError(f"bins={bins!r}: give a whole number of at least 2, or a row of such")
+    return whole if counts is bins else whole[0]
+
+
+def _places(columns: Iterable[Any]) -> tuple[Place, ...]:
+    """Return places as paths, whichever way they are written."""
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
+    if not all(type(key) in (int, str) for place in places for key in place):
+        raise OptionError(
+            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
+        )
+    ordered = sorted(places, key=str)
+    if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
+        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
+    return places
