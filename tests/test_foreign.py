@@ -65,12 +65,20 @@ def test_little_data_is_enough_for_what_needs_little(short):
 @pytest.mark.parametrize("page", ["short", "docs"])
 def test_what_is_refused_was_diagnosed_before(page, short):
     refused = {
-        name: row["said before"]
+        name: row["warned of"]
         for name, row in rows(short if page == "short" else PAGE).items()
         if row["came out"] == "no: refused"
     }
     assert {"Gymnasium: FrozenLake, slippery", "POPGym: HigherLower, easy"} <= set(refused)
     assert all("`contradictions`" in said for said in refused.values())
+
+
+@pytest.mark.parametrize("page", ["short", "docs"])
+def test_nothing_fails_in_silence(page, short):
+    """What does not come out was refused, warned of, or contradicted when it was tried."""
+    for name, row in rows(short if page == "short" else PAGE).items():
+        if row["came out"] == "no":
+            assert row["warned of"] != "–", name
 
 
 def test_the_page_has_what_was_asked_of_it():

@@ -24,8 +24,9 @@ was not inferred from: what it predicts *right*, what it only *assumes* (and rig
 *wrong* and what it leaves *unseen*; of several machines each figure is that of the worst. *Paid*
 is what acting by `rs.plan`, or by Q-learning on the machine's states where the world itself is
 random, paid in 100 fresh episodes, beside what the best policy is paid that sees everything
-(both discounted by 0.95). *Said before* is what `rs.diagnose` warned of before anything was
-inferred: where a row ends in "no", that is why.
+(both discounted by 0.95). *Warned of* is what `rs.diagnose` found before anything was inferred,
+and `rs.infer` when it was: [what these words mean](how-to/diagnose.md#what-is-looked-for). Where
+a row ends in "no", that is why.
 
 <!-- Written by benchmarks/foreign/table.py: run `make benchmark-foreign` instead of editing. -->
 """
@@ -62,7 +63,7 @@ def page(measured: Sequence[Measured]) -> str:
     lines = [
         _HEAD,
         "| from | what | lines | steps | states | right | assumed | wrong | unseen "
-        "| paid, of at most | came out | said before |",
+        "| paid, of at most | came out | warned of |",
         "|---|---|--:|--:|---|--:|--:|--:|--:|---|---|---|",
         *map(_line, measured),
         _CODE,
@@ -79,7 +80,7 @@ def _line(one: Measured) -> str:
     paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
     if one.contradicted and one.promised is not None:
         paid += f", promised {one.promised:.3g}"
-    told = ", ".join(f"`{kind}`" for kind in one.findings) or "–"
+    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
     cells = [
         one.row.origin,
         one.row.name,
