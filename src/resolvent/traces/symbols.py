@@ -36,7 +36,8 @@ def as_symbol(value: Any) -> Symbol:
     """Turn an observation or action into the symbol that stands for it.
 
     NumPy arrays and lists become nested tuples, mappings become tuples of
-    (key, value) pairs in key order, enum members become their values.
+    (key, value) pairs in key order, enum members become their values. Of a named tuple,
+    such as a graph of Gymnasium's, parts that are None are left out.
 
     >>> as_symbol(np.array([[1, 2], [3, 4]]))
     ((1, 2), (3, 4))
@@ -51,6 +52,8 @@ def as_symbol(value: Any) -> Symbol:
     if isinstance(value, np.generic | np.ndarray):
         return as_symbol(value.tolist())
     if isinstance(value, tuple | list):
+        if hasattr(value, "_fields"):  # a graph without edges has None there
+            value = [part for part in value if part is not None]
         return tuple(map(as_symbol, value))
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
