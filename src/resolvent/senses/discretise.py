@@ -1,8 +1,7 @@
 """Observations that are numbers → observations that say which interval each number lies in."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from resolvent.senses.readings import (
     Place,
     Reading,
     Readings,
+    as_places,
+    nothing_numeric,
     place_text,
-    readings_of_array,
-    readings_of_traces,
+    readings,
 )
 from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.symbols import Symbol, as_symbol, symbol_text
@@ -76,7 +76,7 @@ class Discretise:
             )
         put = object.__setattr__
         put(self, "bins", _counts(self.bins))
-        put(self, "columns", None if self.columns is None else _places(self.columns))
+        put(self, "columns", None if self.columns is None else as_places(self.columns))
         reader = None
         if self.intervals is not None:
             reader = parts_of(dict(self.intervals), dict(self.sizes))
@@ -98,7 +98,7 @@ class Discretise:
         by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
         if not by_place:
             raise OptionError("Discretise.at: give the edges of at least one number")
-        places = _places(by_place)
+        places = as_places(by_place)
         return cls(
             GIVEN,
             tuple(len(one) + 1 for one in by_place.values()),
@@ -159,7 +159,7 @@ class Discretise:
         if self.columns is None:
             numbers = tuple(one for one in found.numbers if self.ints or not one.is_whole)
             if not numbers:
-                raise TraceError(_nothing_numeric(found))
+                raise TraceError(nothing_numeric(found))
             return numbers
         by_place = {one.place: one for one in found.numbers}
         for place in self.columns:
@@ -178,9 +178,7 @@ class Discretise:
         try:
             return reader(symbol)
         except TraceError as error:
-            raise TraceError(
-                f"observation {short(symbol_text(symbol))}: {error}; Discretise was made for others"
-            ) from error
+            raise TraceError(f"observation {short(symbol_text(symbol))}: {error}") from error
 
     def on(self, traces: TraceSet) -> TraceSet:
         """Return traces with the numbers of their observations named by intervals.
@@ -287,36 +285,6 @@ class Discretise:
         )
 
 
-def readings(data: TraceSet | ArrayLike) -> Readings:
-    """Return the numbers of traces or of an array."""
-    if isinstance(data, TraceSet):
-        if not len(data):
-            raise TraceError("there are no traces to fit Discretise on")
-        return readings_of_traces(data)
-    try:
-        array = np.asarray(data)
-    except ValueError:
-        raise TraceError("rows of readings differ in length: give rows of one length") from None
-    return readings_of_array(array)
-
-
-def _nothing_numeric(found: Readings) -> str:
-    if found.pictures:
-        place, shape = found.pictures[0]
-        size = "×".join(map(str, shape))
-        return (
-            f"{place_text(place)} is an array of {size} numbers: pictures are not put into "
-            "intervals number by number; turn them into a few readings, or into symbols"
-        )
-    if found.numbers:
-        where = ", ".join(place_text(one.place) for one in found.numbers)
-        return (
-            f"observations have no floats, but ints ({where}), which are taken for symbols: "
-            "pass ints=True if they are readings"
-        )
-    return "observations have no numbers to put into intervals: leave Discretise out"
-
-
 def _counts(bins: Any) -> int | tuple[int, ...]:
     counts = (bins,) if isinstance(bins, int | np.integer) else bins
     try:
@@ -327,18 +295,3 @@ def _counts(bins: Any) -> int | tuple[int, ...]:
     if not is_whole or not whole or min(whole) < 2:
         raise OptionError(f"bins={bins!r}: give a whole number of at least 2, or a row of such")
     return whole if counts is bins else whole[0]
-
-
-def _places(columns: Iterable[Any]) -> tuple[Place, ...]:
-    """Return places as paths, whichever way they are written."""
-    if isinstance(columns, str | int):
-        columns = (columns,)
-    places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
-    if not all(type(key) in (int, str) for place in places for key in place):
-        raise OptionError(
-            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
-        )
-    ordered = sorted(places, key=str)
-    if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
-        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
-    return places

@@ -7,12 +7,13 @@ first of a row that a mapping holds.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from resolvent.errors import TraceError
+from resolvent.errors import OptionError, TraceError
 from resolvent.traces.choosing import trace_keys
 from resolvent.traces.symbols import array_shape, symbol_text
 from resolvent.traces.trace_set import TraceSet
@@ -67,6 +68,25 @@ def place_text(place: Place) -> str:
     return short(text + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in rest))
 
 
+def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
+    """Return places as paths, whichever way they are written.
+
+    >>> as_places([0, "heat", ("position", 1)])
+    ((0,), ('heat',), ('position', 1))
+    """
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
+    if not all(type(key) in (int, str) for place in places for key in place):
+        raise OptionError(
+            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
+        )
+    ordered = sorted(places, key=str)
+    if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
+        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
+    return places
+
+
 def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
     """Return where the value of a key, or a position, stands in a tuple; None if it does not.
 
@@ -83,6 +103,37 @@ def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
         ),
         None,
     )
+
+
+def readings(data: TraceSet | ArrayLike) -> Readings:
+    """Return the numbers of traces or of an array."""
+    if isinstance(data, TraceSet):
+        if not len(data):
+            raise TraceError("there are no traces to fit Discretise on")
+        return readings_of_traces(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise TraceError("rows of readings differ in length: give rows of one length") from None
+    return readings_of_array(array)
+
+
+def nothing_numeric(found: Readings) -> str:
+    """Say why observations have nothing to put into intervals, and what to do."""
+    if found.pictures:
+        place, shape = found.pictures[0]
+        size = "×".join(map(str, shape))
+        return (
+            f"{place_text(place)} is an array of {size} numbers: pictures are not put into "
+            "intervals number by number; turn them into a few readings, or into symbols"
+        )
+    if found.numbers:
+        where = ", ".join(place_text(one.place) for one in found.numbers)
+        return (
+            f"observations have no floats, but ints ({where}), which are taken for symbols: "
+            "pass ints=True if they are readings"
+        )
+    return "observations have no numbers to put into intervals: leave Discretise out"
 
 
 def values_at(symbols: Iterable[Any], place: Place) -> list[Any]:

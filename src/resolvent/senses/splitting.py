@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from resolvent.errors import OptionError
-from resolvent.senses.discretise import AUTO, Discretise, readings
+from resolvent.senses.discretise import AUTO, Discretise
 from resolvent.senses.edges import Floats, magnitude, shorter_numbers
 from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Foretelling
 from resolvent.senses.intervals import Intervals
-from resolvent.senses.readings import different_traces
+from resolvent.senses.readings import different_traces, readings
 from resolvent.senses.steps import Steps, steps_of
 from resolvent.traces.choosing import trace_keys
 from resolvent.traces.column_names import TERMINATED, default_outputs
