@@ -45,6 +45,31 @@ def test_a_thermostat_is_found_from_its_log(seed, drift):
     assert score.wrong <= 4  # of 4,000: within the gap between readings an edge is a guess
 
 
+def as_log(traces):
+    """The same as a log: temperatures are inputs, and the heater is the answer."""
+    return TraceSet(
+        Trace(
+            ["nothing"] * len(one.observations),
+            [None] * len(one.observations),
+            one.observations[:-1],
+            columns=one.columns,
+        )
+        for one in traces
+    )
+
+
+def test_inputs_of_a_log_are_read_as_well():
+    found = auto_discretise(as_log(thermostat(0)), ["heater"])
+    assert found == auto_discretise(as_log(thermostat(0)), ["heater"], of="action")
+    assert edges(found) == {(): pytest.approx((18, 22), abs=0.02)}
+    assert str(found) == "the action: below 18, 18…22, above 22"
+    senses = Senses(Labelling("action"), found)
+    machines = rs.infer(senses.on(as_log(thermostat(0))), outputs=["heater"]).machines
+    assert machines["heater"].states == 2
+    score = machines.score(senses.on(as_log(thermostat(7))))["heater"]
+    assert (score.right, score.wrong, score.unseen) == (4000, 0, 0)
+
+
 def test_order_and_number_of_traces_make_no_difference():
     logs = thermostat(0, days=12, minutes=100)
     again = [*logs, *list(logs)[3:7]]
@@ -105,6 +130,7 @@ symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
     [
         (lambda: auto_discretise(thermostat(0, 1), bins=1), OptionError, "from 2 to 256"),
         (lambda: auto_discretise(thermostat(0, 1), ["heat"]), TraceError, "no column `heat`"),
+        (lambda: auto_discretise(thermostat(0, 1), of="x"), OptionError, "use 'observation' or"),
         (lambda: auto_discretise(symbols), TraceError, "no numbers to put into intervals"),
         (lambda: auto_discretise(TraceSet()), TraceError, "there are no traces"),
     ],

@@ -14,7 +14,7 @@ from resolvent.senses.intervals import Intervals
 from resolvent.senses.readings import different_traces, readings
 from resolvent.senses.steps import Steps, steps_of
 from resolvent.traces.choosing import trace_keys
-from resolvent.traces.column_names import TERMINATED, default_outputs
+from resolvent.traces.column_names import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
 MOST_STEPS = 20_000
@@ -50,6 +50,7 @@ def auto_discretise(
     bins: int = 12,
     columns: Iterable[Any] | None = None,
     ints: bool = False,
+    of: str | None = None,
 ) -> Discretise:
     """Return intervals whose edges lie where they help most to tell what comes next.
 
@@ -65,6 +66,8 @@ def auto_discretise(
         bins: The most intervals a number may have.
         columns: Which numbers to put into intervals, as in `Discretise`.
         ints: Whether ints are readings, too.
+        of: Whether `"observation"` or `"action"` has the numbers, as in `Discretise`; by default
+            observations, and of a log, where nothing is seen, its inputs.
 
     A heater is on from below 18 degrees until 22:
 
@@ -81,13 +84,15 @@ def auto_discretise(
     """
     if type(bins) is not int or not 2 <= bins <= MOST_BINS:
         raise OptionError(f"bins={bins!r}: give a whole number from 2 to {MOST_BINS}")
-    asked = Discretise(columns=columns, ints=ints)  # type: ignore[arg-type]
-    found = readings(traces)
+    if of is None:
+        of = ACTION if len(traces.observations) == 1 else OBSERVATION
+    asked = Discretise(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
+    found = readings(traces, of)
     numbers = asked.chosen(found)
     most = min(max(STEPS_OF_NUMBERS // len(numbers), LEAST_STEPS), MOST_STEPS)
     looked_at = _some(different_traces(traces), most)
     wanted = _outputs(looked_at, outputs)
-    steps = steps_of(looked_at, [one.place for one in numbers], wanted, most)
+    steps = steps_of(looked_at, [one.place for one in numbers], wanted, most, of)
     search = _Search(steps, bins)
     search.grow()
     search.refine()

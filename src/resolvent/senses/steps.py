@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.parts import coded, parts_of
 from resolvent.senses.readings import Place, values_at
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import StepColumn, TraceSet
 
@@ -34,7 +34,7 @@ class Codes(NamedTuple):
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the observations: its value before, at and after each step, or not a number.
+    """A number that is read: its value before, at and after each step, or not a number.
 
     There is none where text stands in its place, and before the first step of a trace.
     """
@@ -51,8 +51,8 @@ class Steps:
 
     Attributes:
         numbers: The numbers that edges are sought for.
-        actions: What was done.
-        rest: What else was seen.
+        actions: What was done, without these numbers.
+        rest: What was seen, without these numbers.
         labels: The label of what was seen.
         told_before: All outputs at the step before.
         outputs: What is to be told beside numbers.
@@ -90,10 +90,17 @@ def together(*parts: Codes) -> Codes:
     return Codes(codes, kinds)
 
 
-def steps_of(traces: TraceSet, places: Sequence[Place], outputs: Sequence[str], most: int) -> Steps:
+def steps_of(
+    traces: TraceSet,
+    places: Sequence[Place],
+    outputs: Sequence[str],
+    most: int,
+    of: str = OBSERVATION,
+) -> Steps:
     """Return the steps of traces, at most so many, with the numbers at these places.
 
     `outputs` are what is to be told: columns of steps, `"observation"` and `"terminated"`.
+    `of` says whether observations or actions have the numbers.
     """
     rows = min(traces.steps, most)
     first = np.zeros(traces.steps, bool)
@@ -101,29 +108,31 @@ def steps_of(traces: TraceSet, places: Sequence[Place], outputs: Sequence[str], 
     first = first[:rows]
     now = traces.at_step(traces.observation_codes)[:rows].astype(np.int64)
     after = traces.after_step(traces.observation_codes)[:rows].astype(np.int64)
+    done = traces.action_codes[:rows].astype(np.int64)
     without = parts_of({place: Intervals(()) for place in places}, {})
-    rest, of_observation = coded(without, traces.observations)
+    seen_rest, of_seen = coded(without if of == OBSERVATION else None, traces.observations)
+    done_rest, of_done = coded(without if of == ACTION else None, traces.actions)
     told = [_symbols(traces.column(name), rows) for name in outputs if name != OBSERVATION]
     all_told = together(Codes(np.zeros(rows, np.int64), 1), *told)
-    foretold = OBSERVATION in outputs
-    if foretold and len(rest) > 1:
-        told.append(Codes(of_observation[after], len(rest)))
+    if OBSERVATION in outputs and len(seen_rest) > 1:
+        told.append(Codes(of_seen[after], len(seen_rest)))
+    at = (now, after) if of == OBSERVATION else (done, np.roll(done, -1))
     return Steps(
-        tuple(_number(traces.observations, place, now, after, first) for place in places),
-        Codes(traces.action_codes[:rows].astype(np.int64), len(traces.actions)),
-        Codes(of_observation[now], len(rest)),
+        tuple(_number(traces.values[of], place, *at, first) for place in places),
+        Codes(of_done[done], len(done_rest)),
+        Codes(of_seen[now], len(seen_rest)),
         Codes(traces.at_step(traces.label_codes)[:rows].astype(np.int64), len(traces.labels)),
         Codes(_before(all_told.of_step, first, all_told.kinds), all_told.kinds + 1),
         tuple(told),
-        foretold,
+        foretold=OBSERVATION in outputs and of == OBSERVATION,
     )
 
 
 def _number(
-    observations: Sequence[Symbol], place: Place, now: Ints, after: Ints, first: NDArray[np.bool_]
+    symbols: Sequence[Symbol], place: Place, now: Ints, after: Ints, first: NDArray[np.bool_]
 ) -> Number:
     values = np.array(
-        [math.nan if isinstance(one, str) else one for one in values_at(observations, place)],
+        [math.nan if isinstance(one, str) else one for one in values_at(symbols, place)],
         np.float64,
     )
     return Number(place, _before(values[now], first, math.nan), values[now], values[after])
