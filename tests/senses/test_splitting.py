@@ -120,6 +120,7 @@ def test_what_is_found_is_a_plain_discretising():
     assert Discretise.from_dict(found.as_dict()) == found
     logs = thermostat(0, days=3)
     assert found.on(found.on(logs)) == found.on(logs)
+    assert found.fit(thermostat(1, days=3)) == found
 
 
 symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])

@@ -126,11 +126,12 @@ class Discretise:
 
         Equal traces count once, so that repeating traces changes nothing. An array has one
         number for each observation, or a row of numbers for each. The seed is that of k-means.
+        One whose edges were given, or found by `auto_discretise`, stays as it is.
 
         >>> Discretise("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
         Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
         """
-        if self.method == GIVEN:
+        if self.method not in METHODS:
             return self
         found = readings(data, self.of)
         numbers = self.chosen(found)
