@@ -11,7 +11,7 @@ TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
-.PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
+.PHONY: benchmark benchmark-foreign benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 
 demo: $(STAMPS)/installed
@@ -57,6 +57,10 @@ benchmark-recovery: $(STAMPS)/developing
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scaling.py
+
+# Environments and logs of others, and docs/foreign.md: some minutes.
+benchmark-foreign: $(STAMPS)/developing
+	$(BIN)/python benchmarks/foreign/table.py
 
 # Against AALpy, on the same samples.
 benchmark-peers: $(STAMPS)/developing

@@ -1,10 +1,11 @@
-"""What the package says of itself → docs/reference/commands.md and docs/formats/*.schema.json.
+"""What the package says of itself → docs/reference/*.md and docs/formats/*.schema.json.
 
 `python docs/generate.py` writes them; a test holds them to what the package says now.
 """
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -23,6 +24,8 @@ from resolvent.traces.column_names import RESERVED
 from resolvent.traces.files import json_lines
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+from reference_pages import pages  # noqa: E402
 
 _SYMBOL = {
     "title": "Symbol",
@@ -195,7 +198,7 @@ def _count_from_zero(schema: Any) -> None:
 
 def written() -> dict[Path, str]:
     """Return the text of each file that is generated."""
-    texts = {DOCS / "reference" / "commands.md": commands()}
+    texts = {DOCS / "reference" / "commands.md": commands(), **pages(DOCS / "reference")}
     for name, schema in schemas().items():
         texts[DOCS / "formats" / f"{name}.schema.json"] = json.dumps(schema, indent=2) + "\n"
     return texts

@@ -27,9 +27,10 @@ class Measured:
         refused: Whether `rs.infer` refused the traces.
         warned: What `rs.infer` warned of, by kind.
         states: The states of each machine, by its name.
-        shares: Of fresh steps: right, assumed (and right), wrong, unseen; of the machine that
-            knows least of them.
+        shares: Of fresh steps: right and assumed (and right) by the machine that is right least
+            often, wrong and unseen by those that are so most often.
         promised: What the plan says it is worth.
+        contradicted: Whether the runs of the plan say that the world contradicts it.
         paid: What acting paid, in the mean, discounted.
         optimum: What the best policy would have been paid.
         is_true: Whether the machine of a log is that of its system.
@@ -44,6 +45,7 @@ class Measured:
     states: dict[str, int] | None = None
     shares: tuple[float, float, float, float] | None = None
     promised: float | None = None
+    contradicted: bool = False
     paid: float | None = None
     optimum: float | None = None
     is_true: bool | None = None
@@ -90,16 +92,22 @@ def _ran(code: str, row: Row, episodes: int, seed: int, folder: Path) -> dict[st
 
 
 def _shares(score: rs.Score) -> tuple[float, float, float, float]:
-    of_each = (
-        (one.right, one.assumed_right, one.all_wrong, one.unseen, one.steps)
+    """Return the worst that any of the machines does."""
+    of_each = [
+        (one.right / one.steps, one.assumed_right / one.steps, one.all_wrong, one.unseen)
         for one in score.values()
+    ]
+    steps = max(one.steps for one in score.values())
+    right, assumed = min((one[:2] for one in of_each), key=sum)
+    return (
+        right,
+        assumed,
+        max(one[2] for one in of_each) / steps,
+        max(one[3] for one in of_each) / steps,
     )
-    *counts, steps = min(of_each, key=lambda counts: counts[0] + counts[1])
-    right, assumed, wrong, unseen = (count / steps for count in counts)
-    return right, assumed, wrong, unseen
 
 
-def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, float]:
+def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
     if row.acting is None or row.optimum is None:
         return {}
     env, result = known["env"], known["result"]
@@ -112,7 +120,12 @@ def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, float]:
     runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
     starts = [trace.observations[0] for trace in runs.traces]
     paid = float(runs.discounted_returns.mean())
-    return {"promised": plan.value, "paid": paid, "optimum": row.optimum(env, starts)}
+    return {
+        "promised": plan.value,
+        "contradicted": bool(runs.contradicts),
+        "paid": paid,
+        "optimum": row.optimum(env, starts),
+    }
 
 
 def _compared(row: Row, found: rs.InferenceResult) -> dict[str, Any]:

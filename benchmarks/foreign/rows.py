@@ -136,7 +136,7 @@ result = rs.infer(traces, labels="observation")
         "DoorKey, one layout",
         'gym.make("MiniGrid-DoorKey-5x5-v0")',
         _ONE_LAYOUT + _AS_IT_IS,
-        episodes=400,
+        episodes=300,
         optimum=best_of_minigrid,
         acting="plan",
         short=5,
@@ -152,7 +152,7 @@ result = rs.infer(traces, labels="observation")
         "RedBlueDoors, one layout",
         'gym.make("MiniGrid-RedBlueDoors-6x6-v0")',
         _ONE_LAYOUT + _AS_IT_IS,
-        episodes=400,
+        episodes=300,
         optimum=best_of_minigrid,
         acting="plan",
         short=3,
@@ -161,10 +161,21 @@ result = rs.infer(traces, labels="observation")
         "Memory, as it is", 'gym.make("MiniGrid-MemoryS7-v0")', _AS_IT_IS, episodes=100, short=20
     ),
     _grid(
-        "Memory, two layouts that differ in the cue",
+        "Memory, two layouts",
         'gym.make("MiniGrid-MemoryS7-v0", agent_view_size=3)',
         _ONE_LAYOUT.replace("[0]", "[34, 23]") + _AS_IT_IS,
-        episodes=400,
+        episodes=300,
+        optimum=best_of_minigrid,
+        acting="plan",
+        short=10,
+    ),
+    _grid(
+        "Memory, two layouts, walking alone",
+        'gym.make("MiniGrid-MemoryS7-v0", agent_view_size=3)',
+        _ONE_LAYOUT.replace("[0]", "[34, 23]")
+        + "env = gym.wrappers.TransformAction(env, int, gym.spaces.Discrete(3))\n"
+        + _AS_IT_IS,
+        episodes=300,
         optimum=best_of_minigrid,
         acting="plan",
         short=10,

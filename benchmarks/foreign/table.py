@@ -21,7 +21,7 @@ _HEAD = """\
 What comes of environments and logs that nobody here wrote, as they are or with what their row
 says, from the lines of code that stand [below](#the-code). A machine knows fresh traces that it
 was not inferred from: what it predicts *right*, what it only *assumes* (and rightly), what is
-*wrong* and what it leaves *unseen*; the figures are those of the machine that knows least. *Paid*
+*wrong* and what it leaves *unseen*; of several machines each figure is that of the worst. *Paid*
 is what acting by `rs.plan`, or by Q-learning on the machine's states where the world itself is
 random, paid in 100 fresh episodes, beside what the best policy is paid that sees everything
 (both discounted by 0.95). *Said before* is what `rs.diagnose` warned of before anything was
@@ -69,7 +69,7 @@ def page(measured: Sequence[Measured]) -> str:
     ]
     for code, group in groupby(measured, key=lambda one: one.row.code):
         names = ", ".join(f"{one.row.name} ({one.row.episodes:,} episodes)" for one in group)
-        lines.append(f"{names}:\n\n```python\n{code.strip()}\n```\n")
+        lines.append(f"{names}:\n\n```py\n{code.strip()}\n```\n")
     return "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def _line(one: Measured) -> str:
     shares = ["–"] * 4 if one.shares is None else [_share(share) for share in one.shares]
     states = "–" if one.states is None else ", ".join(f"{k} {n}" for k, n in one.states.items())
     paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
-    if one.promised is not None and abs(one.promised - (one.paid or 0.0)) > 0.01:
+    if one.contradicted and one.promised is not None:
         paid += f", promised {one.promised:.3g}"
     told = ", ".join(f"`{kind}`" for kind in one.findings) or "–"
     cells = [
@@ -105,6 +105,8 @@ def outcome(one: Measured) -> str:
     right, assumed, wrong, _ = one.shares or (0.0, 0.0, 0.0, 0.0)
     if one.is_true is not None:
         return "yes: the true machine" if one.is_true else f"no: truly {one.true_states} states"
+    if one.contradicted:
+        return "no: the runs contradict the plan, and say so"
     if one.paid is not None and one.optimum is not None:
         near = one.paid >= one.optimum - 0.02 * abs(one.optimum)
         if near and wrong < 0.01:
