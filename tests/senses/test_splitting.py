@@ -7,8 +7,9 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import OptionError, TraceError
-from resolvent.senses import Discretise, Labelling, Senses, auto_discretise
+from resolvent.senses import Discretise, Senses, auto_discretise
 from resolvent.traces import Trace, TraceSet
+from resolvent.traces.labelling import Labelling
 
 
 def thermostat(seed, days=20, minutes=200, drift=0.3):

@@ -16,7 +16,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceFolder, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, default_outputs
 from resolvent.traces.given import as_traces
-from resolvent.traces.labelling import Labelling
+from resolvent.traces.labelling import Labelling, as_labelling
 
 MOST_STEPS = 5_000_000
 """Steps of a folder's files that are looked at: they are in memory together."""
@@ -55,9 +55,9 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
     'random-start'
     """
-    options = Options(outputs=outputs, labels=labels, timing=timing)  # type: ignore[arg-type]  # they are checked
-    wanted = options.labels
-    labelling = Labelling("action+observation") if wanted == "auto" else wanted
+    widest = "action+observation" if labels == "auto" else labels
+    options = Options(outputs=outputs, labels=widest, timing=timing)  # type: ignore[arg-type]  # they are checked
+    labelling = as_labelling(options.labels)
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     given = as_traces(traces, named)
     looked_at, unread = (given, []) if isinstance(given, TraceSet) else _first_files(given)

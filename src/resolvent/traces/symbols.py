@@ -185,7 +185,8 @@ def event_text(symbol: Symbol) -> str:
     """
     if not isinstance(symbol, str):
         return symbol_text(symbol)
-    looks_otherwise = not symbol or symbol[0] in "-+0123456789({'\"" or symbol in ("True", "False")
+    number = symbol[:1] in "-+0123456789" and "…" not in symbol  # which intervals are named with
+    looks_otherwise = number or symbol[:1] in "({'\"" or symbol in ("True", "False")
     return repr(symbol) if looks_otherwise or "#" in symbol or "→" in symbol else symbol
 
 
