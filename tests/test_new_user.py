@@ -133,7 +133,7 @@ def test_no_labels_at_all(world, episodes, labels):
 
 
 def test_an_environment_without_labels_says_how_to_make_them():
-    with pytest.raises(rs.TraceError, match='labels="observation"'):
+    with pytest.raises(rs.TraceError, match='labels="auto"'):
         rs.collect(gym.make("FrozenLake-v1"), episodes=1)
 
 

@@ -190,5 +190,6 @@ def test_labels_are_made_of_what_is_seen_and_done(run, tmp_path):
 
 def test_an_environment_without_labels_says_how_to_get_them(run, tmp_path):
     assert "--labels" in run("collect", "CartPole-v1", "-n", "1", "-o", tmp_path / "x.jsonl").error
-    words = ("collect", "CartPole-v1", "--labels", "auto", "-n", "1", "-o", tmp_path / "x.jsonl")
-    assert "'auto' is not one of given, observation, action" in run(*words).error
+    words = ("collect", "CartPole-v1", "-n", "1", "-o", tmp_path / "x.jsonl", "--labels")
+    assert "'none' is not one of given, observation, action" in run(*words, "none").error
+    assert run(*words, "auto", "--json").json["labels"] == [[]]

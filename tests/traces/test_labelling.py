@@ -148,7 +148,7 @@ def test_auto_takes_the_labels_there_are_and_else_none():
     silent = collect(Silent(House()), labels="auto", **options)
     assert list(silent.labels) == [NO_EVENT]
     assert silent == Labelling("observation", {}).on(told)
-    with pytest.raises(TraceError, match='the environment gives no label: pass labels="obs'):
+    with pytest.raises(TraceError, match='the environment gives no label: pass labels="auto"'):
         collect(Silent(House()), **options)
 
 

@@ -45,8 +45,9 @@ def collect(
         str,
         choice(
             "--labels",
-            LABELLINGS,
-            "What a label is made of: given by the environment, or what is seen and done.",
+            (*LABELLINGS, "auto"),
+            "What a label is made of: given by the environment, or what is seen and done; with "
+            "auto given if it is, for `infer --labels auto` finds events by itself.",
         ),
     ] = "given",
     columns: Annotated[

@@ -150,9 +150,9 @@ class Labels:
             found = self._told(info)
             if found is None:
                 raise TraceError(
-                    'the environment gives no label: pass labels="observation", "action" or '
-                    '"action+observation" (--labels) to make them of what is seen and done, or '
-                    "label_of= to make them yourself, or put a set of strings into "
+                    'the environment gives no label: pass labels="auto" (--labels auto) to have '
+                    'events found, or "observation", "action" or "action+observation" to make '
+                    "them of what is seen and done, or label_of=, or put a set of strings into "
                     'info["labels"] at every step (the empty set for no event)'
                 )
             return found
