@@ -320,3 +320,13 @@ def test_many_readings_are_read_together():
         perf_counter() - start < 1
     )  # about 0.03 s by itself; one by one it would be more than a tenth
     assert len(told.observations) == 8
+
+
+def test_a_row_of_one_number_is_that_number():
+    at = Discretise.at([18, 22])
+    traces = TraceSet([Trace([[17.5], [20.0]], [None] * 2, ["wait"])])
+    assert at(np.array([17.5])) == ("below 18",)
+    assert at.on(traces)[0].observations == (("below 18",), ("18…22",))
+    assert at.on(at.on(traces)) == at.on(traces)
+    with pytest.raises(TraceError, match=r"it has 2 parts where a tuple of 1 part should be"):
+        at((17.5, 20.0))

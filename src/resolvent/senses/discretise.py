@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.senses.edges import METHODS, intervals_of
 from resolvent.senses.intervals import Intervals
-from resolvent.senses.parts import Part, coded, parts_of
+from resolvent.senses.parts import Part, Parts, coded, parts_of
 from resolvent.senses.readings import (
     Place,
     Reading,
@@ -93,7 +93,8 @@ class Discretise:
     ) -> "Discretise":
         """Return one with the edges that are given, for all numbers or for each by its place.
 
-        An edge belongs to the interval above it. Numbers without edges stay as they are.
+        An edge belongs to the interval above it. Numbers without edges stay as they are. A
+        row of one number is that number.
 
         >>> Discretise.at([-0.2, 0.0, 0.2])(0.13)
         '0…0.2'
@@ -185,8 +186,8 @@ class Discretise:
 
     def __call__(self, value: Any) -> Symbol:
         """Return an observation, or action, with its numbers named; names stay as they are."""
-        reader = self._fitted()
         symbol = value if type(value) in _SYMBOLS else as_symbol(value)
+        reader = self._fitted(symbol)
         try:
             return reader(symbol)
         except TraceError as error:
@@ -197,11 +198,11 @@ class Discretise:
 
         To do so twice changes nothing.
         """
-        reader = self._fitted()
-        if not len(traces):
-            return traces
         columns: dict[str, Any] = dict(traces.all_columns)
         symbols, before = columns[self.of]
+        reader = self._fitted(symbols[0] if len(symbols) else None)
+        if not len(traces):
+            return traces
         try:
             values, codes = coded(reader, symbols)
         except TraceError:
@@ -216,10 +217,12 @@ class Discretise:
             truncated=traces.truncated,
         )
 
-    def _fitted(self) -> Part:
+    def _fitted(self, symbol: Symbol) -> Part:
+        """Return what reads symbols like this one: a row of one number is that number."""
         if self._reader is None:
             raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
-        return self._reader
+        alone = isinstance(self._reader, Intervals) and isinstance(symbol, tuple)
+        return Parts((0,), (self._reader,), 1) if alone else self._reader
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values, from which `from_dict` makes an equal one.
