@@ -114,6 +114,7 @@ MADE = {
     "RewardMachine": lambda: pair().reward,
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
+    "SpaceWarning": lambda: rs.SpaceWarning("a part is no array"),
     "TableWarning": lambda: rs.TableWarning("a row was dropped"),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,

@@ -28,6 +28,7 @@ def test_the_public_names():
         "ResolventError",
         "RewardMachine",
         "Score",
+        "SpaceWarning",
         "Strategy",
         "TableWarning",
         "TimeLimitReached",

@@ -49,6 +49,23 @@ nb::object weighed_moves(const Ids& source, const Ids& answer, const Rows& offse
   return nb::cast(array(std::move(weights)));
 }
 
+nb::object answers_told(const Ids& source, const Ids& answer, const Rows& offsets, const Ids& table, Id states,
+                        Id answers) {
+  require(source.size() == answer.size(), "source and answer must be equally long");
+  require(states >= 1 && table.size() % static_cast<std::size_t>(states) == 0, "the table does not fit the states");
+  check_offsets(span_of(offsets), source.size());
+  check_codes(span_of(table), states, 0);
+  check_codes(span_of(source), static_cast<std::int64_t>(table.size()) / states, resolvent::none);
+  check_codes(span_of(answer), answers, resolvent::none);
+  std::vector<std::int64_t> counts;
+  {
+    nb::gil_scoped_release no_gil;
+    counts = resolvent::answers_told({span_of(source), span_of(answer), span_of(offsets)}, span_of(table), states,
+                                     answers);
+  }
+  return nb::cast(array(std::move(counts)));
+}
+
 nb::object answers_after(const Ids& source, const Ids& answer, const Rows& offsets, const Ids& states, Id state,
                          Id sources, Id answers) {
   require(source.size() == answer.size() && source.size() == states.size(), "the columns must be equally long");
@@ -73,4 +90,6 @@ void bind_events(nb::module_& module) {
              "states"_a, "moves"_a, "answers"_a);
   module.def("answers_after", &answers_after, "source"_a, "answer"_a, "offsets"_a, "states"_a, nb::kw_only(),
              "state"_a, "sources"_a, "answers"_a);
+  module.def("answers_told", &answers_told, "source"_a, "answer"_a, "offsets"_a, nb::kw_only(), "table"_a,
+             "states"_a, "answers"_a);
 }

@@ -103,6 +103,9 @@ def expected_moves(
     moves: NDArray[np.float32],
     answers: NDArray[np.float32],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+def answers_told(
+    source: Ids, answer: Ids, offsets: Rows, *, table: Ids, states: int, answers: int
+) -> NDArray[np.int64]: ...
 def answers_after(
     source: Ids,
     answer: Ids,

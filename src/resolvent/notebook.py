@@ -18,7 +18,7 @@ MOST_ROWS = 10
 _MOST_LINES = 30
 _LONGEST_CELL, _LONGEST_LINE = 60, 300
 _LEFT = 'style="text-align:left"'
-_PIXELS = 'style="image-rendering:pixelated;vertical-align:middle"'
+_PIXELS = 'style="image-rendering:pixelated;vertical-align:middle;outline:1px solid #8886"'
 
 
 class Pictured(NamedTuple):
@@ -86,7 +86,7 @@ def _cell(value: object) -> str:
         f'<img src="{escape(address)}" width="{width}" height="{height}" alt="" {_PIXELS}> '
         for address, width, height in value.pictures
     )
-    return "".join(images) + _safe(value.text)
+    return "".join(images) + _safe(value.text, 2 * _LONGEST_CELL)
 
 
 def _safe(value: object, most: int = _LONGEST_CELL) -> str:

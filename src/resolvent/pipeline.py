@@ -214,7 +214,9 @@ def _fitted(options: Options, shards: Shards) -> Discretise | None:
     if asked is None or (asked != "auto" and asked.is_fitted):
         return asked
     traces = shards.read(0)
-    return auto_discretise(traces, options.outputs) if asked == "auto" else asked.fit(traces)
+    if asked == "auto":
+        return auto_discretise(traces, _outputs(options, traces))
+    return asked.fit(traces)
 
 
 def update(

@@ -20,6 +20,7 @@ from resolvent.merging import Event
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
+from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
 from resolvent.wording import amount, listed, short
 
@@ -263,6 +264,11 @@ class InferenceResult:
                 "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
             )
         return self.standing.corpus.together()
+
+    @property
+    def senses(self) -> Senses:
+        """What is done to raw steps before the machines read them; `machines.senses`."""
+        return self.machines.senses
 
     @property
     def events(self) -> Events:

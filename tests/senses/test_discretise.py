@@ -208,6 +208,20 @@ def test_arrays_and_mappings_are_read_as_they_come():
     assert Discretise.at({0: [1]})(np.array([0.5, 7.0])) == ("below 1", 7.0)
 
 
+def test_actions_are_read_if_they_have_the_numbers():
+    traces = TraceSet([Trace([0.5] * 4, [None] * 4, [0.2, 0.9, 0.4])])
+    halves = Discretise(bins=2, of="action").fit(traces)
+    told = halves.on(traces)
+    assert told[0].actions == ("below 0.4", "above 0.4", "above 0.4")
+    assert told[0].observations == traces[0].observations
+    assert halves.on(told) == told
+    assert Discretise.from_dict(halves.as_dict()) == halves
+    assert (
+        repr(halves) == "Discretise('quantile', bins=2, of='action', edges={'the action': [0.4]})"
+    )
+    assert Discretise.at([0.4], of="action").on(traces) == told
+
+
 def test_intervals_come_before_labels():
     traces = TraceSet([Trace([0.2, 0.9], [None] * 2, "a")])
     senses = Senses(Labelling("observation"), Discretise.at([0.5]))
@@ -218,6 +232,7 @@ def test_intervals_come_before_labels():
 
 
 row = TraceSet([Trace([(0.5, 1.5), (0.7, 2.5)], [None] * 2, "a")])
+rooms = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
 picture = TraceSet([Trace([((0.5, 1), (2, 3)), ((1.5, 1), (2, 3))], [None] * 2, "a")])
 mixed = TraceSet.from_columns(
     ([0.5, (0.5, 1.0)], [0, 1]),
@@ -241,6 +256,9 @@ mixed = TraceSet.from_columns(
         (lambda: Discretise(columns=[]), OptionError, "name each number once, and at least one"),
         (lambda: Discretise(columns=[0, 0]), OptionError, "name each number once"),
         (lambda: Discretise(columns=[0.5]), OptionError, "use positions in a row"),
+        (lambda: Discretise(of="reward"), OptionError, "use 'observation' or 'action'"),
+        (lambda: Discretise().fit(rooms), TraceError, "pass of='action' if actions have"),
+        (lambda: Discretise(of="action").fit(rooms), TraceError, "actions have no numbers"),
         (lambda: Discretise(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),
         (lambda: Discretise(columns=[2]).fit(row), OptionError, r"\[2\] is no number"),
         (lambda: Discretise()(0.5), OptionError, "not fitted yet: call fit"),
@@ -302,3 +320,13 @@ def test_many_readings_are_read_together():
         perf_counter() - start < 1
     )  # about 0.03 s by itself; one by one it would be more than a tenth
     assert len(told.observations) == 8
+
+
+def test_a_row_of_one_number_is_that_number():
+    at = Discretise.at([18, 22])
+    traces = TraceSet([Trace([[17.5], [20.0]], [None] * 2, ["wait"])])
+    assert at(np.array([17.5])) == ("below 18",)
+    assert at.on(traces)[0].observations == (("below 18",), ("18…22",))
+    assert at.on(at.on(traces)) == at.on(traces)
+    with pytest.raises(TraceError, match=r"it has 2 parts where a tuple of 1 part should be"):
+        at((17.5, 20.0))

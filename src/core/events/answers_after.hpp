@@ -1,4 +1,4 @@
-// Which answers a state gives once a source has been read in it.
+// Which answers states give: all of them, or those after a source has been read.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,10 @@
 #include "hidden_moves.hpp"
 
 namespace resolvent {
+
+// Counts the answers that each state gives, entry state * answers + answer, if sources lead from
+// state to state as table[source * states + state] says. Every trace begins in state 0.
+std::vector<std::int64_t> answers_told(const Steps& steps, std::span<const Id> table, Id states, Id answers);
 
 // Counts the answers given in `state` after a source was read in it: entry source * answers + answer.
 // `states` holds the state at each step, with all that was read taken in. A stay in the state begins

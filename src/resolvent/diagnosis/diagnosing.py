@@ -55,9 +55,9 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
     'random-start'
     """
-    read = "action+observation" if labels == "auto" else labels
-    options = Options(outputs=outputs, labels=read, timing=timing)  # type: ignore[arg-type]
-    labelling = as_labelling(read)
+    widest = "action+observation" if labels == "auto" else labels
+    options = Options(outputs=outputs, labels=widest, timing=timing)  # type: ignore[arg-type]  # they are checked
+    labelling = as_labelling(options.labels)
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     given = as_traces(traces, named)
     looked_at, unread = (given, []) if isinstance(given, TraceSet) else _first_files(given)

@@ -30,6 +30,10 @@ class Description:
             for count in np.unique(choices).tolist()
         ]
 
+    def of(self, table: Table, told: NDArray[np.int64]) -> float:
+        """Return the length of a table and of the answers that its states give so often."""
+        return float(self.of_answers(told).sum()) + self.of_table(table)
+
     def of_answers(self, told: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the length of answers that were given so often; the last axis is the answer's."""
         asked = np.add.reduceat(told[..., self._order], self._begins, axis=-1)

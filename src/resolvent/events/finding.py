@@ -84,13 +84,12 @@ def find_events(
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
     if not effort > 0:
         raise OptionError(f"effort is {effort}: choose a number above 0")
-    failure: ContradictoryTraces | None = None
+    failure: ContradictoryTraces
     for labelling, timing in candidates(traces, outputs, seed, effort, time_left):
         try:
             return FoundEvents(labelling, timing, infer(labelling.on(traces), timing))
         except ContradictoryTraces as contradiction:
             failure = contradiction
-    assert failure is not None, "the last candidates are always there"
     raise failure
 
 
@@ -147,19 +146,14 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
     nothing = np.zeros((steps.sources, 1), np.int64)
     if not steps.answers:
         return nothing
-    dense = len(steps.telling) >= _DENSE * len(steps.source)
-    ways: list[Callable[[], Iterator[Table]]] = [
-        lambda: iter([grown_table(steps, seed=seed, work=int(effort * _WORK)).table])
-    ]
-    if dense:
-        place = 0 if len(steps.telling) >= _MANY else 1
-        ways.insert(place, lambda: _mixed_tables(steps, seed, effort))
+    ways = [_grown_tables]
+    if len(steps.telling) >= _DENSE * len(steps.source):
+        ways.insert(0 if len(steps.telling) >= _MANY else 1, _mixed_tables)
     description = Description(steps)
     best, length = nothing, np.inf
     for way in ways:
-        for table in way():
-            told = steps.tally(steps.states(table), table.shape[1])
-            other = description.of_answers(told).sum() + description.of_table(table)
+        for table in way(steps, seed, effort):
+            other = description.of(table, steps.told(table))
             if other < length:
                 best, length = table, other
             if not steps.surprises(table):
@@ -167,8 +161,24 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
     return best
 
 
+def _grown_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+    """Grow a table on some traces, and where it does not explain all, on all of them."""
+    work = int(effort * _WORK)
+    some = steps.first(_SAMPLE)
+    table = grown_table(some, seed=seed, work=work).table
+    yield table
+    if len(some.offsets) < len(steps.offsets):
+        yield grown_table(steps, seed=seed, work=work, start=table).table
+
+
 def _mixed_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+    """Mix classes on some traces, and then on all."""
+    rounds = max(1, int(effort * _ROUNDS))
+    some = steps.first(_SAMPLE)
     for states, classes in _MIXED:
         random = np.random.default_rng(seed)
-        mixture = first_mixture(steps, states=states, classes=classes, random=random)
-        yield mixed(steps, mixture, max(1, int(effort * _ROUNDS))).table
+        mixture = first_mixture(some, states=states, classes=classes, random=random)
+        mixture = mixed(some, mixture, rounds)
+        yield mixture.table
+        if len(some.offsets) < len(steps.offsets):
+            yield mixed(steps, mixture, rounds, warming=0).table

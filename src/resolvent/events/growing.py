@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.events.description import Description
 from resolvent.events.steps import EventSteps, Table
+from resolvent.samples import NONE
 from resolvent.traces.vocabulary import Codes
 
 MOST_STATES: Final = 24
@@ -21,8 +22,17 @@ MOST_STATES: Final = 24
 _CANDIDATES: Final = 6
 """So many moves that promise most are tried out before the best is taken."""
 
+_OVERHEAD: Final = 100_000
+"""To weigh a table takes as long as to walk through so many steps, besides those there are."""
+
 _LEAST_GAIN: Final = 3.0
 """A move that promises less is not tried: it would not pay for its own description."""
+
+_CYCLES: Final = (2, 3, 4, 5)
+"""The lengths of the cycles in which a source may be found to count."""
+
+_COUNTERS: Final = 4
+"""Tables grow from so many of the best counters, too."""
 
 _PATIENCE: Final = 40
 """The search ends after so many tries in vain, one after the other."""
@@ -44,7 +54,6 @@ class _Weighed(NamedTuple):
 
     length: float
     table: Table
-    states: Codes
     told: NDArray[np.int64]
 
 
@@ -57,16 +66,22 @@ class _Move(NamedTuple):
     target: int
 
 
-def grown_table(steps: EventSteps, *, seed: int, work: int) -> Grown:
-    """Search for the table with the shortest description.
+def grown_table(steps: EventSteps, *, seed: int, work: int, start: Table | None = None) -> Grown:
+    """Search for the table with the shortest description, from the one given or from none.
 
     `work` limits how many steps are walked through, over all tables that are tried.
     """
     search = _Growing(steps, np.random.default_rng(seed), work)
-    nothing = search.weigh(np.zeros((steps.sources, 1), np.int64))
-    best = search.climb(nothing, whim=0.0)
+    if start is None:
+        best = search.climb(search.weigh(np.zeros((steps.sources, 1), np.int64)), whim=0.0)
+        if steps.surprises(best.table):
+            for counter in search.counters():
+                best = min(best, search.climb(counter, whim=0.0), key=lambda one: one.length)
+    else:
+        best = search.climb(search.weigh(start), whim=0.0)
     in_vain = 0
     while in_vain < _PATIENCE and not search.is_spent:
+        best = search.grown_anew(best) if in_vain == 0 else best
         other = search.climb(search.weigh(search.torn(best.table)), whim=_WHIM)
         in_vain += 1
         if other.length < best.length:
@@ -90,11 +105,9 @@ class _Growing:
         return self.walked >= self.work
 
     def weigh(self, table: Table) -> _Weighed:
-        self.walked += len(self.steps.source)
-        states = self.steps.states(table)
-        told = self.steps.tally(states, table.shape[1])
-        length = self.description.of_answers(told).sum() + self.description.of_table(table)
-        return _Weighed(float(length), table, states, told)
+        told = self.steps.told(table)
+        self.walked += len(self.steps.source) + _OVERHEAD
+        return _Weighed(self.description.of(table, told), table, told)
 
     def climb(self, best: _Weighed, whim: float) -> _Weighed:
         """Add moves as long as they help: the best of a few, or with a whim the first that does."""
@@ -110,6 +123,41 @@ class _Growing:
                 break
             best = better
         return self._trimmed(best)
+
+    def counters(self) -> list[_Weighed]:
+        """Return the best tables with a state for each number, in a cycle, that a source counts.
+
+        To count is not found move by move where a source is read again and again: each
+        single number is rare.
+        """
+        found: list[_Weighed] = []
+        sources = np.unique(self.steps.source)
+        limit = self.walked + (self.work - self.walked) // 2
+        for source in self.random.permutation(sources[sources != NONE]).tolist():
+            for numbers in _CYCLES:
+                if self.walked >= limit:
+                    break
+                table = np.tile(np.arange(numbers), (self.steps.sources, 1))
+                table[source] = np.roll(table[source], -1)
+                found.append(self.weigh(table))
+        found.sort(key=lambda one: (one.length, np.argwhere(one.table[:, 0]).tolist()))
+        return found[:_COUNTERS]
+
+    def grown_anew(self, best: _Weighed) -> _Weighed:
+        """Take out each move by itself and let another grow there, as long as that helps."""
+        improved = True
+        while improved:
+            improved = False
+            for source, state in np.argwhere(best.table != np.arange(best.table.shape[1])).tolist():
+                if self.is_spent:
+                    return best
+                table = best.table.copy()
+                table[source, state] = state
+                other = self.climb(self.weigh(table), whim=0.0)
+                if other.length < best.length:
+                    best, improved = other, True
+                    break
+        return best
 
     def torn(self, table: Table) -> Table:
         """Take out a state, or some of the moves, at random."""
@@ -128,9 +176,10 @@ class _Growing:
         """List moves by how much shorter answers would be if nothing else changed with them."""
         count = now.table.shape[1]
         length = self.description.of_answers(now.told)
+        states = self.steps.states(now.table)
         found: list[_Move] = []
         for state in np.flatnonzero(length > _LEAST_GAIN).tolist():
-            after = self._answers_after(now.states, state)
+            after = self._answers_after(states, state)
             sources = np.flatnonzero(after.any(1))
             after = after[sources]
             left = length[state] - self.description.of_answers(now.told[state] - after)
@@ -142,8 +191,10 @@ class _Growing:
                 else:
                     joined = self.description.of_answers(now.told[target] + after)
                     gain = left + length[target] - joined
-                for place in np.flatnonzero(gain > _LEAST_GAIN).tolist():
-                    found.append(_Move(float(gain[place]), state, int(sources[place]), target))
+                found.extend(
+                    _Move(float(gain[place]), state, int(sources[place]), target)
+                    for place in np.flatnonzero(gain > _LEAST_GAIN).tolist()
+                )
         if whim and found:
             shares = 1.0 - whim * self.random.random(len(found))
             found = [
@@ -181,10 +232,8 @@ class _Growing:
                     tried = self.weigh(table)
                     if tried.length < best.length:
                         best, improved = tried, True
-            entered = np.bincount(best.states, minlength=count) > 0
-            for state in reversed(range(1, count)):
-                if not entered[state]:
-                    best, improved = self.weigh(without_state(best.table, state)), True
+            for state in np.flatnonzero(~self.steps.entered(best.table))[::-1].tolist():
+                best, improved = self.weigh(without_state(best.table, state)), True
         return best
 
 

@@ -60,7 +60,7 @@ class Mixture:
     @property
     def table(self) -> Table:
         """The likeliest class of each source, and where it most likely leads from each state."""
-        return self.moves.argmax(2)[self.classes.argmax(1)]
+        return np.asarray(self.moves.argmax(2)[self.classes.argmax(1)], np.int64)
 
     def expect(self, steps: EventSteps, power: float = 1.0) -> tuple[float, "Mixture"]:
         """Count what is expected of sources, classes and answers; with the log likelihood."""
@@ -99,7 +99,7 @@ def first_mixture(
     moves /= moves.sum(2, keepdims=True)
     events = 1.0 + _NOISE * random.random((steps.sources, classes))
     events *= (1.0 - _STAYS_AT_FIRST) / events.sum(1, keepdims=True)
-    told = np.bincount(steps.answers_told, minlength=steps.answers)[:, None] + _DOUBT
+    told = np.bincount(steps.answer[steps.telling], minlength=steps.answers)[:, None] + _DOUBT
     noise = random.standard_normal((steps.answers, states)).clip(-3.0, 3.0)
     return Mixture(
         np.column_stack([np.full(steps.sources, _STAYS_AT_FIRST), events]),

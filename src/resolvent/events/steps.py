@@ -1,7 +1,7 @@
 """Traces without labels → columns: what is read at each step, and what is answered then."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,20 +44,29 @@ class EventSteps:
         """The steps whose answers say something."""
         return np.flatnonzero(self.answer != NONE)
 
-    @cached_property
-    def answers_told(self) -> NDArray[np.int64]:
-        """The answers of these steps."""
-        return self.answer[self.telling].astype(np.int64)
-
     def states(self, table: Table) -> Codes:
         """Walk all traces, each from state 0, and return the state at each step."""
         moves = np.ascontiguousarray(table.T, np.int32).ravel()
         return _core.walk_states(moves, self.sources, self.source, self.offsets)
 
-    def tally(self, states: Codes, count: int) -> NDArray[np.int64]:
-        """Count how often each state gave each answer: entry [state, answer]."""
-        place = states[self.telling] * np.int64(self.answers) + self.answers_told
-        return np.bincount(place, minlength=count * self.answers).reshape(count, self.answers)
+    def told(self, table: Table) -> NDArray[np.int64]:
+        """Count how often each state gives each answer: entry [state, answer]."""
+        states = table.shape[1]
+        counts = _core.answers_told(
+            self.source,
+            self.answer,
+            self.offsets,
+            table=table.astype(np.int32).ravel(),
+            states=states,
+            answers=self.answers,
+        )
+        return counts.reshape(states, self.answers)
+
+    def entered(self, table: Table) -> NDArray[np.bool_]:
+        """Say of each state whether it is ever entered; all traces begin in state 0."""
+        entered = np.bincount(self.states(table), minlength=table.shape[1]) > 0
+        entered[0] = True
+        return entered
 
     def readings(self, table: Table) -> NDArray[np.int64]:
         """Count how often each source was read in each state: entry [source, state]."""
@@ -69,9 +78,20 @@ class EventSteps:
         place = self.source[read] * np.int64(count) + before[read]
         return np.bincount(place, minlength=self.sources * count).reshape(self.sources, count)
 
+    def first(self, most: int) -> "EventSteps":
+        """Return the steps of the first traces, of which there are about so many."""
+        traces = max(1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
+        end = int(self.offsets[traces])
+        return replace(
+            self,
+            source=self.source[:end],
+            answer=self.answer[:end],
+            offsets=self.offsets[: traces + 1],
+        )
+
     def surprises(self, table: Table) -> int:
         """Count the answers that are not the most frequent of their question and state."""
-        told = self.tally(self.states(table), table.shape[1])
+        told = self.told(table)
         questions = int(self.question_of.max(initial=-1)) + 1
         most = np.zeros((len(told), questions), np.int64)
         for state, counts in enumerate(told):
@@ -130,10 +150,12 @@ def distinct_traces(traces: TraceSet) -> TraceSet:
     first: dict[bytes, int] = {}
     for number in range(len(traces)):
         begin, end = int(traces.offsets[number]), int(traces.offsets[number + 1])
-        digest = hashlib.sha256(traces.observation_codes[begin + number : end + number + 1])
-        digest.update(traces.action_codes[begin:end])
+        digest = hashlib.sha256(
+            traces.observation_codes[begin + number : end + number + 1].tobytes()
+        )
+        digest.update(traces.action_codes[begin:end].tobytes())
         for codes in columns:
-            digest.update(codes[begin:end])
+            digest.update(codes[begin:end].tobytes())
         digest.update(b"%d" % traces.terminated[number])
         first.setdefault(digest.digest(), number)
     return traces.take([first[key] for key in sorted(first)])

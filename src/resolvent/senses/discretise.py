@@ -1,8 +1,7 @@
 """Observations that are numbers → observations that say which interval each number lies in."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,17 @@ from numpy.typing import ArrayLike
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.senses.edges import METHODS, intervals_of
 from resolvent.senses.intervals import Intervals
-from resolvent.senses.parts import Part, coded, parts_of
+from resolvent.senses.parts import Part, Parts, coded, parts_of
 from resolvent.senses.readings import (
     Place,
     Reading,
     Readings,
+    as_places,
+    nothing_numeric,
     place_text,
-    readings_of_array,
-    readings_of_traces,
+    readings,
 )
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import amount, short
@@ -51,6 +51,8 @@ class Discretise:
             mapping, or tuples of these for what lies deeper; ints count where they are
             named. By default all floats.
         ints: Whether ints are readings, too, and not symbols.
+        of: Whether `"observation"` or `"action"` has the numbers: those of a log's inputs
+            are actions.
 
     >>> from resolvent.traces import Trace
     >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
@@ -63,6 +65,7 @@ class Discretise:
     bins: int | tuple[int, ...] = 8
     columns: tuple[Place, ...] | None = field(default=None, kw_only=True)
     ints: bool = field(default=False, kw_only=True)
+    of: str = field(default=OBSERVATION, kw_only=True)
     intervals: tuple[tuple[Place, Intervals], ...] | None = field(default=None, kw_only=True)
     sizes: tuple[tuple[Place, int], ...] = field(default=(), kw_only=True)
     _reader: Part | None = field(init=False, repr=False, compare=False)
@@ -74,19 +77,24 @@ class Discretise:
                 f"Discretise({self.method!r}): use one of {', '.join(map(repr, METHODS))}, "
                 "or Discretise.at with edges"
             )
+        if self.of not in (OBSERVATION, ACTION):
+            raise OptionError(f"of={self.of!r}: use {OBSERVATION!r} or {ACTION!r}")
         put = object.__setattr__
         put(self, "bins", _counts(self.bins))
-        put(self, "columns", None if self.columns is None else _places(self.columns))
+        put(self, "columns", None if self.columns is None else as_places(self.columns))
         reader = None
         if self.intervals is not None:
             reader = parts_of(dict(self.intervals), dict(self.sizes))
         put(self, "_reader", reader)
 
     @classmethod
-    def at(cls, edges: Sequence[float] | Mapping[Any, Sequence[float]]) -> "Discretise":
+    def at(
+        cls, edges: Sequence[float] | Mapping[Any, Sequence[float]], *, of: str = OBSERVATION
+    ) -> "Discretise":
         """Return one with the edges that are given, for all numbers or for each by its place.
 
-        An edge belongs to the interval above it. Numbers without edges stay as they are.
+        An edge belongs to the interval above it. Numbers without edges stay as they are. A
+        row of one number is that number.
 
         >>> Discretise.at([-0.2, 0.0, 0.2])(0.13)
         '0…0.2'
@@ -98,7 +106,7 @@ class Discretise:
         by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
         if not by_place:
             raise OptionError("Discretise.at: give the edges of at least one number")
-        places = _places(by_place)
+        places = as_places(by_place)
         return cls(
             GIVEN,
             tuple(len(one) + 1 for one in by_place.values()),
@@ -106,6 +114,7 @@ class Discretise:
                 (place, Intervals(tuple(one)))
                 for place, one in zip(places, by_place.values(), strict=True)
             ),
+            of=of,
         )
 
     @property
@@ -118,19 +127,20 @@ class Discretise:
 
         Equal traces count once, so that repeating traces changes nothing. An array has one
         number for each observation, or a row of numbers for each. The seed is that of k-means.
+        One whose edges were given, or found by `auto_discretise`, stays as it is.
 
         >>> Discretise("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
         Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
         """
-        if self.method == GIVEN:
+        if self.method not in METHODS:
             return self
-        found = readings(data)
+        found = readings(data, self.of)
         numbers = self.chosen(found)
         bins = (self.bins,) * len(numbers) if isinstance(self.bins, int) else self.bins
         if len(bins) != len(numbers):
             raise OptionError(
-                f"bins are given for {amount(len(bins), 'number')}, but observations have "
-                f"{len(numbers)} ({', '.join(place_text(one.place) for one in numbers)}): "
+                f"bins are given for {amount(len(bins), 'number')}, but {self.of}s have "
+                f"{len(numbers)} ({', '.join(self._called(one.place) for one in numbers)}): "
                 "give one count for each, or one for all"
             )
         return self.with_intervals(
@@ -159,45 +169,47 @@ class Discretise:
         if self.columns is None:
             numbers = tuple(one for one in found.numbers if self.ints or not one.is_whole)
             if not numbers:
-                raise TraceError(_nothing_numeric(found))
+                raise TraceError(nothing_numeric(found, self.of))
             return numbers
         by_place = {one.place: one for one in found.numbers}
         for place in self.columns:
             if place not in by_place:
-                there = ", ".join(map(place_text, by_place)) or "none"
+                there = ", ".join(map(self._called, by_place)) or "none"
                 raise OptionError(
-                    f"columns: {place_text(place)} is no number of these observations; "
+                    f"columns: {self._called(place)} is no number of these {self.of}s; "
                     f"their numbers: {there}"
                 )
         return tuple(by_place[place] for place in self.columns)
 
-    def __call__(self, observation: Any) -> Symbol:
-        """Return an observation with its numbers named by intervals; names stay as they are."""
-        reader = self._fitted()
-        symbol = observation if type(observation) in _SYMBOLS else as_symbol(observation)
+    def _called(self, place: Place) -> str:
+        return place_text(place, self.of)
+
+    def __call__(self, value: Any) -> Symbol:
+        """Return an observation, or action, with its numbers named; names stay as they are."""
+        symbol = value if type(value) in _SYMBOLS else as_symbol(value)
+        reader = self._fitted(symbol)
         try:
             return reader(symbol)
         except TraceError as error:
-            raise TraceError(
-                f"observation {short(symbol_text(symbol))}: {error}; Discretise was made for others"
-            ) from error
+            raise TraceError(f"{self.of} {short(symbol_text(symbol))}: {error}") from error
 
     def on(self, traces: TraceSet) -> TraceSet:
-        """Return traces with the numbers of their observations named by intervals.
+        """Return traces with the numbers of their observations, or actions, named by intervals.
 
         To do so twice changes nothing.
         """
-        reader = self._fitted()
+        columns: dict[str, Any] = dict(traces.all_columns)
+        symbols, before = columns[self.of]
+        reader = self._fitted(symbols[0] if len(symbols) else None)
         if not len(traces):
             return traces
         try:
-            values, codes = coded(reader, traces.observations)
+            values, codes = coded(reader, symbols)
         except TraceError:
-            for observation in traces.observations:
-                self(observation)  # raises at the observation that is the matter
+            for symbol in symbols:
+                self(symbol)  # raises at the one that is the matter
             raise
-        columns: dict[str, Any] = dict(traces.all_columns)
-        columns[OBSERVATION] = (values, codes.astype(np.int32)[traces.observation_codes])
+        columns[self.of] = (values, codes.astype(np.int32)[before])
         return TraceSet.taking_over(
             columns,
             offsets=traces.offsets,
@@ -205,10 +217,12 @@ class Discretise:
             truncated=traces.truncated,
         )
 
-    def _fitted(self) -> Part:
+    def _fitted(self, symbol: Symbol) -> Part:
+        """Return what reads symbols like this one: a row of one number is that number."""
         if self._reader is None:
             raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
-        return self._reader
+        alone = isinstance(self._reader, Intervals) and isinstance(symbol, tuple)
+        return Parts((0,), (self._reader,), 1) if alone else self._reader
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values, from which `from_dict` makes an equal one.
@@ -224,6 +238,8 @@ class Discretise:
             told["columns"] = [list(place) for place in self.columns]
         if self.ints:
             told["ints"] = True
+        if self.of != OBSERVATION:
+            told["of"] = self.of
         if self.intervals is not None:
             told["intervals"] = [
                 {"at": list(place), "edges": list(one.edges)}
@@ -260,6 +276,7 @@ class Discretise:
                 told["bins"],
                 columns=told.get("columns"),
                 ints=bool(told.get("ints", False)),
+                of=told.get("of", OBSERVATION),
                 intervals=intervals,
                 sizes=tuple((tuple(one["at"]), one["parts"]) for one in told.get("sizes", ())),
             )
@@ -274,8 +291,10 @@ class Discretise:
             told.append(f"columns={self.columns!r}")
         if self.ints:
             told.append("ints=True")
+        if self.of != OBSERVATION:
+            told.append(f"of={self.of!r}")
         if self.intervals is not None:
-            edges = {place_text(place): list(one.edges) for place, one in self.intervals}
+            edges = {self._called(place): list(one.edges) for place, one in self.intervals}
             told.append(f"edges={edges!r}")
         return f"Discretise({', '.join(told)})"
 
@@ -283,38 +302,8 @@ class Discretise:
         if self.intervals is None:
             return repr(self)
         return "\n".join(
-            f"{place_text(place)}: {', '.join(one.names)}" for place, one in self.intervals
+            f"{self._called(place)}: {', '.join(one.names)}" for place, one in self.intervals
         )
-
-
-def readings(data: TraceSet | ArrayLike) -> Readings:
-    """Return the numbers of traces or of an array."""
-    if isinstance(data, TraceSet):
-        if not len(data):
-            raise TraceError("there are no traces to fit Discretise on")
-        return readings_of_traces(data)
-    try:
-        array = np.asarray(data)
-    except ValueError:
-        raise TraceError("rows of readings differ in length: give rows of one length") from None
-    return readings_of_array(array)
-
-
-def _nothing_numeric(found: Readings) -> str:
-    if found.pictures:
-        place, shape = found.pictures[0]
-        size = "×".join(map(str, shape))
-        return (
-            f"{place_text(place)} is an array of {size} numbers: pictures are not put into "
-            "intervals number by number; turn them into a few readings, or into symbols"
-        )
-    if found.numbers:
-        where = ", ".join(place_text(one.place) for one in found.numbers)
-        return (
-            f"observations have no floats, but ints ({where}), which are taken for symbols: "
-            "pass ints=True if they are readings"
-        )
-    return "observations have no numbers to put into intervals: leave Discretise out"
 
 
 def _counts(bins: Any) -> int | tuple[int, ...]:
@@ -327,18 +316,3 @@ def _counts(bins: Any) -> int | tuple[int, ...]:
     if not is_whole or not whole or min(whole) < 2:
         raise OptionError(f"bins={bins!r}: give a whole number of at least 2, or a row of such")
     return whole if counts is bins else whole[0]
-
-
-def _places(columns: Iterable[Any]) -> tuple[Place, ...]:
-    """Return places as paths, whichever way they are written."""
-    if isinstance(columns, str | int):
-        columns = (columns,)
-    places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
-    if not all(type(key) in (int, str) for place in places for key in place):
-        raise OptionError(
-            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
-        )
-    ordered = sorted(places, key=str)
-    if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
-        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
-    return places

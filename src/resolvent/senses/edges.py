@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import MissingExtra
+from resolvent.errors import MissingExtra, TraceError
 from resolvent.senses.intervals import Intervals
 
 Floats = NDArray[np.float64]
+
+LARGEST = 1e300
+"""Beyond this, distances between readings may be too large for a float."""
 
 MOVED = 0.01
 """The share of an interval's readings that may change sides so that its edges are short."""
@@ -33,6 +36,8 @@ def intervals_of(values: Floats, method: str, bins: int, seed: int) -> Intervals
     ('below 3', '3…6', 'above 6')
     """
     values = np.sort(values)
+    if max(-values[0], values[-1]) > LARGEST:
+        raise TraceError(f"readings beyond {LARGEST:g} are too large to put into intervals")
     bins = min(bins, len(np.unique(values)))
     if bins < 2:
         return Intervals(())
@@ -46,7 +51,7 @@ def _quantile(values: Floats, bins: int, seed: int) -> Intervals:
 
 def _uniform(values: Floats, bins: int, seed: int) -> Intervals:
     edges = np.linspace(values[0], values[-1], bins + 1)[1:-1]
-    return Intervals(tuple(rounded(edges, values)))
+    return Intervals(tuple(rounded(np.unique(edges), values)))
 
 
 def _k_means(values: Floats, bins: int, seed: int) -> Intervals:

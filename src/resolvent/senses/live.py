@@ -37,8 +37,9 @@ class LiveSenses:
                 f"the machines make labels by themselves, of each {labelling.reads}: "
                 f"leave out label_of"
             )
-        self.observations = Names(env, "observation", name_of, senses.discretise)
-        self.actions = Names(env, "action")
+        then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
+        self.observations = Names(env, "observation", name_of, then.get("observation"))
+        self.actions = Names(env, "action", then=then.get("action"))
         self.label_of = label_of
         if not labelling.is_given:
             self.label_of = MadeOf(labelling, self.observations, self.actions)

@@ -35,25 +35,24 @@ class Parts:
     def __call__(self, symbol: Symbol) -> Symbol:
         """Return a tuple with the parts that are read replaced."""
         if not isinstance(symbol, tuple):
-            raise TraceError(f"it is {short(symbol_text(symbol))} where {self._expected} should be")
+            raise TraceError(f"it is {short(symbol_text(symbol))} where {self._expected}")
         parts = list(symbol)
         if self.size is not None and len(parts) != self.size:
-            raise TraceError(
-                f"it has {amount(len(parts), 'part')} where {self._expected} should be"
-            )
+            raise TraceError(f"it has {amount(len(parts), 'part')} where {self._expected}")
         for key, reader in zip(self.keys, self.readers, strict=True):
             position = key_position(symbol, key)
             if position is None:
-                raise TraceError(f"it has no part {key!r} where {self._expected} should be")
+                raise TraceError(f"it has no part {key!r} where {self._expected}")
             part = symbol[position]
             parts[position] = reader(part) if type(key) is int else (key, reader(part[1]))
         return tuple(parts)
 
     @property
     def _expected(self) -> str:
+        shape = f"with part {self.keys[0]!r}"
         if self.size is not None:
-            return f"a tuple of {amount(self.size, 'part')}"
-        return f"a tuple with part {self.keys[0]!r}"
+            shape = f"of {amount(self.size, 'part')}"
+        return f"a tuple {shape} should be: fit Discretise on observations of this shape"
 
 
 Part: TypeAlias = Intervals | Parts

@@ -7,13 +7,15 @@ first of a row that a mapping holds.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from resolvent.errors import TraceError
+from resolvent.errors import OptionError, TraceError
 from resolvent.traces.choosing import trace_keys
+from resolvent.traces.column_names import ACTION, OBSERVATION
 from resolvent.traces.symbols import array_shape, symbol_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import amount, short
@@ -54,17 +56,36 @@ class Readings:
     pictures: tuple[tuple[Place, tuple[int, ...]], ...]
 
 
-def place_text(place: Place) -> str:
-    """Write a place as a reader of the data would.
+def place_text(place: Place, of: str = OBSERVATION) -> str:
+    """Write a place in an observation, or an action, as a reader of the data would.
 
     >>> place_text(()), place_text((2,)), place_text(("position", 0))
     ('the observation', '[2]', 'position[0]')
     """
     if not place:
-        return "the observation"
+        return f"the {of}"
     first, *rest = place
     text = first if isinstance(first, str) else f"[{first}]"
     return short(text + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in rest))
+
+
+def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
+    """Return places as paths, whichever way they are written.
+
+    >>> as_places([0, "heat", ("position", 1)])
+    ((0,), ('heat',), ('position', 1))
+    """
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
+    if not all(type(key) in (int, str) for place in places for key in place):
+        raise OptionError(
+            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
+        )
+    ordered = sorted(places, key=str)
+    if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
+        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
+    return places
 
 
 def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
@@ -85,6 +106,38 @@ def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
     )
 
 
+def readings(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Readings:
+    """Return the numbers of traces, in observations or actions, or of an array."""
+    if isinstance(data, TraceSet):
+        if not len(data):
+            raise TraceError("there are no traces to fit Discretise on")
+        return readings_of_traces(data, of)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise TraceError("rows of readings differ in length: give rows of one length") from None
+    return readings_of_array(array)
+
+
+def nothing_numeric(found: Readings, of: str) -> str:
+    """Say why observations, or actions, have nothing to put into intervals, and what to do."""
+    if found.pictures:
+        place, shape = found.pictures[0]
+        size = "×".join(map(str, shape))
+        return (
+            f"{place_text(place, of)} is an array of {size} numbers: pictures are not put into "
+            "intervals number by number; turn them into a few readings, or into symbols"
+        )
+    if found.numbers:
+        where = ", ".join(place_text(one.place, of) for one in found.numbers)
+        return (
+            f"{of}s have no floats, but ints ({where}), which are taken for symbols: "
+            "pass ints=True if they are readings"
+        )
+    other = f"pass of={ACTION!r} if actions have" if of == OBSERVATION else "leave Discretise out"
+    return f"{of}s have no numbers to put into intervals: {other}"
+
+
 def values_at(symbols: Iterable[Any], place: Place) -> list[Any]:
     """Return what stands at a place of each symbol.
 
@@ -101,8 +154,8 @@ def values_at(symbols: Iterable[Any], place: Place) -> list[Any]:
     return values
 
 
-def readings_of_traces(traces: TraceSet) -> Readings:
-    """Return the numbers of all observations of traces; equal traces count once.
+def readings_of_traces(traces: TraceSet, of: str = OBSERVATION) -> Readings:
+    """Return the numbers of all observations, or actions, of traces; equal traces count once.
 
     >>> from resolvent.traces import Trace
     >>> day = Trace([(20.5, "on"), (21.0, "on"), (20.5, "off")], [None] * 3, "ab")
@@ -111,8 +164,8 @@ def readings_of_traces(traces: TraceSet) -> Readings:
     [((0,), [20.5, 20.5, 21.0])]
     """
     different = different_traces(traces)
-    symbols = list(different.observations)
-    times = np.bincount(different.observation_codes, minlength=len(symbols))
+    symbols = list(different.values[of])
+    times = np.bincount(different.codes[of], minlength=len(symbols))
     search = _Search(times)
     search.look(symbols)
     return Readings(tuple(search.numbers), tuple(search.sizes.items()), tuple(search.pictures))
@@ -195,7 +248,7 @@ class _Search:
         try:
             array = np.array(values, np.float64)
         except OverflowError:
-            raise TraceError(f"{place_text(place)}: an int is too large to be a reading") from None
+            raise TraceError("an int is too large to be a reading: use floats") from None
         return Reading(place, np.repeat(array, times), float not in kinds)
 
 
@@ -222,9 +275,9 @@ def _different_shapes(symbols: Sequence[Any], place: Place) -> TraceError:
     first = symbols[0]
     other = next(one for one in symbols if _size(one) != _size(first))
     return TraceError(
-        f"{place_text(place)} is {short(symbol_text(first))} ({_size(first)}) and "
-        f"{short(symbol_text(other))} ({_size(other)}): "
-        "observations with numbers to put into bins must have one shape"
+        f"{short(symbol_text(first))} ({_size(first)}) and {short(symbol_text(other))} "
+        f"({_size(other)}) both occur{f' as {place_text(place)}' if place else ''}: "
+        "what has numbers to put into intervals must have one shape"
     )
 
 

@@ -7,17 +7,24 @@ from typing import Any
 import numpy as np
 
 from resolvent.errors import OptionError
-from resolvent.senses.discretise import AUTO, Discretise, readings
+from resolvent.senses.discretise import AUTO, Discretise
 from resolvent.senses.edges import Floats, magnitude, shorter_numbers
-from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Steps, steps_of
+from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Foretelling
 from resolvent.senses.intervals import Intervals
-from resolvent.senses.readings import different_traces
-from resolvent.traces.choosing import choose_traces
-from resolvent.traces.column_names import TERMINATED, default_outputs
+from resolvent.senses.readings import different_traces, readings
+from resolvent.senses.steps import Steps, steps_of
+from resolvent.traces.choosing import trace_keys
+from resolvent.traces.column_names import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
 MOST_STEPS = 20_000
 """How many steps are looked at: more make edges hardly better, and the search slower."""
+
+STEPS_OF_NUMBERS = 40_000
+"""How many steps are looked at, divided by the numbers that edges are sought for."""
+
+LEAST_STEPS = 5_000
+"""How many steps are looked at, if there are so many, whatever the numbers."""
 
 COARSE = 32
 """Edges are sought first between so many cells of equally many readings,"""
@@ -43,6 +50,7 @@ def auto_discretise(
     bins: int = 12,
     columns: Iterable[Any] | None = None,
     ints: bool = False,
+    of: str | None = None,
 ) -> Discretise:
     """Return intervals whose edges lie where they help most to tell what comes next.
 
@@ -52,12 +60,14 @@ def auto_discretise(
     where it is best, and those that are superfluous by then are taken away.
 
     Args:
-        traces: What to learn from; about 20,000 steps of them are looked at.
+        traces: What to learn from; 5,000 to 20,000 steps of them are looked at.
         outputs: What is to be told, as `infer` takes it; by default what it predicts by
             default, and where episodes end.
         bins: The most intervals a number may have.
         columns: Which numbers to put into intervals, as in `Discretise`.
         ints: Whether ints are readings, too.
+        of: Whether `"observation"` or `"action"` has the numbers, as in `Discretise`; by default
+            observations, and of a log, where nothing is seen, its inputs.
 
     A heater is on from below 18 degrees until 22:
 
@@ -74,12 +84,15 @@ def auto_discretise(
     """
     if type(bins) is not int or not 2 <= bins <= MOST_BINS:
         raise OptionError(f"bins={bins!r}: give a whole number from 2 to {MOST_BINS}")
-    asked = Discretise(columns=columns, ints=ints)  # type: ignore[arg-type]
-    found = readings(traces)
+    if of is None:
+        of = ACTION if len(traces.observations) == 1 else OBSERVATION
+    asked = Discretise(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
+    found = readings(traces, of)
     numbers = asked.chosen(found)
-    looked_at = _some(different_traces(traces))
+    most = min(max(STEPS_OF_NUMBERS // len(numbers), LEAST_STEPS), MOST_STEPS)
+    looked_at = _some(different_traces(traces), most)
     wanted = _outputs(looked_at, outputs)
-    steps = steps_of(looked_at, [one.place for one in numbers], wanted, MOST_STEPS)
+    steps = steps_of(looked_at, [one.place for one in numbers], wanted, most, of)
     search = _Search(steps, bins)
     search.grow()
     search.refine()
@@ -91,11 +104,13 @@ def auto_discretise(
     return asked.with_intervals(found, intervals, method=AUTO)
 
 
-def _some(traces: TraceSet) -> TraceSet:
-    """Return about as many traces as are looked at, chosen by what they hold."""
-    if traces.steps <= MOST_STEPS:
+def _some(traces: TraceSet, steps: int) -> TraceSet:
+    """Return traces of so many steps or a few more, chosen and ordered by what they hold."""
+    if traces.steps <= steps:
         return traces
-    return traces.take(choose_traces(traces, MOST_STEPS / traces.steps))
+    by_key = np.argsort(trace_keys(traces))
+    enough = int(np.searchsorted(np.cumsum(np.diff(traces.offsets)[by_key]), steps)) + 1
+    return traces.take(by_key[:enough])
 
 
 def _outputs(traces: TraceSet, outputs: Iterable[str] | None) -> tuple[str, ...]:
@@ -125,9 +140,9 @@ class _Search:
     """The edges of each number, while they are sought."""
 
     def __init__(self, steps: Steps, bins: int) -> None:
-        self.steps, self.bins = steps, bins
+        self.foretelling, self.bins = Foretelling(steps), bins
         self.edges: list[Edges] = [()] * len(steps.numbers)
-        self.bits = steps.bits(self.edges)
+        self.bits = self.foretelling.bits(self.edges)
         self.values = [one.now[~np.isnan(one.now)] for one in steps.numbers]
         self.cuts = [cuts(values, COARSE - 1).tolist() for values in self.values]
 
@@ -208,12 +223,13 @@ class _Search:
         """
         bits = self._bits(number, edges)
         added = len(edges) - len(self.edges[number])
-        price = added * PRICE_A_STEP * len(self.steps.actions.of_step)
+        price = added * PRICE_A_STEP * len(self.foretelling.steps)
         saved = self.bits.outputs - bits.outputs, self.bits.total - bits.total - price
         return max(saved) if added > 0 else min(saved)
 
     def _bits(self, number: int, edges: Edges) -> Bits:
-        return self.steps.bits([*self.edges[:number], edges, *self.edges[number + 1 :]])
+        tried = [*self.edges[:number], edges, *self.edges[number + 1 :]]
+        return self.foretelling.bits(tried, number)
 
     def _put(self, number: int, edges: Edges) -> None:
         self.bits = self._bits(number, edges)

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.errors import TraceError
 from resolvent.wording import visible
@@ -38,7 +39,8 @@ def as_symbol(value: Any) -> Symbol:
     """Turn an observation or action into the symbol that stands for it.
 
     NumPy arrays and lists become nested tuples, mappings become tuples of
-    (key, value) pairs in key order, enum members become their values.
+    (key, value) pairs in key order, enum members become their values. Of a named tuple,
+    such as a graph of Gymnasium's, parts that are None are left out.
 
     >>> as_symbol(np.array([[1, 2], [3, 4]]))
     ((1, 2), (3, 4))
@@ -50,9 +52,13 @@ def as_symbol(value: Any) -> Symbol:
         return value  # type: ignore[no-any-return]
     if isinstance(value, enum.Enum):
         return as_symbol(value.value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim:
+        return _symbol_of_array(value)
     if isinstance(value, np.generic | np.ndarray):
         return as_symbol(value.tolist())
     if isinstance(value, tuple | list):
+        if hasattr(value, "_fields"):  # a graph without edges has None there
+            value = [part for part in value if part is not None]
         return tuple(map(as_symbol, value))
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -69,6 +75,20 @@ def as_symbol(value: Any) -> Symbol:
     raise TraceError(
         f"a {kind.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
     )
+
+
+def _symbol_of_array(array: NDArray[Any]) -> Symbol:
+    """Turn numbers into nested tuples, all at once, for images have many."""
+    if array.dtype.kind == "f":
+        finite = np.isfinite(array)
+        if not finite.all():
+            return as_symbol(array[~finite][0])  # which it refuses
+        array = array + 0.0  # one zero, not two
+    return _nested(array.tolist(), array.ndim)
+
+
+def _nested(rows: list[Any], depth: int) -> tuple[Any, ...]:
+    return tuple(rows) if depth == 1 else tuple(_nested(row, depth - 1) for row in rows)
 
 
 def as_label(value: Any) -> Label:
@@ -165,7 +185,8 @@ def event_text(symbol: Symbol) -> str:
     """
     if not isinstance(symbol, str):
         return symbol_text(symbol)
-    looks_otherwise = not symbol or symbol[0] in "-+0123456789({'\"" or symbol in ("True", "False")
+    number = symbol[:1] in "-+0123456789" and "…" not in symbol  # which intervals are named with
+    looks_otherwise = number or symbol[:1] in "({'\"" or symbol in ("True", "False")
     return repr(symbol) if looks_otherwise or "#" in symbol or "→" in symbol else symbol
 
 
@@ -175,13 +196,24 @@ def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
     >>> array_shape(((1, 2), (3, 4), (5, 6))), array_shape((1, (2, 3))), array_shape(1)
     ((3, 2), None, None)
     """
-    if not isinstance(symbol, tuple) or not symbol:
+    array = as_array(symbol)
+    return None if array is None else array.shape
+
+
+def as_array(symbol: Symbol) -> NDArray[Any] | None:
+    """Return the array of numbers that a symbol was; None if it was something else.
+
+    >>> as_array(((1, 2), (3, 4))).sum(), as_array(("a", 1)), as_array(())
+    (np.int64(10), None, None)
+    """
+    if not isinstance(symbol, tuple):
         return None
-    if all(type(one) in _NUMBERS for one in symbol):
-        return (len(symbol),)
-    inner = {array_shape(one) for one in symbol}
-    shape = inner.pop()
-    return None if inner or shape is None else (len(symbol), *shape)
+    try:
+        array = np.array(symbol)
+    except (ValueError, OverflowError):  # rows of different lengths
+        return None
+    # Numbers beyond 64 bits are objects, as are tuples of tuples and numbers.
+    return array if array.dtype.kind in "biuf" and array.size else None
 
 
 def is_mapping(symbol: Symbol) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.traces.symbols import Symbol, array_shape
+from resolvent.traces.symbols import Symbol, as_array
 
 SIDE = 48
 """Pixels that a thumbnail has at most, across and down."""
@@ -125,15 +125,13 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _pictures(symbol: Any) -> Iterator[NDArray[Any]]:
-    shape = array_shape(symbol)
-    if shape is None:
+    array = as_array(symbol)
+    if array is None:
         if isinstance(symbol, tuple):
             for part in symbol:
                 yield from _pictures(part)
-    elif is_picture(shape):
-        array = np.array(symbol)
-        if array.dtype.kind in "biuf" and abs(array).max() < _HUGE:
-            yield shrunk(array)
+    elif is_picture(array.shape) and np.abs(array.astype(float)).max() < _HUGE:
+        yield shrunk(array)
 
 
 def is_picture(shape: tuple[int, ...]) -> bool:

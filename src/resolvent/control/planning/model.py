@@ -76,6 +76,12 @@ class Model(ByValue):
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
+        numbers = machines.senses.discretise
+        if numbers is not None and numbers.of == "action":
+            raise ModelError(
+                "the machines know of actions only in which interval their numbers lie, so that "
+                "no plan can say what to do: give actions that are symbols"
+            )
         acting, traces = that_matter(machines), machines.senses.on(traces)
         _check_acquainted(acting, traces)
         shown = replay_traces(acting, traces, states=True)

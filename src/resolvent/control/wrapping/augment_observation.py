@@ -32,7 +32,10 @@ class AugmentObservation(
     Each machine has its state there, in the order of the set and under the name of
     its kind: a third one that predicts "cost" comes last, as "cost_state".
     A "discrete" number is ((o − start) · |Q| + q) · |U| + u, where |Q| and |U| are
-    the numbers of states. All but "dict" count from 0, wherever the inner space starts.
+    the numbers of states. All count from 0, wherever the inner space starts; "dict" leaves
+    numbers as they are unless some are below 0. Parts of nested observations are there by
+    names such as "robot/arm", and a text as the numbers of its characters, so that deep
+    learners take them; a `SpaceWarning` says which parts they do not take.
 
     Labels are found as by `rs.collect`: pass the same `label_of` and `name_of`, if any.
     Machines that were inferred with `labels="observation"` and the like make them by

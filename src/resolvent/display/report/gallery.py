@@ -46,12 +46,18 @@ class Gallery:
         self._draw_of = draw_of
         self._numbers: dict[bytes, int] = {}
         self._arrays: list[NDArray[Any]] = []
+        # By identity: 1 equals True, which looks otherwise, and images are slow to hash.
+        self._known: dict[int, tuple[Symbol, str, list[int]]] = {}
         self._left_out: set[bytes] = set()
 
     def told(self, symbol: Any, text: str = "") -> Told:
         """Return the text of an observation with what it looks like, by default as symbols have."""
-        text = text or value_text(symbol)
-        pictures = [] if symbol is UNSEEN else self._pictures(symbol)
+        known = self._known.get(id(symbol))
+        if known is None:
+            pictures = [] if symbol is UNSEEN else self._pictures(symbol)
+            known = self._known[id(symbol)] = symbol, value_text(symbol), pictures
+        _, name, pictures = known
+        text = text or name
         return {"text": text, "pictures": pictures} if pictures else text
 
     def pictures(self) -> list[Thumbnail | None]:

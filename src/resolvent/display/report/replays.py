@@ -119,11 +119,10 @@ def _played(
     gallery: Gallery,
 ) -> dict[str, Any]:
     one = traces.take([number])
-    trace, read = one[0], labels_read(one, machines.timing)
+    read = labels_read(one, machines.timing)
     rows = slice(*traces.offsets[number : number + 2])
     asked = steps_asked(machines, one, {kind: codes[rows] for kind, codes in states.items()})
-    stop = min(len(trace), start + MOST_STEPS)
-    shown = slice(start, stop)
+    shown = slice(start, start + MOST_STEPS)
     words = (
         texts.numbers(one.at_step(one.observation_codes)[shown], gallery.told, one.observations),
         texts.numbers(read[shown], event_text, one.labels, unknown=""),
@@ -134,9 +133,9 @@ def _played(
     return {
         "number": number,
         "why": why,
-        "length": len(trace),
+        "length": one.steps,
         "first": start,
-        "terminated": trace.terminated,
+        "terminated": bool(one.terminated[0]),
         "steps": steps,
     }
 
