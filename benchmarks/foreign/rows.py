@@ -39,11 +39,11 @@ class Row:
     @property
     def lines(self) -> int:
         """How many lines of code a user writes, besides importing gymnasium and resolvent."""
-        return len(self.code.strip().splitlines())
+        return sum(map(bool, self.code.splitlines()))
 
 
 def _grid(name: str, made: str, code: str, **more: Any) -> Row:
-    return Row(name, "MiniGrid", f"import minigrid.wrappers\nenv = {made}\n{code}", **more)
+    return Row(name, "MiniGrid", f"import minigrid.wrappers\n\nenv = {made}\n{code}", **more)
 
 
 _AS_IT_IS = """\
@@ -183,7 +183,7 @@ result = rs.infer(traces, labels="observation")
     Row(
         "RepeatFirst, easy",
         "POPGym",
-        f"from popgym.envs.repeat_first import RepeatFirstEasy\nenv = RepeatFirstEasy()\n"
+        f"from popgym.envs.repeat_first import RepeatFirstEasy\n\nenv = RepeatFirstEasy()\n"
         f"{_REWARD_ALONE}",
         200,
         best_of_cards,
@@ -193,7 +193,7 @@ result = rs.infer(traces, labels="observation")
     Row(
         "RepeatPrevious, the card before",
         "POPGym",
-        f"from popgym.envs.repeat_previous import RepeatPrevious\nenv = RepeatPrevious(k=2)\n"
+        f"from popgym.envs.repeat_previous import RepeatPrevious\n\nenv = RepeatPrevious(k=2)\n"
         f"{_REWARD_ALONE}",
         500,
         best_of_cards,
@@ -203,8 +203,8 @@ result = rs.infer(traces, labels="observation")
     Row(
         "RepeatPrevious, easy (four cards back)",
         "POPGym",
-        f"from popgym.envs.repeat_previous import RepeatPreviousEasy\nenv = RepeatPreviousEasy()\n"
-        f"{_REWARD_ALONE}",
+        f"from popgym.envs.repeat_previous import RepeatPreviousEasy\n\n"
+        f"env = RepeatPreviousEasy()\n{_REWARD_ALONE}",
         2000,
         best_of_cards,
         "q-learning",
@@ -212,7 +212,7 @@ result = rs.infer(traces, labels="observation")
     Row(
         "HigherLower, easy",
         "POPGym",
-        f"from popgym.envs.higher_lower import HigherLowerEasy\nenv = HigherLowerEasy()\n"
+        f"from popgym.envs.higher_lower import HigherLowerEasy\n\nenv = HigherLowerEasy()\n"
         f"{_REWARD_ALONE}",
         500,
         short=100,
@@ -222,6 +222,7 @@ result = rs.infer(traces, labels="observation")
         "POPGym",
         """\
 from popgym.envs.minesweeper import MineSweeperEasy
+
 env = MineSweeperEasy()
 traces = rs.collect(env, episodes=episodes, seed=seed, labels="action+observation")
 result = rs.infer(traces, labels="action+observation", outputs=["reward"])
