@@ -79,8 +79,8 @@ ROWS = (
         """\
 env = gym.make("FrozenLake-v1", is_slippery=False)
 env = gym.wrappers.TransformObservation(env, lambda cell: cell // 4, gym.spaces.Discrete(4))
-traces = rs.collect(env, episodes=episodes, seed=seed, labels="action")
-result = rs.infer(traces, labels="action")
+traces = rs.collect(env, episodes=episodes, seed=seed, labels="auto")
+result = rs.infer(traces, labels="auto")
 """,
         3000,
         best_of_tables,
@@ -174,8 +174,8 @@ result = rs.infer(traces, labels="observation")
         'gym.make("MiniGrid-MemoryS7-v0", agent_view_size=3)',
         _ONE_LAYOUT.replace("[0]", "[34, 23]")
         + "env = gym.wrappers.TransformAction(env, int, gym.spaces.Discrete(3))\n"
-        + _AS_IT_IS,
-        episodes=300,
+        + _AS_IT_IS.replace("observation", "auto"),
+        episodes=100,
         optimum=best_of_minigrid,
         acting="plan",
         short=10,
@@ -183,8 +183,8 @@ result = rs.infer(traces, labels="observation")
     Row(
         "RepeatFirst, easy",
         "POPGym",
-        f"from popgym.envs.repeat_first import RepeatFirstEasy\n\nenv = RepeatFirstEasy()\n"
-        f"{_REWARD_ALONE}",
+        "from popgym.envs.repeat_first import RepeatFirstEasy\n\nenv = RepeatFirstEasy()\n"
+        + _REWARD_ALONE.replace("observation", "auto"),
         200,
         best_of_cards,
         "q-learning",

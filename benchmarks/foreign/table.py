@@ -35,7 +35,8 @@ _CODE = """
 ## The code
 
 Each row is run as it stands here, after `import gymnasium as gym` and `import resolvent as rs`.
-Labels are what is seen and done: nobody had to name events.
+Nobody had to name events: labels are made of what is seen, or found
+([without labels](how-to/no-labels.md)).
 """
 
 
