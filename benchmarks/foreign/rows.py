@@ -85,7 +85,7 @@ result = rs.infer(traces, labels="auto")
         3000,
         best_of_tables,
         "plan",
-        short=1000,
+        short=2000,
     ),
     Row(
         "FrozenLake, slippery",

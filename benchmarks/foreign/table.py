@@ -110,10 +110,10 @@ def outcome(one: Measured) -> str:
     if one.contradicted:
         return "no: the runs contradict the plan, and say so"
     if one.paid is not None and one.optimum is not None:
-        near = one.paid >= one.optimum - 0.02 * abs(one.optimum)
-        if near and wrong < 0.01:
+        short_of_it = (one.optimum - one.paid) / abs(one.optimum)
+        if short_of_it < 0.02 and wrong < 0.01:
             return "yes"
-        return "almost" if right + assumed > 0.9 else "no"
+        return "almost" if short_of_it < 0.2 and right + assumed > 0.9 else "no"
     return "no" if right + assumed < 0.9 else "almost"
 
 

@@ -25,7 +25,11 @@ EXTRAS = {
 }
 """What each extra is for."""
 
-_MODULES = {"pillow": "PIL", "python-sat": "pysat", "scikit-learn": "sklearn"}  # where the name is not the package's
+_MODULES = {
+    "pillow": "PIL",
+    "python-sat": "pysat",
+    "scikit-learn": "sklearn",
+}  # where the name is not the package's
 
 
 @dataclass(frozen=True)

@@ -102,12 +102,12 @@ def collect(
             max_steps=max_steps,
             progress=progress,
         )
-    given = labelling.is_given and label_of in (None, told_if_any)
-    plain = policy is None and name_of is None and given and not inner
+    plain = policy is None and name_of is None and label_of in (None, told_if_any) and not inner
     rolls_out = plain and not named  # the core has no infos
     if rolls_out and (world := rolling_world(env)) is not None:
         draws = _seeded_actions(env, seed).np_random
-        return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
+        played = world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
+        return labelling.on(played)
     choose = policy or _random_policy(env, seed)
     recorder = Recorder(env, label_of, named, labelling=labelling, name_of=name_of, inner=inner)
     for number in range(episodes):
