@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observation")
 """What labels may be made of, in the order in which it is tried."""
 
-_WORK: Final = 2_000_000_000
+_WORK: Final = 10_000_000_000
 """Steps that growing a table may walk through."""
 
 _DENSE: Final = 0.05
@@ -33,14 +33,17 @@ _DENSE: Final = 0.05
 _MANY: Final = 20_000
 """With so many such steps, classes are mixed before a table is grown."""
 
-_ROUNDS: Final = 600
+_ROUNDS: Final = 1_000
 """Of mixing, at most."""
 
 _MIXED: Final = ((8, 8), (12, 10))
 """States and classes to begin mixing with; those that are not needed become the same."""
 
+_GROWN: Final = 300_000
+"""Steps that a table is grown on at first."""
+
 _SAMPLE: Final = 500_000
-"""Steps that are mixed at first."""
+"""Steps that classes are mixed on at first."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
 def _grown_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
     """Grow a table on some traces, and where it does not explain all, on all of them."""
     work = int(effort * _WORK)
-    some = steps.first(_SAMPLE)
+    some = steps.first(_GROWN)
     table = grown_table(some, seed=seed, work=work).table
     yield table
     if len(some.offsets) < len(steps.offsets):

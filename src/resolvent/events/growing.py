@@ -37,6 +37,9 @@ _COUNTERS: Final = 4
 _PATIENCE: Final = 40
 """The search ends after so many tries in vain, one after the other."""
 
+_PATIENCE_EXPLAINED: Final = 10
+"""As much, once all answers are explained."""
+
 _WHIM: Final = 0.6
 """By how much of itself what a move promises is lowered at random when a table grows again."""
 
@@ -79,9 +82,11 @@ def grown_table(steps: EventSteps, *, seed: int, work: int, start: Table | None 
                 best = min(best, search.climb(counter, whim=0.0), key=lambda one: one.length)
     else:
         best = search.climb(search.weigh(start), whim=0.0)
-    in_vain = 0
-    while in_vain < _PATIENCE and not search.is_spent:
-        best = search.grown_anew(best) if in_vain == 0 else best
+    in_vain, patience = 0, _PATIENCE
+    while in_vain < patience and not search.is_spent:
+        if in_vain == 0:
+            best = search.grown_anew(best)
+            patience = _PATIENCE if steps.surprises(best.table) else _PATIENCE_EXPLAINED
         other = search.climb(search.weigh(search.torn(best.table)), whim=_WHIM)
         in_vain += 1
         if other.length < best.length:
@@ -232,6 +237,9 @@ class _Growing:
                     tried = self.weigh(table)
                     if tried.length < best.length:
                         best, improved = tried, True
+            rooted = self.steps.rooted(best.table)
+            if rooted is not None:
+                best, improved = self.weigh(rooted), True
             for state in np.flatnonzero(~self.steps.entered(best.table))[::-1].tolist():
                 best, improved = self.weigh(without_state(best.table, state)), True
         return best

@@ -68,6 +68,18 @@ class EventSteps:
         entered[0] = True
         return entered
 
+    def rooted(self, table: Table) -> Table | None:
+        """Let the state that all beginnings lead to be state 0; None if there is no other such."""
+        begins = self.source[self.offsets[:-1]]
+        led = np.unique(table[begins, 0]) if (begins != NONE).all() else np.zeros(1, np.int64)
+        if len(led) > 1 or led[0] == 0:
+            return None
+        number = np.arange(table.shape[1])
+        number[[0, led[0]]] = number[[led[0], 0]]
+        rooted = number[table[:, number]]
+        rooted[self.sources // 2 :] = np.arange(table.shape[1])
+        return rooted
+
     def readings(self, table: Table) -> NDArray[np.int64]:
         """Count how often each source was read in each state: entry [source, state]."""
         count = table.shape[1]
