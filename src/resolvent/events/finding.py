@@ -27,6 +27,9 @@ SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observatio
 _WORK: Final = 10_000_000_000
 """Steps that growing a table may walk through."""
 
+_ATTEMPTS: Final = 4
+"""So many times a table is grown, with other random numbers, until one explains all answers."""
+
 _DENSE: Final = 0.05
 """The share of steps whose answers tell something from which on classes are mixed."""
 
@@ -166,13 +169,19 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
 
 
 def _grown_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
-    """Grow a table on some traces, and where it does not explain all, on all of them."""
+    """Grow tables on some traces, and the best of them, if it does not explain all, on all."""
     work = int(effort * _WORK)
     some = steps.first(_GROWN)
-    table = grown_table(some, seed=seed, work=work).table
-    yield table
+    grown = []
+    for attempt in range(_ATTEMPTS):
+        grown.append(grown_table(some, seed=_ATTEMPTS * seed + attempt, work=work))
+        if not some.surprises(grown[-1].table):
+            break
+        yield grown[-1].table
+    best = min(grown, key=lambda one: one.length).table
+    yield best
     if len(some.offsets) < len(steps.offsets):
-        yield grown_table(steps, seed=seed, work=work, start=table).table
+        yield grown_table(steps, seed=seed, work=work, start=best).table
 
 
 def _mixed_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
