@@ -34,7 +34,7 @@ def test_sources_with_the_same_moves_are_one_class():
 
 
 def test_moves_that_were_never_made_keep_nothing_apart():
-    """In state 1 "b" is never read, so that it stays there says nothing; at the end nobody reads."""
+    """In state 1 "b" is never read, so that it stays there says nothing."""
     found = events(walks("sasas", "sbs"), {"a": [1, 0], "b": [1, 1]})
     assert found.labelling.events == {"a": "a or b", "b": "a or b"}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,14 @@ from resolvent.events.classes import Events, events_of
 from resolvent.events.description import Description
 from resolvent.events.growing import grown_table
 from resolvent.events.mixing import first_mixture, mixed
-from resolvent.events.steps import EventSteps, Table, distinct_traces, event_steps
+from resolvent.events.steps import (
+    EventSteps,
+    Table,
+    TimeLeft,
+    distinct_traces,
+    event_steps,
+    is_over,
+)
 from resolvent.samples import LabelTiming
 from resolvent.senses import Labelling
 from resolvent.senses.labelling import Reads
@@ -49,6 +56,14 @@ _SAMPLE: Final = 500_000
 """Steps that classes are mixed on at first."""
 
 
+class Limits(NamedTuple):
+    """What random numbers a search begins with, and how long it may take."""
+
+    seed: int
+    effort: float
+    time_left: TimeLeft
+
+
 @dataclass(frozen=True)
 class FoundEvents(Generic[Found]):
     """A labelling, when its labels are read, and what was inferred with it."""
@@ -65,7 +80,7 @@ def find_events(
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_left: Callable[[], float | None] = lambda: None,
+    time_left: TimeLeft = lambda: None,
 ) -> FoundEvents[Found]:
     """Find out what the events are: the labelling with which machines explain all answers.
 
@@ -105,17 +120,16 @@ def candidates(
     outputs: Sequence[str],
     seed: int,
     effort: float,
-    time_left: Callable[[], float | None],
+    time_left: TimeLeft,
 ) -> Iterator[Events]:
     """Yield labellings with few events first; at last each source is a label of its own."""
     distinct = distinct_traces(traces)
     telling = [reads for reads in SOURCES if _varies(distinct, reads)]
     for reads in telling:
-        found = _tables(distinct, Labelling(reads), outputs, seed, effort)
+        found = _tables(distinct, Labelling(reads), outputs, Limits(seed, effort, time_left))
         if found is not None:
             yield events_of(distinct, Labelling(reads), found)
-        left = time_left()
-        if left is not None and left <= 0:
+        if is_over(time_left):
             break
     for reads in telling or SOURCES[:1]:
         yield Events(Labelling(reads), LabelTiming.CURRENT_WITH_INITIAL)
@@ -128,14 +142,14 @@ def _varies(traces: TraceSet, reads: Reads) -> bool:
 
 
 def _tables(
-    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], seed: int, effort: float
+    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], limits: Limits
 ) -> list[tuple[EventSteps, Table]] | None:
     """Find a table for each output; none if some output is not explained."""
     found: list[tuple[EventSteps, Table]] = []
     observed: Codes | None = None
     for predicts in outputs:
         steps = event_steps(traces, labelling, predicts, observed)
-        table = best_table(steps, seed=seed, effort=effort)
+        table = best_table(steps, limits)
         if steps.surprises(table):
             return None
         found.append((steps, table))
@@ -148,7 +162,7 @@ def _tables(
     return found
 
 
-def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
+def best_table(steps: EventSteps, limits: Limits) -> Table:
     """Return the table of moves with which all steps have the shortest description found."""
     nothing = np.zeros((steps.sources, 1), np.int64)
     if not steps.answers:
@@ -159,7 +173,7 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
     description = Description(steps)
     best, length = nothing, np.inf
     for way in ways:
-        for table in way(steps, seed, effort):
+        for table in way(steps, limits):
             other = description.of(table, steps.told(table))
             if other < length:
                 best, length = table, other
@@ -168,30 +182,33 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
     return best
 
 
-def _grown_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+def _grown_tables(steps: EventSteps, limits: Limits) -> Iterator[Table]:
     """Grow tables on some traces, and the best of them, if it does not explain all, on all."""
-    work = int(effort * _WORK)
+    work = int(limits.effort * _WORK)
     some = steps.first(_GROWN)
     grown = []
     for attempt in range(_ATTEMPTS):
-        grown.append(grown_table(some, seed=_ATTEMPTS * seed + attempt, work=work))
+        number = _ATTEMPTS * limits.seed + attempt
+        grown.append(grown_table(some, seed=number, work=work, time_left=limits.time_left))
         if not some.surprises(grown[-1].table):
             break
         yield grown[-1].table
     best = min(grown, key=lambda one: one.length).table
     yield best
     if len(some.offsets) < len(steps.offsets):
-        yield grown_table(steps, seed=seed, work=work, start=best).table
+        yield grown_table(
+            steps, seed=limits.seed, work=work, start=best, time_left=limits.time_left
+        ).table
 
 
-def _mixed_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+def _mixed_tables(steps: EventSteps, limits: Limits) -> Iterator[Table]:
     """Mix classes on some traces, and then on all."""
-    rounds = max(1, int(effort * _ROUNDS))
+    rounds = max(1, int(limits.effort * _ROUNDS))
     some = steps.first(_SAMPLE)
     for states, classes in _MIXED:
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(limits.seed)
         mixture = first_mixture(some, states=states, classes=classes, random=random)
-        mixture = mixed(some, mixture, rounds)
+        mixture = mixed(some, mixture, rounds, time_left=limits.time_left)
         yield mixture.table
         if len(some.offsets) < len(steps.offsets):
-            yield mixed(steps, mixture, rounds, warming=0).table
+            yield mixed(steps, mixture, rounds, warming=0, time_left=limits.time_left).table

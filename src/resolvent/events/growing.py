@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.events.description import Description
-from resolvent.events.steps import EventSteps, Table
+from resolvent.events.steps import EventSteps, Table, TimeLeft, is_over
 from resolvent.samples import NONE
 from resolvent.traces.vocabulary import Codes
 
@@ -80,12 +80,19 @@ class _Move(NamedTuple):
     target: int
 
 
-def grown_table(steps: EventSteps, *, seed: int, work: int, start: Table | None = None) -> Grown:
+def grown_table(
+    steps: EventSteps,
+    *,
+    seed: int,
+    work: int,
+    start: Table | None = None,
+    time_left: TimeLeft = lambda: None,
+) -> Grown:
     """Search for the table with the shortest description, from the one given or from none.
 
     `work` limits how many steps are walked through, over all tables that are tried.
     """
-    search = _Growing(steps, np.random.default_rng(seed), work)
+    search = _Growing(steps, np.random.default_rng(seed), work, time_left)
     starts = [search.weigh(np.zeros((steps.sources, 1), np.int64) if start is None else start)]
     best = search.trimmed(search.climb(starts[0]))
     if start is None and steps.surprises(best.table):
@@ -109,6 +116,7 @@ class _Growing:
     steps: EventSteps
     random: np.random.Generator
     work: int
+    time_left: TimeLeft
     walked: int = 0
     description: Description = field(init=False)
 
@@ -117,7 +125,7 @@ class _Growing:
 
     @property
     def is_spent(self) -> bool:
-        return self.walked >= self.work
+        return self.walked >= self.work or is_over(self.time_left)
 
     def weigh(self, table: Table) -> _Weighed:
         told = self.steps.told(table)

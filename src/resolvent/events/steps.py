@@ -1,8 +1,10 @@
 """Traces without labels → columns: what is read at each step, and what is answered then."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,16 @@ from resolvent.traces.vocabulary import Codes
 
 Table = NDArray[np.int64]
 """Where each source leads from each state: entry [source, state]."""
+
+
+TimeLeft: TypeAlias = Callable[[], float | None]
+"""Says how many seconds are left; None if there is no limit."""
+
+
+def is_over(time_left: TimeLeft) -> bool:
+    """Say whether there is no time left."""
+    left = time_left()
+    return left is not None and left <= 0
 
 
 @dataclass(frozen=True, eq=False)
