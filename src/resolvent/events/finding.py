@@ -7,7 +7,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
-from resolvent.events.classes import Events, events_of
+from resolvent.events.classes import Events, class_codes, events_of
 from resolvent.events.description import Description
 from resolvent.events.growing import grown_table
 from resolvent.events.mixing import first_mixture, mixed
@@ -19,7 +19,8 @@ from resolvent.events.steps import (
     event_steps,
     is_over,
 )
-from resolvent.samples import LabelTiming
+from resolvent.merging import find_contradiction
+from resolvent.samples import NONE, Histories, LabelTiming, output_samples
 from resolvent.senses import Labelling
 from resolvent.senses.labelling import Reads
 from resolvent.traces import TraceSet
@@ -36,6 +37,10 @@ _WORK: Final = 10_000_000_000
 
 _ATTEMPTS: Final = 4
 """So many times a table is grown, with other random numbers, until one explains all answers."""
+
+_LARGEST: Final = 20_000_000
+"""Tables are grown if no more pairs of a source and an answer are to be counted: with more,
+observations are hardly ever seen twice, and to find events in them is hopeless."""
 
 _DENSE: Final = 0.05
 """The share of steps whose answers tell something from which on classes are mixed."""
@@ -106,6 +111,9 @@ def find_events(
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
     if not effort > 0:
         raise OptionError(f"effort is {effort}: choose a number above 0")
+    finest = Events(Labelling("action+observation"), LabelTiming.CURRENT_WITH_INITIAL)
+    if _contradicts(finest.labelling.on(traces), outputs):  # then fewer labels do, too
+        return FoundEvents(*finest, infer(finest.labelling.on(traces), finest.timing))
     failure: ContradictoryTraces
     for labelling, timing in candidates(traces, outputs, seed, effort, time_left):
         try:
@@ -113,6 +121,15 @@ def find_events(
         except ContradictoryTraces as contradiction:
             failure = contradiction
     raise failure
+
+
+def _contradicts(traces: TraceSet, outputs: Sequence[str]) -> bool:
+    """Whether steps that read the same labels from the beginning on are answered differently."""
+    histories = Histories.of(traces, LabelTiming.CURRENT_WITH_INITIAL)
+    return any(
+        find_contradiction(output_samples(traces, histories, predicts)) is not None
+        for predicts in outputs
+    )
 
 
 def candidates(
@@ -149,7 +166,9 @@ def _tables(
     observed: Codes | None = None
     for predicts in outputs:
         steps = event_steps(traces, labelling, predicts, observed)
-        table = best_table(steps, limits)
+        table = _known_events(steps, found, limits)
+        if table is None:
+            table = best_table(steps, limits)
         if steps.surprises(table):
             return None
         found.append((steps, table))
@@ -162,14 +181,32 @@ def _tables(
     return found
 
 
+def _known_events(
+    steps: EventSteps, found: Sequence[tuple[EventSteps, Table]], limits: Limits
+) -> Table | None:
+    """Explain an output by the classes of events that an earlier one has, if that can be done."""
+    for earlier, moves in found:
+        classes = class_codes(earlier, moves)
+        count = int(classes.max(initial=-1)) + 1
+        if not count or not steps.answers:
+            continue
+        table = best_table(steps.read_as(classes), limits)
+        table = np.concatenate([table, np.arange(table.shape[1])[None]])  # of no class
+        begun = np.where(classes == NONE, NONE, classes + count)
+        spread: Table = table[np.concatenate([classes, begun])]
+        if not steps.surprises(spread):
+            return spread
+    return None
+
+
 def best_table(steps: EventSteps, limits: Limits) -> Table:
     """Return the table of moves with which all steps have the shortest description found."""
     nothing = np.zeros((steps.sources, 1), np.int64)
     if not steps.answers:
         return nothing
-    ways = [_grown_tables]
+    ways = [_grown_tables] if steps.sources * steps.answers <= _LARGEST else []
     if len(steps.telling) >= _DENSE * len(steps.source):
-        ways.insert(0 if len(steps.telling) >= _MANY else 1, _mixed_tables)
+        ways.insert(0 if len(steps.telling) >= _MANY else len(ways), _mixed_tables)
     description = Description(steps)
     best, length = nothing, np.inf
     for way in ways:

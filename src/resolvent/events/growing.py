@@ -223,6 +223,7 @@ class _Growing:
             after = self._answers_after(states, state)
             sources = np.flatnonzero(after.any(1))
             after = after[sources]
+            self.walked += after.size * (count + 1)
             left = length[state] - self.description.of_answers(now.told[state] - after)
             for target in range(count + (count < MOST_STATES)):
                 if target == state:

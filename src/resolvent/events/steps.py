@@ -102,6 +102,16 @@ class EventSteps:
         place = self.source[read] * np.int64(count) + before[read]
         return np.bincount(place, minlength=self.sources * count).reshape(self.sources, count)
 
+    def read_as(self, classes: NDArray[np.int64]) -> "EventSteps":
+        """Return steps that read the class of what they read, given for half of the sources.
+
+        A class that is `NONE` is not read, and beginnings are sources of their own again.
+        """
+        count = int(classes.max(initial=-1)) + 1
+        begun = np.where(classes == NONE, NONE, classes + count)
+        codes = np.concatenate([classes, begun, [NONE]]).astype(np.int32)
+        return replace(self, source=codes[self.source], sources=2 * count)
+
     def first(self, most: int) -> "EventSteps":
         """Return the steps of the first traces, of which there are about so many."""
         traces = max(1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
