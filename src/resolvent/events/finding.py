@@ -38,6 +38,9 @@ _WORK: Final = 10_000_000_000
 _ATTEMPTS: Final = 4
 """So many times a table is grown, with other random numbers, until one explains all answers."""
 
+_FEW: Final = 12
+"""Up to so many sources may as well be labels of their own: then less is tried before."""
+
 _LARGEST: Final = 20_000_000
 """Tables are grown if no more pairs of a source and an answer are to be counted: with more,
 observations are hardly ever seen twice, and to find events in them is hopeless."""
@@ -221,10 +224,11 @@ def best_table(steps: EventSteps, limits: Limits) -> Table:
 
 def _grown_tables(steps: EventSteps, limits: Limits) -> Iterator[Table]:
     """Grow tables on some traces, and the best of them, if it does not explain all, on all."""
-    work = int(limits.effort * _WORK)
+    few = steps.sources <= 2 * _FEW
+    work = int(limits.effort * _WORK) // (_ATTEMPTS if few else 1)
     some = steps.first(_GROWN)
     grown = []
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(1 if few else _ATTEMPTS):
         number = _ATTEMPTS * limits.seed + attempt
         grown.append(grown_table(some, seed=number, work=work, time_left=limits.time_left))
         if not some.surprises(grown[-1].table):
