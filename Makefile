@@ -13,6 +13,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
+.PHONY: benchmark-no-labels
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -77,6 +78,10 @@ benchmark-report: $(STAMPS)/developing
 # What another trace costs, the first time and the sixtieth.
 benchmark-updates: $(STAMPS)/developing
 	$(BIN)/python benchmarks/updates.py
+
+# Worlds whose labels are taken away.
+benchmark-no-labels: $(STAMPS)/developing
+	$(BIN)/python benchmarks/no_labels.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

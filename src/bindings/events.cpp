@@ -34,21 +34,6 @@ nb::tuple expected_moves(const Ids& source, const Ids& answer, const Rows& offse
   return nb::make_tuple(log_likelihood, array(std::move(move_counts)), array(std::move(answer_counts)));
 }
 
-nb::object weighed_moves(const Ids& source, const Ids& answer, const Rows& offsets, const Ids& kind, Id kinds,
-                         Id states, const Numbers& moves, const Numbers& answers) {
-  check(source, answer, offsets, states, moves, answers);
-  require(kind.size() == source.size(), "kind and source must be equally long");
-  check_codes(span_of(kind), kinds, resolvent::none);
-  const auto width = static_cast<std::size_t>(states);
-  std::vector<double> weights(static_cast<std::size_t>(kinds) * (moves.size() / (width * width) + 1));
-  {
-    nb::gil_scoped_release no_gil;
-    resolvent::weigh_moves({span_of(source), span_of(answer), span_of(offsets)}, span_of(kind), states,
-                           {span_of(moves), span_of(answers)}, weights);
-  }
-  return nb::cast(array(std::move(weights)));
-}
-
 nb::object answers_told(const Ids& source, const Ids& answer, const Rows& offsets, const Ids& table, Id states,
                         Id answers) {
   require(source.size() == answer.size(), "source and answer must be equally long");
@@ -86,8 +71,6 @@ nb::object answers_after(const Ids& source, const Ids& answer, const Rows& offse
 void bind_events(nb::module_& module) {
   module.def("expected_moves", &expected_moves, "source"_a, "answer"_a, "offsets"_a, nb::kw_only(), "states"_a,
              "moves"_a, "answers"_a);
-  module.def("weighed_moves", &weighed_moves, "source"_a, "answer"_a, "offsets"_a, "kind"_a, nb::kw_only(), "kinds"_a,
-             "states"_a, "moves"_a, "answers"_a);
   module.def("answers_after", &answers_after, "source"_a, "answer"_a, "offsets"_a, "states"_a, nb::kw_only(),
              "state"_a, "sources"_a, "answers"_a);
   module.def("answers_told", &answers_told, "source"_a, "answer"_a, "offsets"_a, nb::kw_only(), "table"_a,

@@ -37,29 +37,6 @@ class Expectation {
     backward(first, last);
   }
 
-  // Adds what steps of each kind say about each source; see weigh_moves.
-  void weigh(std::size_t first, std::size_t last, std::span<const Id> kind, std::span<double> weights) {
-    if (first == last) return;
-    forward(first, last);
-    const std::size_t choices = moves_.size() / Width + 1;
-    States later;
-    later.fill(1.0F);
-    for (std::size_t at = last; at-- > first;) {
-      if (steps_.answer[at] != none) take_in(static_cast<std::size_t>(steps_.answer[at]), later);
-      const States& reached = reached_[at - first];
-      if (kind[at] != none) {
-        double* weight = &weights[static_cast<std::size_t>(kind[at]) * choices];
-        weight[0] += log_of(through(reached, later));
-        for (std::size_t source = 0; source + 1 < choices; ++source)
-          weight[source + 1] += log_of(through(reached, before(&moves_[source * Width], later)));
-      }
-      if (steps_.source[at] != none) {
-        later = before(&moves_[static_cast<std::size_t>(steps_.source[at]) * Width], later);
-        scale(later);
-      }
-    }
-  }
-
   void give(HiddenTables<double> counts) const {
     for (std::size_t row = 0; row < counts.moves.size() / states_; ++row)
       for (std::size_t after = 0; after < states_; ++after)
@@ -145,25 +122,10 @@ class Expectation {
     for (std::size_t before = 0; before < Width; ++before) later[before] = earlier[before] / most;
   }
 
-  // How likely what comes later is before a move, given how likely it is after.
-  static States before(const States* rows, const States& later) {
-    States earlier;
-    for (std::size_t state = 0; state < Width; ++state) earlier[state] = through(rows[state], later);
-    return earlier;
-  }
-
-  static float through(const States& reached, const States& later) {
-    float total = 0.0F;
-    for (std::size_t state = 0; state < Width; ++state) total += reached[state] * later[state];
-    return total;
-  }
-
   static void scale(States& later) {
     const float most = std::max(*std::max_element(later.begin(), later.end()), least);
     for (float& each : later) each /= most;
   }
-
-  static double log_of(float likely) { return std::log(static_cast<double>(std::max(likely, least))); }
 
   static float sum(const States& states) {
     float total = 0.0F;
@@ -221,20 +183,6 @@ double expect_all(const Steps& steps, Id states, HiddenTables<const float> likel
   return log_likelihood;
 }
 
-template <std::size_t Width>
-void weigh_all(const Steps& steps, std::span<const Id> kind, Id states, HiddenTables<const float> likely,
-               std::span<double> weights) {
-  const auto used = static_cast<std::size_t>(states);
-  const PaddedTables<Width> tables(used, likely);
-  std::vector<Expectation<Width>> expectations(parts, Expectation<Width>(steps, used, tables.moves, tables.answers));
-  std::vector<std::vector<double>> shares(parts, std::vector<double>(weights.size()));
-  for_traces(steps, [&](std::size_t part, std::size_t first, std::size_t last) {
-    expectations[part].weigh(first, last, kind, shares[part]);
-  });
-  for (const auto& share : shares)
-    for (std::size_t at = 0; at < weights.size(); ++at) weights[at] += share[at];
-}
-
 }  // namespace
 
 double expect_moves(const Steps& steps, Id states, HiddenTables<const float> likely, HiddenTables<double> counts) {
@@ -243,15 +191,6 @@ double expect_moves(const Steps& steps, Id states, HiddenTables<const float> lik
   if (states <= 12) return expect_all<12>(steps, states, likely, counts);
   if (states <= 16) return expect_all<16>(steps, states, likely, counts);
   return expect_all<static_cast<std::size_t>(most_hidden_states)>(steps, states, likely, counts);
-}
-
-void weigh_moves(const Steps& steps, std::span<const Id> kind, Id states, HiddenTables<const float> likely,
-                 std::span<double> weights) {
-  if (states <= 4) return weigh_all<4>(steps, kind, states, likely, weights);
-  if (states <= 8) return weigh_all<8>(steps, kind, states, likely, weights);
-  if (states <= 12) return weigh_all<12>(steps, kind, states, likely, weights);
-  if (states <= 16) return weigh_all<16>(steps, kind, states, likely, weights);
-  weigh_all<static_cast<std::size_t>(most_hidden_states)>(steps, kind, states, likely, weights);
 }
 
 }  // namespace resolvent

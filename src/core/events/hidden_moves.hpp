@@ -32,11 +32,4 @@ inline constexpr Id most_hidden_states = 32;
 // same on any number of processors.
 double expect_moves(const Steps& steps, Id states, HiddenTables<const float> likely, HiddenTables<double> counts);
 
-// Weighs for each kind of step, `kind[t]` being that of step t, how likely all answers would be if
-// steps of this kind read another source than they do: weights[kind * (sources + 1) + 1 + source],
-// and weights[kind * (sources + 1)] if they read none. Each step is weighed given all the others,
-// in logarithms that are summed over the steps of a kind. A kind that is `none` is not weighed.
-void weigh_moves(const Steps& steps, std::span<const Id> kind, Id states, HiddenTables<const float> likely,
-                 std::span<double> weights);
-
 }  // namespace resolvent

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.events.steps import EventSteps, Table
-from resolvent.samples import LabelTiming
+from resolvent.samples import NONE, LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol, symbol_order
@@ -53,6 +53,15 @@ def events_of(
         events = _named(labelling, names, _classes(later, stay))
         return Events(Labelling(labelling.reads, events), LabelTiming.CURRENT_WITH_INITIAL)
     return _told_apart(traces, names, _classes(np.concatenate([later, begun]), stay))
+
+
+def class_codes(steps: EventSteps, table: Table) -> NDArray[np.int64]:
+    """Return the class of each source that a step may lead to, `NONE` where it is no event."""
+    rows = _met_rows(steps, table)[: steps.sources // 2]
+    codes = np.full(len(rows), NONE)
+    for number, places in enumerate(_classes(rows, np.arange(table.shape[1]))):
+        codes[places] = number
+    return codes
 
 
 def _told_apart(traces: TraceSet, names: list[Symbol], classes: list[list[int]]) -> Events:

@@ -2,17 +2,25 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
-from resolvent.events.classes import Events, events_of
+from resolvent.events.classes import Events, class_codes, events_of
 from resolvent.events.description import Description
 from resolvent.events.growing import grown_table
 from resolvent.events.mixing import first_mixture, mixed
-from resolvent.events.steps import EventSteps, Table, distinct_traces, event_steps
-from resolvent.samples import LabelTiming
+from resolvent.events.steps import (
+    EventSteps,
+    Table,
+    TimeLeft,
+    distinct_traces,
+    event_steps,
+    is_over,
+)
+from resolvent.merging import find_contradiction
+from resolvent.samples import NONE, Histories, LabelTiming, output_samples
 from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.labelling import Labelling, Reads
@@ -23,8 +31,18 @@ Found = TypeVar("Found")
 SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observation")
 """What labels may be made of, in the order in which it is tried."""
 
-_WORK: Final = 2_000_000_000
+_WORK: Final = 10_000_000_000
 """Steps that growing a table may walk through."""
+
+_ATTEMPTS: Final = 4
+"""So many times a table is grown, with other random numbers, until one explains all answers."""
+
+_FEW: Final = 12
+"""Up to so many sources may as well be labels of their own: then less is tried before."""
+
+_LARGEST: Final = 20_000_000
+"""Tables are grown if no more pairs of a source and an answer are to be counted: with more,
+observations are hardly ever seen twice, and to find events in them is hopeless."""
 
 _DENSE: Final = 0.05
 """The share of steps whose answers tell something from which on classes are mixed."""
@@ -32,14 +50,25 @@ _DENSE: Final = 0.05
 _MANY: Final = 20_000
 """With so many such steps, classes are mixed before a table is grown."""
 
-_ROUNDS: Final = 600
+_ROUNDS: Final = 1_000
 """Of mixing, at most."""
 
 _MIXED: Final = ((8, 8), (12, 10))
 """States and classes to begin mixing with; those that are not needed become the same."""
 
+_GROWN: Final = 300_000
+"""Steps that a table is grown on at first."""
+
 _SAMPLE: Final = 500_000
-"""Steps that are mixed at first."""
+"""Steps that classes are mixed on at first."""
+
+
+class Limits(NamedTuple):
+    """What random numbers a search begins with, and how long it may take."""
+
+    seed: int
+    effort: float
+    time_left: TimeLeft
 
 
 @dataclass(frozen=True)
@@ -58,7 +87,7 @@ def find_events(
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_left: Callable[[], float | None] = lambda: None,
+    time_left: TimeLeft = lambda: None,
 ) -> FoundEvents[Found]:
     """Find out what the events are: the labelling with which machines explain all answers.
 
@@ -84,6 +113,9 @@ def find_events(
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
     if not effort > 0:
         raise OptionError(f"effort is {effort}: choose a number above 0")
+    finest = Events(Labelling("action+observation"), LabelTiming.CURRENT_WITH_INITIAL)
+    if _contradicts(finest.labelling.on(traces), outputs):  # then fewer labels do, too
+        return FoundEvents(*finest, infer(finest.labelling.on(traces), finest.timing))
     failure: ContradictoryTraces
     for labelling, timing in candidates(traces, outputs, seed, effort, time_left):
         try:
@@ -93,22 +125,30 @@ def find_events(
     raise failure
 
 
+def _contradicts(traces: TraceSet, outputs: Sequence[str]) -> bool:
+    """Whether steps that read the same labels from the beginning on are answered differently."""
+    histories = Histories.of(traces, LabelTiming.CURRENT_WITH_INITIAL)
+    return any(
+        find_contradiction(output_samples(traces, histories, predicts)) is not None
+        for predicts in outputs
+    )
+
+
 def candidates(
     traces: TraceSet,
     outputs: Sequence[str],
     seed: int,
     effort: float,
-    time_left: Callable[[], float | None],
+    time_left: TimeLeft,
 ) -> Iterator[Events]:
     """Yield labellings with few events first; at last each source is a label of its own."""
     distinct = distinct_traces(traces)
     telling = [reads for reads in SOURCES if _varies(distinct, reads)]
     for reads in telling:
-        found = _tables(distinct, Labelling(reads), outputs, seed, effort)
+        found = _tables(distinct, Labelling(reads), outputs, Limits(seed, effort, time_left))
         if found is not None:
             yield events_of(distinct, Labelling(reads), found)
-        left = time_left()
-        if left is not None and left <= 0:
+        if is_over(time_left):
             break
     for reads in telling or SOURCES[:1]:
         yield Events(Labelling(reads), LabelTiming.CURRENT_WITH_INITIAL)
@@ -121,14 +161,16 @@ def _varies(traces: TraceSet, reads: Reads) -> bool:
 
 
 def _tables(
-    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], seed: int, effort: float
+    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], limits: Limits
 ) -> list[tuple[EventSteps, Table]] | None:
     """Find a table for each output; none if some output is not explained."""
     found: list[tuple[EventSteps, Table]] = []
     observed: Codes | None = None
     for predicts in outputs:
         steps = event_steps(traces, labelling, predicts, observed)
-        table = best_table(steps, seed=seed, effort=effort)
+        table = _known_events(steps, found, limits)
+        if table is None:
+            table = best_table(steps, limits)
         if steps.surprises(table):
             return None
         found.append((steps, table))
@@ -141,18 +183,36 @@ def _tables(
     return found
 
 
-def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
+def _known_events(
+    steps: EventSteps, found: Sequence[tuple[EventSteps, Table]], limits: Limits
+) -> Table | None:
+    """Explain an output by the classes of events that an earlier one has, if that can be done."""
+    for earlier, moves in found:
+        classes = class_codes(earlier, moves)
+        count = int(classes.max(initial=-1)) + 1
+        if not count or not steps.answers:
+            continue
+        table = best_table(steps.read_as(classes), limits)
+        table = np.concatenate([table, np.arange(table.shape[1])[None]])  # of no class
+        begun = np.where(classes == NONE, NONE, classes + count)
+        spread: Table = table[np.concatenate([classes, begun])]
+        if not steps.surprises(spread):
+            return spread
+    return None
+
+
+def best_table(steps: EventSteps, limits: Limits) -> Table:
     """Return the table of moves with which all steps have the shortest description found."""
     nothing = np.zeros((steps.sources, 1), np.int64)
     if not steps.answers:
         return nothing
-    ways = [_grown_tables]
+    ways = [_grown_tables] if steps.sources * steps.answers <= _LARGEST else []
     if len(steps.telling) >= _DENSE * len(steps.source):
-        ways.insert(0 if len(steps.telling) >= _MANY else 1, _mixed_tables)
+        ways.insert(0 if len(steps.telling) >= _MANY else len(ways), _mixed_tables)
     description = Description(steps)
     best, length = nothing, np.inf
     for way in ways:
-        for table in way(steps, seed, effort):
+        for table in way(steps, limits):
             other = description.of(table, steps.told(table))
             if other < length:
                 best, length = table, other
@@ -161,24 +221,34 @@ def best_table(steps: EventSteps, *, seed: int, effort: float) -> Table:
     return best
 
 
-def _grown_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
-    """Grow a table on some traces, and where it does not explain all, on all of them."""
-    work = int(effort * _WORK)
-    some = steps.first(_SAMPLE)
-    table = grown_table(some, seed=seed, work=work).table
-    yield table
+def _grown_tables(steps: EventSteps, limits: Limits) -> Iterator[Table]:
+    """Grow tables on some traces, and the best of them, if it does not explain all, on all."""
+    few = steps.sources <= 2 * _FEW
+    work = int(limits.effort * _WORK) // (_ATTEMPTS if few else 1)
+    some = steps.first(_GROWN)
+    grown = []
+    for attempt in range(1 if few else _ATTEMPTS):
+        number = _ATTEMPTS * limits.seed + attempt
+        grown.append(grown_table(some, seed=number, work=work, time_left=limits.time_left))
+        if not some.surprises(grown[-1].table):
+            break
+        yield grown[-1].table
+    best = min(grown, key=lambda one: one.length).table
+    yield best
     if len(some.offsets) < len(steps.offsets):
-        yield grown_table(steps, seed=seed, work=work, start=table).table
+        yield grown_table(
+            steps, seed=limits.seed, work=work, start=best, time_left=limits.time_left
+        ).table
 
 
-def _mixed_tables(steps: EventSteps, seed: int, effort: float) -> Iterator[Table]:
+def _mixed_tables(steps: EventSteps, limits: Limits) -> Iterator[Table]:
     """Mix classes on some traces, and then on all."""
-    rounds = max(1, int(effort * _ROUNDS))
+    rounds = max(1, int(limits.effort * _ROUNDS))
     some = steps.first(_SAMPLE)
     for states, classes in _MIXED:
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(limits.seed)
         mixture = first_mixture(some, states=states, classes=classes, random=random)
-        mixture = mixed(some, mixture, rounds)
+        mixture = mixed(some, mixture, rounds, time_left=limits.time_left)
         yield mixture.table
         if len(some.offsets) < len(steps.offsets):
-            yield mixed(steps, mixture, rounds, warming=0).table
+            yield mixed(steps, mixture, rounds, warming=0, time_left=limits.time_left).table

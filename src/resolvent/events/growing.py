@@ -4,7 +4,9 @@ A climb adds the move that shortens the description most, until none does; then 
 the table are torn out and grown again in another way, as long as that helps now and then.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.events.description import Description
-from resolvent.events.steps import EventSteps, Table
+from resolvent.events.steps import EventSteps, Table, TimeLeft, is_over
 from resolvent.samples import NONE
 from resolvent.traces.vocabulary import Codes
 
@@ -34,8 +36,20 @@ _CYCLES: Final = (2, 3, 4, 5)
 _COUNTERS: Final = 4
 """Tables grow from so many of the best counters, too."""
 
-_PATIENCE: Final = 40
+_PATIENCE: Final = 150
 """The search ends after so many tries in vain, one after the other."""
+
+_PATIENCE_EXPLAINED: Final = 15
+"""As much, once all answers are explained."""
+
+_NEAR: Final = 0.1
+"""A table is trimmed if it is longer than the best by no more than this share of it."""
+
+_LEAST_RISE: Final = 1e-6
+"""What is shorter by less may be rounding."""
+
+_AFRESH: Final = 0.3
+"""How often a table grows from the beginning, and not from the best one."""
 
 _WHIM: Final = 0.6
 """By how much of itself what a move promises is lowered at random when a table grows again."""
@@ -66,25 +80,33 @@ class _Move(NamedTuple):
     target: int
 
 
-def grown_table(steps: EventSteps, *, seed: int, work: int, start: Table | None = None) -> Grown:
+def grown_table(
+    steps: EventSteps,
+    *,
+    seed: int,
+    work: int,
+    start: Table | None = None,
+    time_left: TimeLeft = lambda: None,
+) -> Grown:
     """Search for the table with the shortest description, from the one given or from none.
 
     `work` limits how many steps are walked through, over all tables that are tried.
     """
-    search = _Growing(steps, np.random.default_rng(seed), work)
-    if start is None:
-        best = search.climb(search.weigh(np.zeros((steps.sources, 1), np.int64)), whim=0.0)
-        if steps.surprises(best.table):
-            for counter in search.counters():
-                best = min(best, search.climb(counter, whim=0.0), key=lambda one: one.length)
-    else:
-        best = search.climb(search.weigh(start), whim=0.0)
-    in_vain = 0
-    while in_vain < _PATIENCE and not search.is_spent:
-        best = search.grown_anew(best) if in_vain == 0 else best
-        other = search.climb(search.weigh(search.torn(best.table)), whim=_WHIM)
+    search = _Growing(steps, np.random.default_rng(seed), work, time_left)
+    starts = [search.weigh(np.zeros((steps.sources, 1), np.int64) if start is None else start)]
+    best = search.trimmed(search.climb(starts[0]))
+    if start is None and steps.surprises(best.table):
+        starts += search.counters()
+        for counter in starts[1:]:
+            best = search.better(best, search.climb(counter))
+    in_vain, patience = 0, _PATIENCE
+    while in_vain < patience and not search.is_spent:
+        if in_vain == 0:
+            best = search.grown_anew(best)
+            patience = _PATIENCE if steps.surprises(best.table) else _PATIENCE_EXPLAINED
+        other = search.better(best, search.climb(search.other_start(best, starts), _WHIM))
         in_vain += 1
-        if other.length < best.length:
+        if other is not best:
             best, in_vain = other, 0
     return Grown(best.length, best.table, search.walked)
 
@@ -94,6 +116,7 @@ class _Growing:
     steps: EventSteps
     random: np.random.Generator
     work: int
+    time_left: TimeLeft
     walked: int = 0
     description: Description = field(init=False)
 
@@ -102,27 +125,33 @@ class _Growing:
 
     @property
     def is_spent(self) -> bool:
-        return self.walked >= self.work
+        return self.walked >= self.work or is_over(self.time_left)
 
     def weigh(self, table: Table) -> _Weighed:
         told = self.steps.told(table)
         self.walked += len(self.steps.source) + _OVERHEAD
         return _Weighed(self.description.of(table, told), table, told)
 
-    def climb(self, best: _Weighed, whim: float) -> _Weighed:
+    def better(self, best: _Weighed, other: _Weighed) -> _Weighed:
+        """Return the shorter one; another that comes near the best is trimmed before."""
+        if other.length < best.length + _NEAR * (1.0 + best.length):
+            other = self.trimmed(other)
+        return other if other.length < best.length - _LEAST_RISE else best
+
+    def climb(self, best: _Weighed, whim: float = 0.0) -> _Weighed:
         """Add moves as long as they help: the best of a few, or with a whim the first that does."""
         while not self.is_spent:
             better = best
             for move in self._promising(best, whim)[:_CANDIDATES]:
                 tried = self.weigh(_with(best.table, move))
-                if tried.length < better.length:
+                if tried.length < better.length - _LEAST_RISE:
                     better = tried
                     if whim:
                         break
             if better is best:
                 break
             best = better
-        return self._trimmed(best)
+        return best
 
     def counters(self) -> list[_Weighed]:
         """Return the best tables with a state for each number, in a cycle, that a source counts.
@@ -153,23 +182,35 @@ class _Growing:
                     return best
                 table = best.table.copy()
                 table[source, state] = state
-                other = self.climb(self.weigh(table), whim=0.0)
-                if other.length < best.length:
+                other = self.better(best, self.climb(self.weigh(table)))
+                if other is not best:
                     best, improved = other, True
                     break
         return best
 
+    def other_start(self, best: _Weighed, starts: Sequence[_Weighed]) -> _Weighed:
+        """Return a table to grow from: mostly the best with parts torn out, or one of the first."""
+        if self.random.random() < _AFRESH:
+            return starts[int(self.random.integers(len(starts)))]
+        return self.weigh(self.torn(best.table))
+
     def torn(self, table: Table) -> Table:
-        """Take out a state, or some of the moves, at random."""
+        """Take out a state, or some of the moves, and put in others, at random."""
         states = table.shape[1]
         moves = np.argwhere(table != np.arange(states))
         table = table.copy()
-        if states > 1 and self.random.random() < 0.5:
+        if states > 1 and self.random.random() < 0.3:
             return without_state(table, int(self.random.integers(1, states)))
         if len(moves):
             some = int(self.random.integers(1, len(moves) // 2 + 2))
             for source, state in self.random.permutation(moves)[:some]:
                 table[source, state] = state
+        if self.random.random() < 0.5:
+            some = int(self.random.integers(1, 4))
+            sources = self.random.integers(0, len(table), some)
+            table[sources, self.random.integers(0, states, some)] = self.random.integers(
+                0, states, some
+            )
         return table
 
     def _promising(self, now: _Weighed, whim: float) -> list[_Move]:
@@ -182,6 +223,7 @@ class _Growing:
             after = self._answers_after(states, state)
             sources = np.flatnonzero(after.any(1))
             after = after[sources]
+            self.walked += after.size * (count + 1)
             left = length[state] - self.description.of_answers(now.told[state] - after)
             for target in range(count + (count < MOST_STATES)):
                 if target == state:
@@ -217,24 +259,37 @@ class _Growing:
         )
         return counts.reshape(steps.sources, steps.answers)
 
-    def _trimmed(self, best: _Weighed) -> _Weighed:
-        """Redirect or drop moves, and drop states, as long as that helps."""
+    def trimmed(self, best: _Weighed) -> _Weighed:
+        """Redirect or drop moves, and join or drop states, as long as that helps."""
         improved = True
         while improved and not self.is_spent:
             improved = False
-            count = best.table.shape[1]
-            for source, state in np.argwhere(best.table != np.arange(count)).tolist():
-                for target in range(count):
-                    if target == best.table[source, state] or self.is_spent:
-                        continue
-                    table = best.table.copy()
-                    table[source, state] = target
-                    tried = self.weigh(table)
-                    if tried.length < best.length:
-                        best, improved = tried, True
-            for state in np.flatnonzero(~self.steps.entered(best.table))[::-1].tolist():
-                best, improved = self.weigh(without_state(best.table, state)), True
+            for table in self._like(best.table):
+                tried = self.weigh(table)
+                if tried.length < best.length - _LEAST_RISE:
+                    best, improved = tried, True
+                    break
+                if self.is_spent:
+                    break
         return best
+
+    def _like(self, table: Table) -> Iterator[Table]:
+        """Yield tables that differ in one thing."""
+        count = table.shape[1]
+        rooted = self.steps.rooted(table)
+        if rooted is not None:
+            yield rooted
+        for state in np.flatnonzero(~self.steps.entered(table)).tolist():
+            yield without_state(table, state)
+        for one, other in permutations(range(count), 2):
+            if one > 0:
+                yield without_state(np.where(table == one, other, table), one)
+        for source, state in np.argwhere(table != np.arange(count)).tolist():
+            for target in range(count):
+                if target != table[source, state]:
+                    changed = table.copy()
+                    changed[source, state] = target
+                    yield changed
 
 
 def _with(table: Table, move: _Move) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.events.steps import EventSteps, Table
+from resolvent.events.steps import EventSteps, Table, TimeLeft, is_over
 
 Likely = NDArray[np.float64]
 
@@ -108,13 +108,22 @@ def first_mixture(
     )
 
 
-def mixed(steps: EventSteps, mixture: Mixture, rounds: int, warming: int = _WARMING) -> Mixture:
+def mixed(
+    steps: EventSteps,
+    mixture: Mixture,
+    rounds: int,
+    *,
+    warming: int = _WARMING,
+    time_left: TimeLeft = lambda: None,
+) -> Mixture:
     """Maximise the likelihood of all answers, at most so many rounds long."""
     before = -np.inf
     for number in range(rounds):
         power = min(1.0, _COOLEST + (1.0 - _COOLEST) * number / warming) if warming else 1.0
         length, counts = mixture.expect(steps, power)
         mixture = counts.maximised(steps.question_of)
+        if is_over(time_left):
+            break
         if number > warming and number % _PACE == 0:
             if length - before < _STANDSTILL * abs(length) or not steps.surprises(mixture.table):
                 break

@@ -1,8 +1,10 @@
 """Traces without labels → columns: what is read at each step, and what is answered then."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,16 @@ from resolvent.traces.vocabulary import Codes
 
 Table = NDArray[np.int64]
 """Where each source leads from each state: entry [source, state]."""
+
+
+TimeLeft: TypeAlias = Callable[[], float | None]
+"""Says how many seconds are left; None if there is no limit."""
+
+
+def is_over(time_left: TimeLeft) -> bool:
+    """Say whether there is no time left."""
+    left = time_left()
+    return left is not None and left <= 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +80,18 @@ class EventSteps:
         entered[0] = True
         return entered
 
+    def rooted(self, table: Table) -> Table | None:
+        """Let the state that all beginnings lead to be state 0; None if there is no other such."""
+        begins = self.source[self.offsets[:-1]]
+        led = np.unique(table[begins, 0]) if (begins != NONE).all() else np.zeros(1, np.int64)
+        if len(led) > 1 or led[0] == 0:
+            return None
+        number = np.arange(table.shape[1])
+        number[[0, led[0]]] = number[[led[0], 0]]
+        rooted = number[table[:, number]]
+        rooted[self.sources // 2 :] = np.arange(table.shape[1])
+        return rooted
+
     def readings(self, table: Table) -> NDArray[np.int64]:
         """Count how often each source was read in each state: entry [source, state]."""
         count = table.shape[1]
@@ -77,6 +101,16 @@ class EventSteps:
         read = self.source != NONE
         place = self.source[read] * np.int64(count) + before[read]
         return np.bincount(place, minlength=self.sources * count).reshape(self.sources, count)
+
+    def read_as(self, classes: NDArray[np.int64]) -> "EventSteps":
+        """Return steps that read the class of what they read, given for half of the sources.
+
+        A class that is `NONE` is not read, and beginnings are sources of their own again.
+        """
+        count = int(classes.max(initial=-1)) + 1
+        begun = np.where(classes == NONE, NONE, classes + count)
+        codes = np.concatenate([classes, begun, [NONE]]).astype(np.int32)
+        return replace(self, source=codes[self.source], sources=2 * count)
 
     def first(self, most: int) -> "EventSteps":
         """Return the steps of the first traces, of which there are about so many."""
