@@ -131,7 +131,8 @@ def test_first_labels_that_tell_some_steps_apart():
     assert error.timing is None
     assert error.advice == (
         f"{FUTILE}: read the first labels, which tell these steps apart, with {INITIAL}, though "
-        f"other steps contradict each other then{ROUND}"
+        f"other steps contradict each other then{ROUND}; without it, observation can be predicted: "
+        "outputs=['observation'] (--outputs observation)"
     )
     after = refusal(traces, timing="current-with-initial")
     assert after.places == (TracePlace(2, 1), TracePlace(3, 1))
@@ -361,3 +362,16 @@ def test_both_ways_out_are_named():
     assert "--keep-trivial" in caught.value.advice
     for way in ({"timing": "lagged"}, {"remove_trivial": False}):
         assert rs.infer(traces, **way).machines.score(traces).perfect
+
+
+def test_what_can_be_predicted_without_is_named():
+    """Cards are drawn at random, and pay is for those that were seen before."""
+    shown = ["a", "b", "a", "b"]
+    traces = [walk([card, other], [None, None], [card == "a"]) for card in shown for other in "ab"]
+    assert str(refusal(traces)).endswith(
+        "; without it, reward can be predicted: outputs=['reward'] (--outputs reward)"
+    )
+    assert rs.infer(rs.TraceSet(traces), outputs=["reward"]).machines["reward"].states == 1
+    for trace in (walk(["a", "a"], [None] * 2, [0]), walk(["a", "b"], [None] * 2, [0])):
+        traces.append(trace)
+    assert "without it" not in str(refusal(traces))

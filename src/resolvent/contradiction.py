@@ -1,6 +1,6 @@
 """Why no machine can explain some traces, said so that one can act on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -16,7 +16,7 @@ from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
 from resolvent.traces.differences import difference_text
-from resolvent.wording import amount, short
+from resolvent.wording import amount, listed, short
 
 RARE: Final = 10
 """An outcome of fewer than one step in so many is rare, and may be noise."""
@@ -45,12 +45,14 @@ def explain(
     locate: Locating = TracePlace,
     *,
     labels_made: bool = False,
+    alone: Sequence[str] = (),
 ) -> ContradictoryTraces:
     """Return the error that names both steps, what they have in common, and what to try.
 
     `machine` is the kind of machine that cannot exist: "transition", or else the
     name of the column it would predict. `labels_made` says that labels are made of what
-    is seen and done, so that there is no better way to make them.
+    is seen and done, so that there is no better way to make them. `alone` are other columns
+    that machines were to predict, which contradict themselves nowhere.
     """
     samples = ask(traces, remove_trivial(Histories.of(traces, timing), trivial))
     output = "observation" if machine == "transition" else machine
@@ -86,6 +88,12 @@ def explain(
                 f"{len(clash.alike):,} steps"
             )
 
+    if alone:
+        listed_names = ", ".join(map(repr, alone))
+        advice += (
+            f"; without it, {listed(alone)} can be predicted: outputs=[{listed_names}] "
+            f"(--outputs {','.join(alone)})"
+        )
     differ = f"different {_plural(output)} for ({', '.join(map(_beginning, question))})"
     if labels_read:
         differ = f"read the same labels ({_end(clash.history)}) but have {differ}"

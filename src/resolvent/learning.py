@@ -401,7 +401,18 @@ class Learner:
             trivial,
             locate,
             labels_made=self.options.labels != GIVEN,
+            alone=self._explained_alone(lesson, histories),
         )
+
+    def _explained_alone(self, lesson: _Lesson, histories: Histories) -> list[str]:
+        """Return the other outputs that vary, and yet follow from what machines read."""
+        others = (one for one in self.outputs if one != lesson.predicts)
+        asked = {one: self._asking(one)(lesson.traces, histories) for one in others}
+        return [
+            one
+            for one, samples in asked.items()
+            if len(samples.outputs) > 1 and find_contradiction(samples) is None
+        ]
 
     def _asking(self, predicts: str) -> Asking:
         digits = self._digits(predicts)

@@ -54,7 +54,7 @@ class Options:
         put(self, "strategy", strategy_named(self.strategy))
         put(self, "engine", engine_for(self.strategy, self.engine))
         if self.labels != "auto":
-            put(self, "labels", as_labelling(self.labels))
+            put(self, "labels", as_labelling(self.labels, found=True))
         if not (self.discretise in (None, "auto") or isinstance(self.discretise, Discretise)):
             raise OptionError(
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from math import log2
 from pathlib import Path
 from typing import Literal
 
@@ -198,6 +199,7 @@ def _with_events(
         traces,
         _outputs(options, traces),
         lambda labelled, timing: infer_from(ShardsInMemory([labelled]), GIVEN, timing),
+        length=_length,
         seed=options.seed,
         effort=options.effort,
         time_left=_Run(options, None, Senses(), started).time_left,
@@ -206,6 +208,15 @@ def _with_events(
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
     return replace(found.inferred, machines=found.inferred.machines.replacing(senses=senses))
+
+
+def _length(result: InferenceResult) -> float:
+    """Return about how many bits it takes to write down machines: their moves and answers."""
+    return sum(
+        one.states * (len(one.labels) - len(one.trivial)) * log2(one.states)
+        + len(one.output_value) * log2(max(len(one.outputs), 2))
+        for one in result.machines.values()
+    )
 
 
 def _fitted(options: Options, shards: Shards) -> Discretise | None:

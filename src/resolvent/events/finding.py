@@ -1,6 +1,7 @@
 """The search for events: traces without labels → the labelling that explains them best."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -85,6 +86,7 @@ def find_events(
     outputs: Sequence[str],
     infer: Callable[[TraceSet, LabelTiming], Found],
     *,
+    length: Callable[[Found], float] = lambda inferred: 0.0,
     seed: int = 0,
     effort: float = 1.0,
     time_left: TimeLeft = lambda: None,
@@ -93,8 +95,9 @@ def find_events(
 
     Labels that the traces have make no difference. `infer` takes traces with labels, and
     when these are read, and raises `ContradictoryTraces` if no machines explain them. What
-    changes no answer is no event. If nothing explains the traces, the contradiction is raised
-    that is left when every pair of action and observation is a label.
+    changes no answer is no event. Where no few events explain everything, each observation
+    is a label or each action, whichever has inferred what is shorter by `length`; or each
+    pair of both. If nothing explains the traces, the contradiction is raised that is left then.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
@@ -116,13 +119,19 @@ def find_events(
     finest = Events(Labelling("action+observation"), LabelTiming.CURRENT_WITH_INITIAL)
     if _contradicts(finest.labelling.on(traces), outputs):  # then fewer labels do, too
         return FoundEvents(*finest, infer(finest.labelling.on(traces), finest.timing))
-    failure: ContradictoryTraces
-    for labelling, timing in candidates(traces, outputs, seed, effort, time_left):
-        try:
-            return FoundEvents(labelling, timing, infer(labelling.on(traces), timing))
-        except ContradictoryTraces as contradiction:
-            failure = contradiction
-    raise failure
+    for few in candidates(traces, outputs, seed, effort, time_left):
+        with suppress(ContradictoryTraces):
+            return FoundEvents(*few, infer(few.labelling.on(traces), few.timing))
+    every: list[FoundEvents[Found]] = []
+    for reads in SOURCES[:2]:
+        labelling = Labelling(reads)
+        if _varies(traces, reads):
+            with suppress(ContradictoryTraces):
+                inferred = infer(labelling.on(traces), finest.timing)
+                every.append(FoundEvents(labelling, finest.timing, inferred))
+    if every:
+        return min(every, key=lambda one: length(one.inferred))
+    return FoundEvents(*finest, infer(finest.labelling.on(traces), finest.timing))
 
 
 def _contradicts(traces: TraceSet, outputs: Sequence[str]) -> bool:
@@ -141,7 +150,7 @@ def candidates(
     effort: float,
     time_left: TimeLeft,
 ) -> Iterator[Events]:
-    """Yield labellings with few events first; at last each source is a label of its own."""
+    """Yield labellings with few events, made of observations, of actions, and of both."""
     distinct = distinct_traces(traces)
     telling = [reads for reads in SOURCES if _varies(distinct, reads)]
     for reads in telling:
@@ -150,8 +159,6 @@ def candidates(
             yield events_of(distinct, Labelling(reads), found)
         if is_over(time_left):
             break
-    for reads in telling or SOURCES[:1]:
-        yield Events(Labelling(reads), LabelTiming.CURRENT_WITH_INITIAL)
 
 
 def _varies(traces: TraceSet, reads: Reads) -> bool:

@@ -176,8 +176,12 @@ GIVEN = Labelling()
 """Labels come with the steps."""
 
 
-def as_labelling(labels: str | Labelling, label_of: object = None) -> Labelling:
+def as_labelling(
+    labels: str | Labelling, label_of: object = None, *, found: bool = False
+) -> Labelling:
     """Return how labels are made, by a word for it.
+
+    `found` says that the caller knows what to do with "auto", which is no such word.
 
     >>> as_labelling("observation").reads
     'observation'
@@ -186,6 +190,9 @@ def as_labelling(labels: str | Labelling, label_of: object = None) -> Labelling:
     resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
 'action+observation'
     """
+    if not isinstance(labels, Labelling) and labels not in LABELLINGS:
+        words = (*LABELLINGS, "auto") if found else LABELLINGS
+        raise OptionError(f"labels={labels!r}: use one of {', '.join(map(repr, words))}")
     labelling = labels if isinstance(labels, Labelling) else Labelling(labels)  # type: ignore[arg-type]
     if label_of is not None and not labelling.is_given:
         raise OptionError(

@@ -84,7 +84,7 @@ def collect(
     if labels == "auto":
         labelling, label_of = Labelling(), label_of or told_if_any
     else:
-        labelling = as_labelling(labels, label_of)
+        labelling = as_labelling(labels, label_of, found=True)
     if inner is None:
         inner = getattr(policy, "acts_inside", False)
     if isinstance(env, gym.vector.VectorEnv):
