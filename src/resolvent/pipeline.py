@@ -184,9 +184,14 @@ def _with_events(
     """Infer machines with the labels there are, if these will do, or else with events found."""
     started = time.perf_counter()
 
-    def infer_from(shards: Shards, labelling: Labelling, timing: LabelTiming) -> InferenceResult:
-        run = _Run(replace(options, timing=timing), progress, Senses(labelling, numbers), started)
-        return run.started_with(shards)
+    def infer_from(
+        shards: Shards,
+        labelling: Labelling,
+        timing: LabelTiming,
+        strategy: Strategy = options.strategy,
+    ) -> InferenceResult:
+        chosen = replace(options, timing=timing, strategy=strategy)
+        return _Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
 
     traces = shards.read(0)
     if len(traces.labels) > 1 and len(traces.labels) < len(traces.observations):
@@ -207,7 +212,15 @@ def _with_events(
     senses = Senses(found.labelling, numbers)
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
-    return replace(found.inferred, machines=found.inferred.machines.replacing(senses=senses))
+    result = found.inferred
+    known = result.machines.values()
+    if options.strategy.merges and any(
+        one.states > found.states.get(one.predicts, one.states) for one in known
+    ):  # merging has missed a smaller machine, for that there is one is known
+        labelled = ShardsInMemory([found.labelling.on(traces)])
+        searched = infer_from(labelled, GIVEN, found.timing, STRATEGIES["search"])
+        result = min(result, searched, key=_length)
+    return replace(result, machines=result.machines.replacing(senses=senses))
 
 
 def _length(result: InferenceResult) -> float:

@@ -1,8 +1,8 @@
 """The search for events: traces without labels → the labelling that explains them best."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -74,11 +74,16 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundEvents(Generic[Found]):
-    """A labelling, when its labels are read, and what was inferred with it."""
+    """A labelling, when its labels are read, and what was inferred with it.
+
+    `states` are as many as explain each output, so that no machine needs more; empty
+    where no few events were found.
+    """
 
     labelling: Labelling
     timing: LabelTiming
     inferred: Found
+    states: Mapping[str, int] = field(default_factory=dict)
 
 
 def find_events(
@@ -119,9 +124,9 @@ def find_events(
     finest = Events(Labelling("action+observation"), LabelTiming.CURRENT_WITH_INITIAL)
     if _contradicts(finest.labelling.on(traces), outputs):  # then fewer labels do, too
         return FoundEvents(*finest, infer(finest.labelling.on(traces), finest.timing))
-    for few in candidates(traces, outputs, seed, effort, time_left):
+    for few, states in candidates(traces, outputs, seed, effort, time_left):
         with suppress(ContradictoryTraces):
-            return FoundEvents(*few, infer(few.labelling.on(traces), few.timing))
+            return FoundEvents(*few, infer(few.labelling.on(traces), few.timing), states)
     every: list[FoundEvents[Found]] = []
     for reads in SOURCES[:2]:
         labelling = Labelling(reads)
@@ -149,14 +154,19 @@ def candidates(
     seed: int,
     effort: float,
     time_left: TimeLeft,
-) -> Iterator[Events]:
-    """Yield labellings with few events, made of observations, of actions, and of both."""
+) -> Iterator[tuple[Events, dict[str, int]]]:
+    """Yield labellings with few events, made of observations, of actions, and of both.
+
+    Each comes with how many states the events were found with, by output.
+    """
     distinct = distinct_traces(traces)
     telling = [reads for reads in SOURCES if _varies(distinct, reads)]
     for reads in telling:
         found = _tables(distinct, Labelling(reads), outputs, Limits(seed, effort, time_left))
         if found is not None:
-            yield events_of(distinct, Labelling(reads), found)
+            states = [table.shape[1] for _, table in found]
+            events = events_of(distinct, Labelling(reads), found)
+            yield events, dict(zip(outputs, states, strict=True))
         if is_over(time_left):
             break
 
