@@ -14,14 +14,12 @@ import random
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.events import find_events
-from resolvent.traces.labelling import Labelling
 
 OUTPUTS = ("observation", "reward")
 
@@ -82,17 +80,13 @@ def with_labels(traces: rs.TraceSet, timing: str) -> tuple[int, int]:
 def without_labels(traces: rs.TraceSet, timing: str) -> tuple[int, int]:
     """Take the labels away, find events, and infer."""
     del timing  # is found
-    return sizes(found_in(traces).inferred)
+    return sizes(found_in(traces).machines)
 
 
-def found_in(traces: rs.TraceSet) -> Any:
+def found_in(traces: rs.TraceSet) -> rs.InferenceResult:
     """Find the events of traces that tell none."""
-    blank = Labelling("observation", {}).on(traces)
-    return find_events(
-        blank,
-        OUTPUTS,
-        lambda seen, timing: rs.infer(seen, outputs=OUTPUTS, timing=timing).machines,
-    )
+    blank = rs.Labelling("observation", {}).on(traces)
+    return rs.infer(blank, outputs=OUTPUTS, labels="auto")
 
 
 def episodes_needed(
@@ -145,13 +139,13 @@ def cells_found(world_seed: int, steps: int) -> None:
     started = time.perf_counter()
     found = found_in(traces)
     seconds = time.perf_counter() - started
-    events = found.labelling.events
+    events = found.senses.labelling.events
     cells = set(traces.observations) if events is None else set(events)
     right = len(cells & true)
     print(
         f"{world_seed:>5} {traces.steps:>10,} {len(true):>6} {right:>6} {len(cells) - right:>6} "
         f"{right / max(len(cells), 1):>10.3f} {right / len(true):>7.3f} "
-        f"{'/'.join(map(str, sizes(found.inferred))):>7} "
+        f"{'/'.join(map(str, sizes(found.machines))):>7} "
         f"{'/'.join(map(str, sizes(env.unwrapped.machines()))):>6} {seconds:>8.1f}",
         flush=True,
     )
