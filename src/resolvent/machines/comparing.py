@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.machines.machine import Machine
+from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Symbol
 
 

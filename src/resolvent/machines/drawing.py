@@ -8,7 +8,8 @@ import re
 
 import numpy as np
 
-from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.machines.machine import Machine
+from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Label, label_text, symbol_text
 from resolvent.wording import amount, visible
 

@@ -7,15 +7,15 @@ observation, the reward, or any other. A machine is partial: what was never seen
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
+from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers
 from resolvent.machines.decision import Decision
 from resolvent.machines.knowledge import (
     ASSUMED_CODE,
@@ -23,32 +23,11 @@ from resolvent.machines.knowledge import (
     WITNESSED_CODE,
     Knowledge,
 )
+from resolvent.machines.support import Support
+from resolvent.machines.unseen import UNSEEN, State
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_numbers
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
 from resolvent.wording import visible
-
-
-class Unseen(Enum):
-    """The type of `UNSEEN`."""
-
-    UNSEEN = "unseen"
-
-    def __repr__(self) -> str:
-        return "UNSEEN"
-
-    __str__ = __repr__
-
-    def __bool__(self) -> bool:
-        raise TypeError("UNSEEN is neither true nor false: compare with `is UNSEEN`")
-
-
-UNSEEN: Final = Unseen.UNSEEN
-"""The answer of a machine that was never shown this."""
-
-State: TypeAlias = int | Literal[Unseen.UNSEEN]
-
-_WORTH_A_TABLE = 64
-"""Up to so many entries for each key looked up, a table is cheaper than searching."""
 
 
 class Answer(NamedTuple):
@@ -65,34 +44,11 @@ class Answer(NamedTuple):
         return Knowledge.ASSUMED if self.state is None else Knowledge.WITNESSED
 
 
-def _no_codes() -> Codes:
-    return np.empty(0, np.int32)
-
-
-def _no_numbers() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
-
-
 class _Kind:
     """The word for a machine, or for a class of machines, in texts, files and mappings."""
 
     def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
         return kind_of((owner if machine is None else machine).predicts)
-
-
-@dataclass(frozen=True, eq=False)
-class Support:
-    """How often the traces showed each entry of a machine's tables.
-
-    Kept apart from the machine: repeating the traces changes this and nothing else.
-    `constants` are the totals of constant questions, `asked` the counts by state;
-    these are empty where only the totals are known.
-    """
-
-    transitions: NDArray[np.int64]
-    outputs: NDArray[np.int64]
-    constants: NDArray[np.int64]
-    asked: NDArray[np.int64] = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +81,8 @@ class Machine:
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
     decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
-    asked_state: Codes = field(default_factory=_no_codes)
-    asked_question: NDArray[np.int64] = field(default_factory=_no_numbers)
+    asked_state: Codes = field(default_factory=no_codes)
+    asked_question: NDArray[np.int64] = field(default_factory=no_numbers)
     predicts: str = "output"
     supplemented: bool = False
     digits: int | None = None
@@ -315,7 +271,7 @@ class Machine:
             self,
             asked_state=state.astype(np.int32),
             asked_question=question,
-            support=self.support and replace(self.support, asked=_no_numbers()),
+            support=self.support and replace(self.support, asked=no_numbers()),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -469,23 +425,3 @@ def machine_class(predicts: str) -> type[Machine]:
     ('RewardMachine', 'Machine')
     """
     return _CLASSES.get(predicts, Machine)
-
-
-def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the wanted keys there are; `keys` are sorted."""
-    found: NDArray[np.bool_] = look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0
-    return found
-
-
-def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
-    """Return for each wanted key its value, −1 where there is none; `keys` are sorted."""
-    if len(keys) == 0:
-        return np.full(len(wanted), -1, np.int32)
-    size = int(keys[-1]) + 1
-    if size <= min(DENSE, _WORTH_A_TABLE * len(wanted)):
-        table = np.full(size + 1, -1, np.int32)  # the last entry answers for all other keys
-        table[keys] = values
-        return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]
-    at = np.searchsorted(keys, wanted)
-    at[at == len(keys)] = 0
-    return np.where(keys[at] == wanted, values[at], np.int32(-1))

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.machines.columns import is_among
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
 from resolvent.machines.files.stored_senses import senses_in, stored_senses
-from resolvent.machines.machine import Machine, Support, is_among, machine_class
+from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
+from resolvent.machines.support import Support
 from resolvent.machines.termination import Situation, Termination
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
