@@ -138,6 +138,9 @@ def schemas() -> dict[str, dict[str, Any]]:
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0
+    spread = parts["Machine"]["properties"]["spread"]
+    spread["minItems"] = 2
+    spread["items"]["prefixItems"][2]["minimum"] = 1
     rows = [parts["Asked"]["properties"]["sets"], *parts["Termination"]["properties"].values()]
     for row in rows:
         row["items"]["items"]["minimum"] = 0

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from oracles import asked_in
 from witnessed_machines import witnessed
 
 import resolvent as rs
 from resolvent.machines import Mismatch, machines_of
-from resolvent.samples import LabelTiming
 from resolvent.traces import Vocabulary
 from strategies import infer_options, world_traces
 
@@ -217,20 +217,6 @@ def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, op
     for kind, tally in tallies.items():
         for level in ("right", "wrong", "assumed_right", "assumed_wrong", "unseen"):
             assert getattr(score[kind], level) == tally[level]
-
-
-def asked_in(pair, traces):
-    """Kind, state, observation as the machine sees it, action and answer, step by step."""
-    first = 1 if pair.timing is LabelTiming.CURRENT else 0
-    for one in traces:
-        for t, action in enumerate(one.actions):
-            last = t if pair.timing is LabelTiming.LAGGED else t + 1
-            q, u = (m.run(one.labels[first:last]) for m in (pair.transition, pair.reward))
-            seen = one.observations[t]
-            yield "transition", q, seen, action, one.observations[t + 1]
-            if pair.reward.supplemented:
-                seen = (seen, "not known" if q is rs.UNSEEN else q)
-            yield "reward", u, seen, action, one.rewards[t]
 
 
 def test_a_mismatch_of_images_says_where_they_differ():
