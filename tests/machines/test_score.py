@@ -2,6 +2,8 @@ import pickle
 from collections import Counter
 from dataclasses import fields as fields_of
 from dataclasses import replace
+from math import log
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,10 @@ from witnessed_machines import witnessed
 
 import resolvent as rs
 from resolvent.machines import Mismatch, machines_of
+from resolvent.refinement.rebuilding import rebuilt
+from resolvent.replay import replay_traces
 from resolvent.traces import Vocabulary
-from strategies import infer_options, world_traces
+from strategies import infer_options, noisy_machines, world_traces
 
 
 def trace(observations, labels, actions, rewards):
@@ -224,3 +228,69 @@ def test_a_mismatch_of_images_says_where_they_differ():
     found = Mismatch("transition", 3, 1, black, "go", 0, black, dotted)
     assert str(found).endswith("; they differ in 1 of 200 places: [1, 42] is 0 and 9")
     assert "0, 0" not in str(found)
+
+
+@settings(deadline=None, max_examples=100)
+@given(noisy_machines(), world_traces())
+def test_log_loss_and_calibration_agree_with_asking_step_by_step(found, others):
+    machines, taught = found
+    asked = rs.TraceSet([*taught, *others])
+    score = machines.score(asked)
+    for kind in ("transition", "reward"):
+        machine, losses, sure = machines[kind], [], Counter()
+        for name, *question, actual in asked_in(machines, asked):
+            told = machine.output(*question) if name == kind else rs.UNSEEN
+            if told is not rs.UNSEEN:
+                losses.append(-log(chance(machine, *question, actual)))
+                main = chance(machine, *question, told)
+                if abs(main * 20 - round(main * 20)) > 1e-9:  # on no edge of the bins
+                    sure[int(main * 20) / 20, told == actual] += 1
+        if not losses:
+            assert score[kind].log_loss is None
+            continue
+        assert score[kind].log_loss == pytest.approx(fmean(losses), abs=1e-8)
+        assert sum(row.steps for row in score[kind].calibration) == len(losses)
+        if sure.total() == len(losses):
+            assert sure == {
+                (row.lower, came): count
+                for row in score[kind].calibration
+                for came, count in (
+                    (True, round(row.right * row.steps)),
+                    (False, row.steps - round(row.right * row.steps)),
+                )
+                if count
+            }
+
+
+def chance(machine, state, seen, action, output):
+    """How likely an output is, of answers to all states where the question is constant."""
+    states = [state]
+    if (seen, action) in machine.constant_outputs:
+        states = range(machine.states)
+    answers = Counter()
+    for one in states:
+        answers.update(machine.counts(one, seen, action))
+    return (answers[output] + 0.5 / (len(machine.outputs) + 1)) / (answers.total() + 0.5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(noisy_machines())
+def test_scores_of_noisy_machines_add_up(found):
+    machines, traces = found
+    parts = [machines.score(traces[:1]), machines.score(traces[1:])]
+    assert parts[0].then(parts[1], 1) == machines.score(traces)
+
+
+def test_what_is_most_likely_counts_as_right():
+    rolls = rs.TraceSet(rs.Trace([0, 0], [None] * 2, ["roll"], [pay]) for pay in (1, 1, 1, 6))
+    machines = rs.infer(rolls[:1], outputs=["reward"]).machines
+    machines = machines.replacing(
+        *rebuilt(machines, replay_traces(machines, rolls), constants=True)
+    )
+    score = machines.score(rolls).reward
+    assert counts(score) == (3, 1, 0)
+    # Half an answer more, shared by 1, 6 and anything else.
+    main, other = (3 + 1 / 6) / 4.5, (1 + 1 / 6) / 4.5
+    assert score.log_loss == pytest.approx(-(3 * log(main) + log(other)) / 4)
+    (row,) = score.calibration
+    assert (row.predicted, row.right, row.steps) == (pytest.approx(main), 0.75, 4)
