@@ -10,10 +10,9 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from noisy_worlds import disturbed, taught
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.pipeline import infer
-from resolvent.refinement.rebuilding import observed_termination, rebuilt
-from resolvent.replay import replay_traces
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
@@ -225,26 +224,6 @@ def world_traces(draw, traces=6, length=14):
     return TraceSet(made)
 
 
-def disturbed(traces, share, random):
-    """The traces with a share of what steps lead to replaced by something else that occurs."""
-    seen, paid = list(traces.observations), [0.0, 1.0, -0.25]
-
-    def flicker(values, instead):
-        return [random.choice(instead) if random.random() < share else one for one in values]
-
-    return TraceSet(
-        Trace(
-            [one.observations[0], *flicker(one.observations[1:], seen)],
-            one.labels,
-            one.actions,
-            flicker(one.rewards, paid),
-            one.terminated,
-            one.truncated,
-        )
-        for one in traces
-    )
-
-
 @st.composite
 def noisy_machines(draw, **options):
     """Machines of a random world, rebuilt by what noisy traces of it show, and these traces."""
@@ -252,9 +231,7 @@ def noisy_machines(draw, **options):
     random = Random(draw(st.integers(0, 2**32)))
     machines = infer(traces, **options).machines
     noisy = disturbed(traces, draw(st.floats(0, 0.6)), random)
-    shown = replay_traces(machines, noisy)
-    found = rebuilt(machines, shown, constants=draw(st.booleans()))
-    return machines.replacing(*found, termination=observed_termination(shown)), noisy
+    return taught(machines, noisy, constants=draw(st.booleans())), noisy
 
 
 infer_options = st.fixed_dictionaries(

@@ -5,6 +5,7 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def test_all_right(run: Run, machines: Path, fresh: Path) -> None:
     outcome = run("check", machines, fresh)
     assert (outcome.code, outcome.err) == (0, "")
     assert "every step is predicted, and right" in outcome.out
+    assert "log" not in outcome.out  # which tells something only where answers vary
 
 
 def test_json_all_right(run: Run, machines: Path, fresh: Path) -> None:
@@ -156,3 +158,18 @@ def test_options_that_cannot_be_used_again_are_one_line(
     outcome = run("check", path, house, "--evidence")
     assert outcome.code == 2
     assert "options unknown here" in outcome.error
+
+
+def test_machines_of_a_noisy_world(run: Run, tmp_path: Path) -> None:
+    machines, traces = noisy_house()
+    machines.save(tmp_path / "noisy.json")
+    traces.save(tmp_path / "noisy.parquet")
+    outcome = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet")
+    score = machines.score(traces)
+    rows = [line.split() for line in outcome.out.splitlines()]
+    for name in ("Transition", "Reward"):
+        loss = f"{score[name.lower()].log_loss:.3f}"
+        assert [row[-1] for row in rows if row[:1] == [name]] == [loss]
+    told = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet", "--json").json
+    assert told["transition"]["log_loss"] == score.transition.log_loss
+    assert told["transition"]["wrong"] == score.transition.wrong > 0

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from oracles import asked_in
 
 import resolvent as rs
+from noisy_worlds import taught
 from resolvent.machines.files.storage import decode, encode
-from resolvent.refinement.rebuilding import rebuilt
-from resolvent.replay import replay_traces
 from strategies import noisy_machines
 
 
@@ -75,10 +74,7 @@ def test_a_noisy_machine_comes_back_from_its_bytes(found):
 def test_repeated_and_turned_traces_change_nothing(found, constants):
     machines, traces = found
     more = rs.TraceSet([*reversed(list(traces)), *traces, *traces])
-    once, often = (
-        machines.replacing(*rebuilt(machines, replay_traces(machines, some), constants=constants))
-        for some in (traces, more)
-    )
+    once, often = (taught(machines, some, constants) for some in (traces, more))
     assert once == often
     for kind, machine in once.items():
         counts = machine.spread.count.tolist()

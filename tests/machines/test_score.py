@@ -11,9 +11,8 @@ from oracles import asked_in
 from witnessed_machines import witnessed
 
 import resolvent as rs
+from noisy_worlds import dice, loaded_die
 from resolvent.machines import Mismatch, machines_of
-from resolvent.refinement.rebuilding import rebuilt
-from resolvent.replay import replay_traces
 from resolvent.traces import Vocabulary
 from strategies import infer_options, noisy_machines, world_traces
 
@@ -282,12 +281,8 @@ def test_scores_of_noisy_machines_add_up(found):
 
 
 def test_what_is_most_likely_counts_as_right():
-    rolls = rs.TraceSet(rs.Trace([0, 0], [None] * 2, ["roll"], [pay]) for pay in (1, 1, 1, 6))
-    machines = rs.infer(rolls[:1], outputs=["reward"]).machines
-    machines = machines.replacing(
-        *rebuilt(machines, replay_traces(machines, rolls), constants=True)
-    )
-    score = machines.score(rolls).reward
+    rolls = (1, 1, 1, 6)
+    score = loaded_die(*rolls).score(dice(*rolls)).reward
     assert counts(score) == (3, 1, 0)
     # Half an answer more, shared by 1, 6 and anything else.
     main, other = (3 + 1 / 6) / 4.5, (1 + 1 / 6) / 4.5

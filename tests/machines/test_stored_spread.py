@@ -5,23 +5,10 @@ import json
 import pytest
 
 import resolvent as rs
+from noisy_worlds import dice, loaded_die
 from resolvent.machines.files.storage import decode, encode
-from resolvent.refinement.rebuilding import rebuilt
-from resolvent.replay import replay_traces
 
-
-def dice(*rewards):
-    return rs.TraceSet(rs.Trace([0, 0], [None, None], ["roll"], [one]) for one in rewards)
-
-
-def rolled():
-    """One state, one question, and rewards 1, 2 and 6, which came once, three times and twice."""
-    machines = rs.infer(dice(1.0), outputs=["reward"]).machines
-    shown = replay_traces(machines, dice(1.0, 2.0, 6.0, 2.0, 2.0, 6.0))
-    return machines.replacing(*rebuilt(machines, shown, constants=True))
-
-
-DATA = encode(rolled())
+DATA = encode(loaded_die(1.0, 2.0, 6.0, 2.0, 2.0, 6.0))
 
 
 def edited(**entries):

@@ -1,8 +1,7 @@
 import numpy as np
 
 import resolvent as rs
-from resolvent.refinement.rebuilding import rebuilt
-from resolvent.replay import replay_traces
+from noisy_worlds import taught
 
 
 def walks(*ends, label=None):
@@ -13,11 +12,9 @@ def walks(*ends, label=None):
 CLEAN = rs.TraceSet([*walks("a"), *walks("b", label="key")])
 
 
-def noisy_machine(traces, constants=True):
+def noisy_machine(traces):
     machines = rs.infer(CLEAN, outputs=["observation"]).machines
-    shown = replay_traces(machines, rs.TraceSet(traces))
-    (machine,) = rebuilt(machines, shown, constants=constants)
-    return machine
+    return taught(machines, rs.TraceSet(traces)).transition
 
 
 def test_a_state_answers_with_what_came_most_often():

@@ -61,6 +61,11 @@ class Spread:
         return self.value[by_count[self.starts]]
 
     @cached_property
+    def most(self) -> NDArray[np.int64]:
+        """How often the main answer of each state and question came."""
+        return np.maximum.reduceat(self.count, self.starts) if len(self) else self.count
+
+    @cached_property
     def rows(self) -> dict[tuple[object, int], tuple[tuple[int, int], ...]]:
         """Answers with their counts by state and question, the most frequent first."""
         order = np.lexsort((self.value, -self.count, self.group))
@@ -75,8 +80,7 @@ class Spread:
     @property
     def odd(self) -> int:
         """How many answers were others than the most frequent one."""
-        most = np.maximum.reduceat(self.count, self.starts) if len(self) else self.count
-        return int(self.count.sum() - most.sum())
+        return int(self.count.sum() - self.most.sum())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spread):
