@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import resolvent as rs
+from noisy_worlds import loaded_die
 from pages import DOCS
 from resolvent.control.planning import plan_files
 from resolvent.environments import RandomWorld
@@ -90,6 +91,18 @@ def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
     traces = rs.TraceSet([rs.Trace(["a", "b"], ["key", None], ["go"], [0.125])])
     machines = rs.infer(traces, timing=timing, **options).machines
     assert valid("machines", saved(machines, tmp_path / "m.json"))
+
+
+def test_machines_with_noise_hold_to_it(tmp_path):
+    content = saved(loaded_die(1.0, 6.0, 6.0), tmp_path / "die.json")
+    assert valid("machines", content)
+    (machine,) = content["machines"]
+    for spread in ([], [[0, 0, 1]], [[0, 0, 0], [0, 1, 3]], [[0, 0], [0, 1]], [[-1, 0, 1]] * 2):
+        spoiled = {**content, "machines": [{**machine, "spread": spread}]}
+        assert not valid("machines", spoiled)
+        (tmp_path / "spoiled.json").write_text(json.dumps(spoiled))
+        with pytest.raises(rs.ModelError):
+            rs.load(tmp_path / "spoiled.json")
 
 
 @pytest.mark.parametrize(

@@ -383,6 +383,8 @@ class Machine:
 
     def _several(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return the counts of a row with more than one answer; nothing for another row."""
+        if state is UNSEEN:
+            return {}
         found = self.spread.rows.get((state, self._number(observation, action)), ())
         return {self.outputs[value]: count for value, count in found}
 

@@ -66,7 +66,7 @@ class Spread:
         return np.maximum.reduceat(self.count, self.starts) if len(self) else self.count
 
     @cached_property
-    def rows(self) -> dict[tuple[object, int], tuple[tuple[int, int], ...]]:
+    def rows(self) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
         """Answers with their counts by state and question, the most frequent first."""
         order = np.lexsort((self.value, -self.count, self.group))
         answers = list(zip(self.value[order].tolist(), self.count[order].tolist(), strict=True))

@@ -44,7 +44,9 @@ def check(
 
     Exit code 0 when no prediction is wrong, 1 when one is. A prediction is assumed where
     the question had one answer throughout, but was never asked in that state. A step that
-    the machines were never shown is unseen: neither right nor wrong.
+    the machines were never shown is unseen: neither right nor wrong. Where a state has more
+    than one answer, the most likely one is right, and log loss says how likely the machines
+    held what came.
     """
     loaded = load(machines)
     with ProgressBar() as bar:
