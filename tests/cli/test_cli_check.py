@@ -6,6 +6,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import noisy_house
+from resolvent.machines.smoothing import smoothing_of
 
 
 @pytest.fixture
@@ -61,11 +62,14 @@ def test_a_wrong_prediction_is_named_and_gives_exit_code_1(
 def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) -> None:
     outcome = run("check", machines, unlocked, "--json")
     assert (outcome.code, outcome.err) == (1, "")
-    # Half an answer more is shared by four rooms and anything else; "up" depends on the state.
+    # Only "up" depends on the state; noise is shared by three other rooms.
     machine = rs.load(machines).transition
     down = sum(machine.counts(state, "corridor", "down")["corridor"] for state in (0, 1))
     up = machine.counts(0, "corridor", "up")["corridor"]
-    loss = -(log((down + 0.1) / (down + 0.5)) + log(0.1 / (up + 0.5))) / 2
+    few = smoothing_of(machine)
+    right = (down + few.strength * (1 - few.noise)) / (down + few.strength)
+    wrong = few.strength * few.noise / 3 / (up + few.strength)
+    loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
     told = outcome.json["transition"]
     assert told.pop("log_loss") == pytest.approx(loss)
     assert told == {

@@ -5,7 +5,10 @@ from oracles import asked_in
 
 import resolvent as rs
 from resolvent.machines.chances import chances
+from resolvent.machines.smoothing import Smoothing, smoothing_of
 from strategies import noisy_machines, world_traces
+
+FEW = Smoothing(noise=0.3, strength=2.5, novelty=0.05)
 
 
 def coded(machine, state, seen, action, output):
@@ -28,8 +31,12 @@ def plain_chance(machine, state, seen, action, output):
                 answers[answer] = answers.get(answer, 0) + count
     else:
         answers = machine.counts(state, seen, action)
-    share = 0.5 / (len(machine.outputs) + 1)
-    return (answers.get(output, 0) + share) / (sum(answers.values()) + 0.5)
+    if output not in machine.outputs:
+        return FEW.novelty
+    main = output == machine.output(state, seen, action)
+    share = 1 - FEW.noise if main else FEW.noise / (len(machine.outputs) - 1)
+    came = answers.get(output, 0) + FEW.strength * share
+    return (1 - FEW.novelty) * came / (sum(answers.values()) + FEW.strength)
 
 
 @settings(deadline=None, max_examples=100)
@@ -40,7 +47,7 @@ def test_chances_follow_their_definition(found, others):
         machine = machines[kind]
         rows = [row for name, *row in asked_in(machines, [*traces, *others]) if name == kind]
         state, question, output = np.array([coded(machine, *row) for row in rows]).T
-        told = chances(machine, state.astype(np.int32), question, output.astype(np.int32))
+        told = chances(machine, FEW, state.astype(np.int32), question, output.astype(np.int32))
         assert told == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
 
 
@@ -54,6 +61,6 @@ def test_chances_of_all_outputs_and_of_any_other_sum_to_one(found):
         outputs = np.tile(
             np.arange(-1, len(machine.outputs), dtype=np.int32), len(machine.output_value)
         )
-        told = chances(machine, states, questions, outputs).reshape(-1, len(machine.outputs) + 1)
+        told = chances(machine, smoothing_of(machine), states, questions, outputs)
         assert np.all(told > 0)
-        assert told.sum(1) == pytest.approx(1)
+        assert told.reshape(-1, len(machine.outputs) + 1).sum(1) == pytest.approx(1)

@@ -13,6 +13,7 @@ from witnessed_machines import witnessed
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
 from resolvent.machines import Mismatch, machines_of
+from resolvent.machines.smoothing import smoothing_of
 from resolvent.traces import Vocabulary
 from strategies import infer_options, noisy_machines, world_traces
 
@@ -269,7 +270,13 @@ def chance(machine, state, seen, action, output):
     answers = Counter()
     for one in states:
         answers.update(machine.counts(one, seen, action))
-    return (answers[output] + 0.5 / (len(machine.outputs) + 1)) / (answers.total() + 0.5)
+    told = smoothing_of(machine)
+    if output not in machine.outputs:
+        return told.novelty
+    main = output == machine.output(state, seen, action)
+    share = 1 - told.noise if main else told.noise / (len(machine.outputs) - 1)
+    came = answers[output] + told.strength * share
+    return (1 - told.novelty) * came / (answers.total() + told.strength)
 
 
 @settings(deadline=None, max_examples=40)
@@ -282,10 +289,13 @@ def test_scores_of_noisy_machines_add_up(found):
 
 def test_what_is_most_likely_counts_as_right():
     rolls = (1, 1, 1, 6)
-    score = loaded_die(*rolls).score(dice(*rolls)).reward
+    die = loaded_die(*rolls)
+    score = die.score(dice(*rolls)).reward
     assert counts(score) == (3, 1, 0)
-    # Half an answer more, shared by 1, 6 and anything else.
-    main, other = (3 + 1 / 6) / 4.5, (1 + 1 / 6) / 4.5
+    told = smoothing_of(die.reward)
+    assert told.novelty == 0.5 / 5
+    odd = told.strength * told.noise
+    main, other = (0.9 * one / (4 + told.strength) for one in (3 + told.strength - odd, 1 + odd))
     assert score.log_loss == pytest.approx(-(3 * log(main) + log(other)) / 4)
     (row,) = score.calibration
     assert (row.predicted, row.right, row.steps) == (pytest.approx(main), 0.75, 4)

@@ -1,10 +1,9 @@
 """A machine and answers → how likely it holds each of them to be, and never impossible.
 
-As if half an answer more had come in each state to each question, shared evenly by all of
-the machine's outputs and one for anything else: an answer that came `c` times of `n` has
-the chance (c + 1/(2·(V + 1))) / (n + 1/2), with V outputs. So an answer that never came is
-unlikely, the more so the more often others did, and a machine that was told a thing once
-is less sure of it than one that was told a hundred times.
+An answer that came `c` times of `n` has the chance (c + s·b) / (n + s), where s is the
+strength of the machine's smoothing, and b is 1 − noise for the main answer; all other
+outputs share the noise evenly. An output that the machine does not know has a small chance
+of its own, by which all others are reduced.
 """
 
 import numpy as np
@@ -12,14 +11,16 @@ from numpy.typing import NDArray
 
 from resolvent.machines.columns import places
 from resolvent.machines.machine import Machine
+from resolvent.machines.smoothing import Smoothing
 from resolvent.traces.vocabulary import Codes
-
-_MORE = 0.5
-"""How many answers are taken to have come beside those that did."""
 
 
 def chances(
-    machine: Machine, states: Codes, questions: NDArray[np.int64], outputs: Codes
+    machine: Machine,
+    smoothing: Smoothing,
+    states: Codes,
+    questions: NDArray[np.int64],
+    outputs: Codes,
 ) -> NDArray[np.float64]:
     """Return how likely a machine holds outputs to be, in these states and to these questions.
 
@@ -31,8 +32,9 @@ def chances(
     >>> machine = House().machines().transition
     >>> told = machine.output_state[:1], machine.output_question[:1]
     >>> right, other = machine.output_value[:1], np.array([-1], np.int32)
-    >>> chances(machine, *told, right).round(2), chances(machine, *told, other).round(2)
-    (array([0.73]), array([0.07]))
+    >>> few = Smoothing(noise=0.2, strength=1, novelty=0.01)
+    >>> [chances(machine, few, *told, one).round(3).tolist() for one in (right, other)]
+    [[0.891], [0.01]]
     """
     row = places(machine._output_keys, machine._keys(states, questions))
     fixed = places(machine.constant_question, questions)
@@ -44,7 +46,10 @@ def chances(
     if machine.is_noisy:
         varies, count = _varying(machine, row, outputs)
         came[varies] = count[varies]
-    chance = (came + _MORE / (len(machine.outputs) + 1)) / (asked + _MORE)
+    noise, strength, novelty = smoothing.noise, smoothing.strength, smoothing.novelty
+    share = np.where(main == outputs, 1 - noise, noise / max(len(machine.outputs) - 1, 1))
+    chance = (1 - novelty) * (came + strength * share) / (asked + strength)
+    chance[outputs < 0] = novelty
     chance[main < 0] = np.nan
     return chance
 

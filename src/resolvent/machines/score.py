@@ -63,8 +63,7 @@ class MachineScore:
         """The mean of −ln p over steps that are predicted, p being the chance of what came.
 
         It is None where no step is predicted. An answer that never came before is held to be
-        unlikely, not impossible: as if half an answer more had come to each question in each
-        state, shared evenly by all outputs and one for anything else.
+        unlikely, not impossible: how unlikely, the answers to all other questions tell.
         """
         return self.forecasts.log_loss
 

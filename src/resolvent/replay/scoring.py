@@ -7,6 +7,7 @@ from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.chances import chances
 from resolvent.machines.forecasts import Forecasts
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
+from resolvent.machines.smoothing import smoothing_of
 from resolvent.replay.replaying import replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
@@ -86,5 +87,6 @@ def _forecasts(
 ) -> Forecasts:
     """Say how likely a machine holds the answers that came, each so often."""
     main = machine.answer_many(state, question)
-    of_output, of_main = (chances(machine, state, question, one) for one in (output, main))
+    told = smoothing_of(machine), state, question
+    of_output, of_main = (chances(machine, *told, one) for one in (output, main))
     return Forecasts.of(of_output, of_main, main == output, count)
