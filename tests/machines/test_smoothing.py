@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
-from noisy_worlds import dice, loaded_die, taught
+from noisy_worlds import dice, loaded_die, noisy_house, taught
 from resolvent.machines.smoothing import Smoothing, smoothing_of
 from strategies import noisy_machines
 
@@ -111,3 +111,13 @@ def test_repeated_throws_make_surer():
     scores = [loaded_die(*some).score(dice(*some)).reward.log_loss for some in (few, many)]
     entropy = -(2 / 3 * log(2 / 3) + 1 / 3 * log(1 / 3))
     assert entropy < scores[1] < scores[0]
+
+
+def test_what_is_foretold_with_a_chance_comes_as_often_in_fresh_steps():
+    machines, traces = noisy_house()
+    score = taught(machines, traces[:150]).score(traces[150:])
+    for kind in ("transition", "reward"):
+        told = score[kind].calibration
+        assert sum(row.steps for row in told) > 4900
+        for row in told:
+            assert abs(row.predicted - row.right) < 0.01 + 3 / np.sqrt(row.steps)
