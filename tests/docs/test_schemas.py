@@ -175,6 +175,10 @@ def broken(name, content):
             spoiled = copy.deepcopy(content)
             spoiled["decisions"]["transition"][column][0] = -1
             yield f"a negative number in the decisions' {column}", spoiled
+        for column in ("transitions", "by_state", "constant"):
+            spoiled = copy.deepcopy(content)
+            spoiled["support"]["transition"][column][0] = -1
+            yield f"a negative count of {column}", spoiled
         yield "a log of nothing", {**content, "decisions": {"fault": {}}}
         yield "another version", {**content, "version": 3}
     if name == "machines":

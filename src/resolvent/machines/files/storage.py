@@ -21,7 +21,7 @@ from resolvent.machines.columns import is_among, places
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
 from resolvent.machines.files.stored_senses import senses_in, stored_senses
-from resolvent.machines.files.stored_spread import spread_in, stored_spread
+from resolvent.machines.files.stored_spread import MOST_TIMES, spread_in, stored_spread
 from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
@@ -357,6 +357,9 @@ def _counted(machine: Machine, counts: layout.Support) -> Support:
         len(machine.constant_value),
     ) or len(asked) not in (0, len(machine.asked_state)):
         raise ValueError("support does not fit the tables")
+    every = [*counts.transitions, *counts.by_state, *counts.constant, *asked]
+    if every and not 0 <= min(every) <= max(every) <= MOST_TIMES:
+        raise ValueError(f"support holds a count that is not from 0 to {MOST_TIMES:,}")
     spread = machine.spread
     several = places(machine._output_keys, machine._keys(spread.state, spread.question))
     if not np.array_equal(np.array(counts.by_state)[several[spread.starts]], spread.totals):
