@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from oracles import asked_in
 
 import resolvent as rs
-from resolvent.machines.chances import chances
-from resolvent.machines.smoothing import Smoothing, smoothing_of
+from resolvent.machines.likelihood.chances import chances
+from resolvent.machines.likelihood.smoothing import Smoothing, smoothing_of
 from strategies import noisy_machines, world_traces
 
 FEW = Smoothing(noise=0.3, strength=2.5, novelty=0.05)

@@ -20,12 +20,7 @@ from resolvent.machines.answer import Answer
 from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
 from resolvent.machines.decision import Decision
 from resolvent.machines.kinds import Kind
-from resolvent.machines.knowledge import (
-    ASSUMED_CODE,
-    UNSEEN_CODE,
-    WITNESSED_CODE,
-    Knowledge,
-)
+from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE, Knowledge
 from resolvent.machines.spread import Spread
 from resolvent.machines.support import Support
 from resolvent.machines.unseen import UNSEEN, State

@@ -6,7 +6,7 @@ from typing import Any
 
 from resolvent import notebook
 from resolvent.errors import ModelError
-from resolvent.machines.forecasts import Calibration, Forecasts
+from resolvent.machines.likelihood.forecasts import Calibration, Forecasts
 from resolvent.traces.differences import difference_text
 from resolvent.traces.symbols import Symbol, quoted_text
 from resolvent.wording import listed, short, visible

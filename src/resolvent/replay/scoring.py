@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
-from resolvent.machines.chances import chances
-from resolvent.machines.forecasts import Forecasts
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.smoothing import smoothing_of
+from resolvent.machines.likelihood.chances import chances
+from resolvent.machines.likelihood.forecasts import Forecasts
+from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay.replaying import replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines.columns import places
+from resolvent.machines.likelihood.smoothing import Smoothing
 from resolvent.machines.machine import Machine
-from resolvent.machines.smoothing import Smoothing
 from resolvent.traces.vocabulary import Codes
 
 
