@@ -132,12 +132,17 @@ def schemas() -> dict[str, dict[str, Any]]:
             table["states"]["minimum"] = 1
             for column in ("observations", "actions", "outputs"):
                 _hold_symbols(found[name], table[column])
-        for column in found[name]["$defs"]["Decisions"]["properties"].values():
-            column["items"]["minimum"] = 0
+        counts = "Support" if name == "machines" else "Counts"
+        for defined in ("Decisions", counts):
+            for column in found[name]["$defs"][defined]["properties"].values():
+                column["items"]["minimum"] = 0
     parts = found["machines"]["$defs"]
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0
+    spread = parts["Machine"]["properties"]["spread"]
+    spread["minItems"] = 2
+    spread["items"]["prefixItems"][2]["minimum"] = 1
     rows = [parts["Asked"]["properties"]["sets"], *parts["Termination"]["properties"].values()]
     for row in rows:
         row["items"]["items"]["minimum"] = 0

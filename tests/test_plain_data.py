@@ -13,6 +13,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 from own_strategies import AtLeast, MostAgreeing
 from resolvent.environments import House
 from resolvent.errors import TracePlace
@@ -162,6 +163,10 @@ MORE = {
     "a built-in strategy": lambda: rs.Options(strategy="exact").strategy,
     "a hold-out": lambda: result().evidence.holdout,
     "what tells states apart": lambda: list(result().evidence.transition.separations),
+    "machines of a noisy world": lambda: noisy_house()[0],
+    "a noisy machine": lambda: noisy_house()[0].transition,
+    "how its answers spread": lambda: noisy_house()[0].transition.spread,
+    "its score": lambda: noisy_house()[0].score(noisy_house()[1]),
     "a table of a machine": lambda: dict(pair().score(traces())),
     "an outcome of a peer": lambda: rs.baselines.aalpy(traces()),
 }

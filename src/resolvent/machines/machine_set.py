@@ -9,15 +9,10 @@ from typing import Any, Self, cast
 import msgspec
 
 from resolvent.errors import ModelError
-from resolvent.machines.machine import (
-    UNSEEN,
-    Machine,
-    RewardMachine,
-    State,
-    TransitionMachine,
-)
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
+from resolvent.machines.unseen import UNSEEN, State
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
 from resolvent.traces.shards import TraceFolder

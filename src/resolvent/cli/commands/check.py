@@ -44,7 +44,9 @@ def check(
 
     Exit code 0 when no prediction is wrong, 1 when one is. A prediction is assumed where
     the question had one answer throughout, but was never asked in that state. A step that
-    the machines were never shown is unseen: neither right nor wrong.
+    the machines were never shown is unseen: neither right nor wrong. Where a state has more
+    than one answer, the most likely one is right, and log loss says how likely the machines
+    held what came.
     """
     loaded = load(machines)
     with ProgressBar() as bar:
@@ -135,6 +137,7 @@ def _figures(score: MachineScore) -> dict[str, Any]:
         "assumed_right": score.assumed_right,
         "assumed_wrong": score.assumed_wrong,
         "unseen": score.unseen,
+        "log_loss": score.log_loss,
         "first_mismatch": None if first is None else asdict(first),
     }
 
@@ -146,9 +149,14 @@ def _print_score(checked: _Checked) -> None:
     score = checked.score
     header = ["", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
     rows = []
+    noisy = any(one.is_noisy for one in checked.machines.values())
+    if noisy:
+        header.append("log loss")
     for kind, one in score.items():
         counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
-        rows.append([checked.machines[kind].title, *(f"{count:,}" for count in counts)])
+        loss = "" if one.log_loss is None else f"{one.log_loss:.3f}"
+        told = [*(f"{count:,}" for count in counts), *([loss] if noisy else [])]
+        rows.append([checked.machines[kind].title, *told])
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:

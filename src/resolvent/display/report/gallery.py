@@ -101,10 +101,14 @@ class Gallery:
         return [] if array is None else [shrunk(_pixels(array, call))]
 
 
-def answer_told(machine: Machine, output: Any, gallery: Gallery) -> Told:
-    """Return the text of an answer, with what it looks like where that is an observation."""
+def answer_told(machine: Machine, output: Any, gallery: Gallery, share: str = "") -> Told:
+    """Return the text of an answer, with what it looks like where that is an observation.
+
+    Where the answer varies, its share comes after it.
+    """
+    text = f"{value_text(output)} {share}" if share else ""
     seen = machine.predicts == "observation"
-    return gallery.told(output) if seen else value_text(output)
+    return gallery.told(output, text) if seen else text or value_text(output)
 
 
 def _pixels(array: NDArray[Any], call: str) -> Pixels:

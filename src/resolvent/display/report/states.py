@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
 from resolvent.machines import Machine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.drawing import history_text, main_share
 from resolvent.trust import MachineEvidence
 from resolvent.trust.separation import question_of
 from resolvent.wording import short
@@ -84,9 +84,12 @@ def _best(machine: Machine, telling: NDArray[np.int64], state: int) -> list[int]
 
 
 def _answer(machine: Machine, row: int, others: int, gallery: Gallery) -> dict[str, Any]:
-    question = question_of(machine, int(machine.output_question[row]))
+    number = int(machine.output_question[row])
+    question = question_of(machine, number)
+    output = machine.outputs[int(machine.output_value[row])]
+    share = main_share(machine, int(machine.output_state[row]), *machine.question(number))
     return {
         "question": gallery.told(question.observation, short(str(question))),
-        "output": answer_told(machine, machine.outputs[int(machine.output_value[row])], gallery),
+        "output": answer_told(machine, output, gallery, share),
         "others": others,
     }
