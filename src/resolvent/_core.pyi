@@ -116,6 +116,9 @@ def answers_after(
     sources: int,
     answers: int,
 ) -> NDArray[np.int64]: ...
+def weigh_noisy_machine(
+    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int
+) -> tuple[float, float, float, int, int]: ...
 
 class QLearner:
     def __init__(
