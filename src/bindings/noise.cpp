@@ -1,6 +1,7 @@
 // Machines from noisy answers, as Python sees them.
 
 #include "answer_cells.hpp"
+#include "growing.hpp"
 #include "log_evidence.hpp"
 
 #include "learning.hpp"
@@ -35,9 +36,40 @@ nb::tuple weigh_noisy_machine(const Ids& alpha, const Ids& output, const Ids& be
                         evidence.answered);
 }
 
+nb::dict grow_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
+                            const Ids& quiet, std::uint64_t seed, double effort, Id most_states, Row part,
+                            double time_limit, const nb::object& progress) {
+  const resolvent::Answers answers = checked_rows(alpha, output, beta);
+  const resolvent::Labels read = checked_labels(beta, offsets);
+  require(quiet.size() > 0 && most_states >= 1 && part >= 1 && effort > 0, "an option is out of range");
+  check_codes(span_of(beta), static_cast<std::int64_t>(quiet.size()), resolvent::none);
+  resolvent::GrowthOptions options{seed, effort, most_states, part, {}};
+  for (const Id each : span_of(quiet)) options.quiet.push_back(each != 0);
+  auto grown = [&] {
+    nb::gil_scoped_release no_gil;
+    return resolvent::grow_machine(answers, read, options, listener(progress), time_limit);
+  }();
+  nb::dict sizes;
+  for (const auto& [states, machine] : grown.by_size) sizes[nb::int_(states)] = machine.evidence.log_evidence;
+  auto& best = grown.best;
+  for (std::size_t move = 0; move < best.moves.size(); ++move)
+    if (best.evidence.read[move] == 0) best.moves[move] = resolvent::none;
+  nb::dict out;
+  out["transitions"] = array(std::move(best.moves));
+  out["log_evidence"] = best.evidence.log_evidence;
+  out["off_main"] = best.evidence.off_main;
+  out["answered"] = best.evidence.answered;
+  out["sizes"] = sizes;
+  out["finished"] = grown.finished;
+  return out;
+}
+
 }  // namespace
 
 void bind_noise(nb::module_& module) {
   module.def("weigh_noisy_machine", &weigh_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "transitions"_a, "labels"_a);
+  module.def("grow_noisy_machine", &grow_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
+             "quiet"_a, "seed"_a, "effort"_a, "most_states"_a, "part"_a, "time_limit"_a = 0.0,
+             "progress"_a.none() = nb::none());
 }
