@@ -12,7 +12,7 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
-constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0};
+constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 3000.0, 10000.0};
 constexpr std::array shares{0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07,
                             0.1,    0.15,   0.2,   0.25,  0.3,   0.35, 0.4,   0.5,  0.6,  0.7,  0.85};
 

@@ -13,6 +13,7 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 constexpr double worth_it = 0.01;     // the least that a change must gain
 constexpr double polish_slack = 20.0;  // how far the score may fall on the way to a better one
 constexpr double settle_slack = 10.0;
+constexpr double coolest = 0.01;  // of the first heat
 
 // Rows by node, in the order of the rows.
 std::vector<std::size_t> first_rows(const HistoryTree& histories, std::vector<std::size_t>& rows) {
@@ -57,8 +58,7 @@ double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories) 
   for (std::size_t node = 0; node + 1 < first.size(); ++node) {
     given.clear();
     for (std::size_t at = first[node]; at < first[node + 1]; ++at) {
-      const Id cell = cells.of_row[rows[at]];
-      if (cell != none && cells.answers(index(cells.question[index(cell)])) > 1) given.push_back(cell);
+      if (const Id cell = cells.of_row[rows[at]]; cell != none) given.push_back(cell);
     }
     std::sort(given.begin(), given.end());
     for (std::size_t at = 0; at < given.size();) {
@@ -76,7 +76,7 @@ double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories) 
       // Pairs of one row are not independent: a row counts as often as it has answers.
       agreed += same / (asked - 1.0);
       compared += asked / 2.0;
-      pairs[cells.answers(index(question))] += asked / 2.0;
+      pairs[std::max<Id>(cells.answers(index(question)), 2)] += asked / 2.0;
     }
   }
   if (compared < 1.0) return 0.01;  // nothing was asked twice
@@ -271,6 +271,28 @@ void TableReplay::settle(Id one, Id other, Pulse& pulse) {
             better = true;
       }
   }
+}
+
+void TableReplay::anneal(std::int64_t tries, double hot, Random& random, Pulse& pulse) {
+  std::vector<Id> read;
+  for (Id label = 0; label < tree_.labels; ++label)
+    if (tree_.first_edge[index(label)] < tree_.first_edge[index(label) + 1]) read.push_back(label);
+  if (read.empty() || states_ < 2) return;
+  Moves best = moves_;
+  double most = score_;
+  for (std::int64_t tried = 0; tried < tries; ++tried) {
+    const double heat = hot * std::pow(coolest, static_cast<double>(tried) / static_cast<double>(tries));
+    const Id state = random.below(states_);
+    const Id label = read[index(random.below(static_cast<Id>(read.size())))];
+    Id target = random.below(states_ - 1);
+    if (target >= moves_[index(state * tree_.labels + label)]) ++target;
+    const double at_least = score_ + heat * std::log(random.unit() + 1e-300);
+    if (try_move(state, label, target, at_least, 2.0 * heat, pulse) && score_ > most) {
+      most = score_;
+      best = moves_;
+    }
+  }
+  start(best, pulse);
 }
 
 }  // namespace resolvent

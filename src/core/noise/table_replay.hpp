@@ -11,6 +11,7 @@
 #include "log_evidence.hpp"
 #include "prefix_tree.hpp"
 #include "pulse.hpp"
+#include "random.hpp"
 
 namespace resolvent {
 
@@ -75,6 +76,10 @@ class TableReplay {
   // Changes single moves until none is worth it: any, or those into or out of two states.
   void polish(Pulse& pulse);
   void settle(Id one, Id other, Pulse& pulse);
+
+  // Tries so many random moves, of which it also takes some that cost score, fewer and fewer:
+  // one that costs `hot` is taken with probability 1/e at first. Ends with the best table met.
+  void anneal(std::int64_t tries, double hot, Random& random, Pulse& pulse);
 
   [[nodiscard]] double score() const { return score_; }
   [[nodiscard]] const Moves& moves() const { return moves_; }
