@@ -3,23 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <numeric>
+#include <cstddef>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "parallel.hpp"
 #include "part_of_traces.hpp"
 #include "random.hpp"
-#include "table_replay.hpp"
+#include "table_search.hpp"
 
 namespace resolvent {
 namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
-constexpr double nothing_yet = -std::numeric_limits<double>::infinity();
 
 // How one round of growing weighs answers: with so much noise, and without the answers that
 // the noise of repeats explains by so many standard deviations. With heat, tables are also
@@ -35,31 +30,31 @@ constexpr std::array manners{Manner{{50, 0.45}, 2, 0},  Manner{{50, 0.6}, 3, 0},
 constexpr int rounds = 6;              // of growing, at most, unless two find the same before
 constexpr double same_evidence = 1.0;  // so close is the same
 constexpr int patience = 3;            // splits in a row without a better machine
+constexpr int most_patience = 13;      // and whatever they gain
 constexpr double still_gains = 0.1;    // of the best split so far: then patience does not count
-constexpr std::size_t settled = 40;    // candidates that are settled, and polished
-constexpr std::size_t polished = 6;
-constexpr std::int64_t tries = 1000;   // of annealing, for each state
 
 // Noise is never quite as it is modelled, and what is off grows with the data. So a state must
 // be worth this much, and this share of what all memory is worth.
 constexpr double least_worth = 8.0;
 constexpr double least_share = 0.002;
 
+// Grows machines on some rows, and keeps the best that it meets in `found`, which has one already.
 class Grower {
  public:
   Grower(const AnswerCells& cells, const Labels& labels, const GrowthOptions& options, Pulse& pulse, Growth& found)
       : cells_(cells), labels_(labels), options_(options), width_(static_cast<Id>(options.quiet.size())),
-        beta_(labels.beta.begin(), labels.beta.end()), pulse_(pulse), found_(found) {
-    for (Id& label : beta_)
+        pulse_(pulse), found_(found) {
+    std::vector<Id> beta(labels.beta.begin(), labels.beta.end());
+    for (Id& label : beta)
       if (label != none && options.quiet[index(label)] != 0) label = none;
-    histories_ = build_history_tree({beta_, labels.offsets}, pulse);
+    histories_ = build_history_tree({beta, labels.offsets}, pulse);
     noise_ = noise_of_repeats(cells, histories_);
   }
 
-  // Grows machines until two rounds find the same.
+  // Grows from one state until two rounds find the same.
   void run() {
-    LikelyMachine best = consider(one_state());
-    const auto most = std::max(2, static_cast<int>(std::lround(rounds * options_.effort)));
+    LikelyMachine best = consider(Moves(index(width_), 0));
+    const int most = std::max(2, static_cast<int>(std::lround(rounds * options_.effort)));
     for (int round = 0; round < most; ++round) {
       pulse_.progress.settled = round;
       pulse_.progress.nodes = most;
@@ -73,35 +68,30 @@ class Grower {
 
   // Goes on from a machine that was found elsewhere: single moves, and splits while they help.
   void go_on(const Moves& from) {
-    const Manner& manner = manners[0];
     LikelyMachine best = consider(from);
-    const AnswerCells telling = telling_answers(cells_, noise_, manner.deviations);
-    if (telling.questions() == 0) return;
-    const NoisyTree tree(histories_, telling, width_);
-    const SearchScore score(telling, manner.noise);
-    TableReplay replay(tree, score);
-    replay.start(from, pulse_);
-    replay.polish(pulse_);
-    if (LikelyMachine machine = consider(replay.moves()); is_better(machine, best)) best = std::move(machine);
+    auto search = searching(manners[0]);
+    if (!search) return;
+    search->start(from);
+    search->polish();
+    if (LikelyMachine machine = consider(search->moves()); is_better(machine, best)) best = std::move(machine);
     while (best.states < options_.most_states) {
-      const auto next = split(best.moves, replay, tree, score);
-      if (!next) return;
-      LikelyMachine machine = consider(*next);
+      search->start(best.moves);
+      if (!search->split()) return;
+      LikelyMachine machine = consider(search->moves());
       if (!is_better(machine, best)) return;
       best = std::move(machine);
     }
   }
 
-  // Weighs a machine, and keeps it if it is the likeliest, or the likeliest of its size.
+  // Weighs a machine, and keeps it if it is the best, or the likeliest of its size.
   LikelyMachine consider(const Moves& moves) {
     LikelyMachine machine;
     machine.moves = trimmed(moves);
     machine.states = static_cast<Id>(machine.moves.size()) / width_;
-    machine.evidence = weigh_machine(cells_, labels_, machine.moves, machine.states, shape_);
-    shape_ = machine.evidence.noise;
+    machine.evidence = weigh_machine(cells_, labels_, machine.moves, machine.states, {});
     const auto [place, fresh] = found_.by_size.try_emplace(machine.states, machine);
     if (!fresh && machine.evidence.log_evidence > place->second.evidence.log_evidence) place->second = machine;
-    if (found_.best.moves.empty() || is_better(machine, found_.best)) {
+    if (is_better(machine, found_.best)) {
       found_.best = machine;
       pulse_.progress.red = machine.states;
     }
@@ -116,11 +106,9 @@ class Grower {
     return one.evidence.log_evidence - other.evidence.log_evidence > worth * (one.states - other.states);
   }
 
-  [[nodiscard]] Moves one_state() const { return Moves(index(width_), 0); }
-
-  // The moves of the states that are reached, in the order in which they are; all others stay.
+  // The moves of the states that are reached, in the order in which labels first lead to them.
+  // Where a label is never read it stays.
   [[nodiscard]] Moves trimmed(const Moves& moves) const {
-    std::vector<Id> number(moves.size() / index(width_), none);
     std::vector<std::uint8_t> read(moves.size());
     std::vector<Id> state(histories_.parent.size());
     for (std::size_t node = 1; node < state.size(); ++node) {
@@ -128,6 +116,7 @@ class Grower {
       read[move] = 1;
       state[node] = moves[move];
     }
+    std::vector<Id> number(moves.size() / index(width_), none);
     std::vector<Id> order{0};
     number[0] = 0;
     for (std::size_t at = 0; at < order.size(); ++at)
@@ -146,131 +135,44 @@ class Grower {
     return kept;
   }
 
-  struct Candidate {
-    Moves moves;
-    Id one;    // the states to settle between, or −1
-    Id other;
-    double score = nothing_yet;
-  };
-
-  // Works on each candidate, several at a time.
-  template <typename Work>
-  void in_turn(std::vector<Candidate>& candidates, const NoisyTree& tree, const SearchScore& score, Work work) {
-    const std::size_t parts = std::min<std::size_t>(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4),
-                                                    candidates.size());
-    in_parallel(parts, [&](std::size_t part) {
-      Pulse silent(nullptr, 0);
-      Pulse& pulse = part == 0 ? pulse_ : silent;
-      TableReplay replay(tree, score);
-      for (std::size_t at = part; at < candidates.size(); at += parts) {
-        replay.start(candidates[at].moves, pulse);
-        work(replay, candidates[at], pulse);
-        candidates[at].score = replay.score();
-        candidates[at].moves = replay.moves();
-      }
-    });
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  }
-
-  // Looks at all candidates, settles the most promising, polishes the best of those.
-  void best_of(std::vector<Candidate> candidates, TableReplay& replay, const NoisyTree& tree, const SearchScore& score) {
-    in_turn(candidates, tree, score, [](TableReplay&, const Candidate&, Pulse&) {});
-    candidates.resize(std::min(candidates.size(), settled));
-    in_turn(candidates, tree, score, [](TableReplay& one, const Candidate& candidate, Pulse& pulse) {
-      if (candidate.one != none) one.settle(candidate.one, candidate.other, pulse);
-    });
-    candidates.resize(std::min(candidates.size(), polished));
-    in_turn(candidates, tree, score, [](TableReplay& one, const Candidate&, Pulse& pulse) { one.polish(pulse); });
-    replay.start(candidates.front().moves, pulse_);
-  }
-
-  // One state more: a state is split along a move that leads into it.
-  std::optional<Moves> split(const Moves& moves, TableReplay& replay, const NoisyTree& tree, const SearchScore& score) {
-    const auto states = static_cast<Id>(moves.size()) / width_;
-    std::vector<std::int64_t> used(moves.size());
-    replay.start(moves, pulse_);
-    for (std::size_t node = 1; node < histories_.parent.size(); ++node)
-      ++used[index(replay.state_of_node()[index(histories_.parent[node])] * width_ + histories_.label[node])];
-    std::vector<Candidate> candidates;
-    for (std::size_t move = 0; move < moves.size(); ++move) {
-      if (used[move] < 2) continue;
-      const Id target = moves[move];
-      Moves split_moves = moves;
-      for (Id label = 0; label < width_; ++label) {
-        const Id to = moves[index(target * width_ + label)];
-        split_moves.push_back(to == target ? states : to);
-      }
-      split_moves[move] = states;
-      candidates.push_back({std::move(split_moves), target, states});
-    }
-    if (candidates.empty()) return std::nullopt;
-    best_of(std::move(candidates), replay, tree, score);
-    return replay.moves();
-  }
-
-  // One state less: what led to a state leads to another.
-  Moves joined(const Moves& moves, TableReplay& replay, const NoisyTree& tree, const SearchScore& score) {
-    const auto states = static_cast<Id>(moves.size()) / width_;
-    std::vector<Candidate> candidates;
-    for (Id kept = 0; kept < states; ++kept)
-      for (Id gone = 1; gone < states; ++gone) {
-        if (kept == gone) continue;
-        Moves fewer;
-        for (Id state = 0; state < states; ++state) {
-          if (state == gone) continue;
-          for (Id label = 0; label < width_; ++label) {
-            Id to = moves[index(state * width_ + label)];
-            if (to == gone) to = kept;
-            fewer.push_back(to > gone ? to - 1 : to);
-          }
-        }
-        candidates.push_back({std::move(fewer), none, none});
-      }
-    best_of(std::move(candidates), replay, tree, score);
-    return replay.moves();
+  // Nothing if no answer tells anything.
+  std::optional<TableSearch> searching(const Manner& manner) {
+    AnswerCells telling = telling_answers(cells_, noise_, manner.deviations);
+    if (telling.questions() == 0) return std::nullopt;
+    return std::optional<TableSearch>(std::in_place, histories_, std::move(telling), width_, manner.noise, pulse_);
   }
 
   LikelyMachine grow(const Manner& manner, Random& random) {
-    LikelyMachine best = consider(one_state());
-    const AnswerCells telling = telling_answers(cells_, noise_, manner.deviations);
-    if (telling.questions() == 0) return best;
-    const NoisyTree tree(histories_, telling, width_);
-    const SearchScore score(telling, manner.noise);
-    TableReplay replay(tree, score);
-    const auto better = [&](const Moves& moves) {
-      LikelyMachine machine = consider(moves);
+    LikelyMachine best = consider(Moves(index(width_), 0));
+    auto search = searching(manner);
+    if (!search) return best;
+    const auto better = [&] {
+      LikelyMachine machine = consider(search->moves());
       if (!is_better(machine, best)) return false;
       best = std::move(machine);
       return true;
     };
-    Moves now = one_state();
-    replay.start(now, pulse_);
-    double score_before = replay.score();
+    search->start(best.moves);
+    double score_before = search->score();
     double most_gained = 0.0;
-    for (int fails = 0; static_cast<Id>(now.size()) / width_ < options_.most_states;) {
-      auto next = split(now, replay, tree, score);
-      if (!next) break;
-      if (manner.heat > 0) {
-        const double before = replay.score();
-        replay.anneal(tries * replay.states(), manner.heat, random, pulse_);
-        replay.polish(pulse_);
-        if (replay.score() > before)
-          next = replay.moves();
-        else
-          replay.start(*next, pulse_);
-      }
-      const double gained = replay.score() - score_before;
-      score_before = replay.score();
+    for (int fails = 0; static_cast<Id>(search->moves().size()) / width_ < options_.most_states;) {
+      if (!search->split()) break;
+      if (manner.heat > 0) search->anneal(manner.heat, random);
+      const Moves grown = search->moves();
+      const double gained = search->score() - score_before;
+      score_before = search->score();
       most_gained = std::max(most_gained, gained);
-      bool up = better(*next);
-      for (Moves fewer = trimmed(*next); static_cast<Id>(fewer.size()) / width_ > 1; fewer = best.moves) {
-        if (!better(joined(fewer, replay, tree, score))) break;
+      bool up = better();
+      // Merged back for as long as that is better.
+      for (Moves now = trimmed(grown); static_cast<Id>(now.size()) / width_ > 1; now = best.moves) {
+        search->start(now);
+        search->join();
+        if (!better()) break;
         up = true;
       }
+      search->start(grown);
       fails = up ? 0 : fails + 1;
-      now = std::move(*next);
-      if ((fails >= patience && gained < still_gains * most_gained) || fails >= 3 * patience + 4) break;
+      if ((fails >= patience && gained < still_gains * most_gained) || fails >= most_patience) break;
     }
     return best;
   }
@@ -279,10 +181,8 @@ class Grower {
   Labels labels_;
   const GrowthOptions& options_;
   Id width_;
-  std::vector<Id> beta_;  // without quiet labels
-  HistoryTree histories_;
+  HistoryTree histories_;  // without quiet labels
   double noise_ = 0.0;
-  NoiseShape shape_;
   Pulse& pulse_;
   Growth& found_;
 };
@@ -325,8 +225,9 @@ Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOp
   const AnswerCells all = number_answers(answers);
   Growth whole = one_state_only(all, labels, width);
   whole.finished = found.finished;
+  // Weighing what was found takes a moment, even if time is over.
+  Pulse unhurried(nullptr, 0);
   try {
-    Pulse unhurried(nullptr, 0);
     Grower grower(all, labels, quiet_stays ? options : all_read, found.finished ? pulse : unhurried, whole);
     for (const auto& [states, machine] : found.by_size) grower.consider(machine.moves);
     if (found.finished) grower.go_on(found.best.moves);
