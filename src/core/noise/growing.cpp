@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "noisy_rows.hpp"
 #include "part_of_traces.hpp"
 #include "random.hpp"
 #include "table_search.hpp"
@@ -27,10 +28,10 @@ struct Manner {
 constexpr std::array manners{Manner{{50, 0.45}, 2, 0},  Manner{{50, 0.6}, 3, 0},  Manner{{50, 0.2}, 2, 0},
                              Manner{{50, 0.45}, 2, 10}, Manner{{50, 0.2}, 2, 10}, Manner{{50, 0.6}, 3, 10}};
 
-constexpr int rounds = 6;              // of growing, at most, unless two find the same before
+constexpr int rounds = 5;              // of growing, at most, unless two find the same before
 constexpr double same_evidence = 1.0;  // so close is the same
 constexpr int patience = 3;            // splits in a row without a better machine
-constexpr int most_patience = 13;      // and whatever they gain
+constexpr int most_patience = 6;      // and whatever they gain
 constexpr double still_gains = 0.1;    // of the best split so far: then patience does not count
 
 // Noise is never quite as it is modelled, and what is off grows with the data. So a state must
@@ -41,15 +42,11 @@ constexpr double least_share = 0.002;
 // Grows machines on some rows, and keeps the best that it meets in `found`, which has one already.
 class Grower {
  public:
-  Grower(const AnswerCells& cells, const Labels& labels, const GrowthOptions& options, Pulse& pulse, Growth& found)
-      : cells_(cells), labels_(labels), options_(options), width_(static_cast<Id>(options.quiet.size())),
-        pulse_(pulse), found_(found) {
-    std::vector<Id> beta(labels.beta.begin(), labels.beta.end());
-    for (Id& label : beta)
-      if (label != none && options.quiet[index(label)] != 0) label = none;
-    histories_ = build_history_tree({beta, labels.offsets}, pulse);
-    noise_ = noise_of_repeats(cells, histories_);
-  }
+  // `histories` are those of the rows, with or without quiet labels.
+  Grower(const NoisyRows& rows, const HistoryTree& histories, const GrowthOptions& options, Pulse& pulse,
+         Growth& found)
+      : rows_(rows), histories_(histories), options_(options), width_(static_cast<Id>(options.quiet.size())),
+        pulse_(pulse), found_(found) {}
 
   // Grows from one state until two rounds find the same.
   void run() {
@@ -88,7 +85,7 @@ class Grower {
     LikelyMachine machine;
     machine.moves = trimmed(moves);
     machine.states = static_cast<Id>(machine.moves.size()) / width_;
-    machine.evidence = weigh_machine(cells_, labels_, machine.moves, machine.states, {});
+    machine.evidence = weigh_machine(rows_.judged, rows_.labels, machine.moves, machine.states, {});
     const auto [place, fresh] = found_.by_size.try_emplace(machine.states, machine);
     if (!fresh && machine.evidence.log_evidence > place->second.evidence.log_evidence) place->second = machine;
     if (is_better(machine, found_.best)) {
@@ -137,7 +134,7 @@ class Grower {
 
   // Nothing if no answer tells anything.
   std::optional<TableSearch> searching(const Manner& manner) {
-    AnswerCells telling = telling_answers(cells_, noise_, manner.deviations);
+    AnswerCells telling = telling_answers(rows_.cells, rows_.noise, manner.deviations);
     if (telling.questions() == 0) return std::nullopt;
     return std::optional<TableSearch>(std::in_place, histories_, std::move(telling), width_, manner.noise, pulse_);
   }
@@ -177,21 +174,31 @@ class Grower {
     return best;
   }
 
-  const AnswerCells& cells_;
-  Labels labels_;
+  const NoisyRows& rows_;
+  const HistoryTree& histories_;
   const GrowthOptions& options_;
   Id width_;
-  HistoryTree histories_;  // without quiet labels
-  double noise_ = 0.0;
   Pulse& pulse_;
   Growth& found_;
 };
 
 // What is known before anything was searched.
-Growth one_state_only(const AnswerCells& cells, const Labels& labels, std::size_t width) {
+Growth one_state_only(const NoisyRows& rows, std::size_t width) {
   LikelyMachine machine{Moves(width, 0), 1, {}};
-  machine.evidence = weigh_machine(cells, labels, machine.moves, 1, {});
-  return {machine, {{1, machine}}, true};
+  machine.evidence = weigh_machine(rows.judged, rows.labels, machine.moves, 1, {});
+  return {machine, {{1, machine}}, 0.0, true};
+}
+
+// Grows a machine whose quiet labels change nothing, and then looks whether they do after all.
+// Returns whether they still do nothing.
+bool grow_quietly(const NoisyRows& rows, const GrowthOptions& options, Pulse& pulse, Growth& found) {
+  Grower(rows, rows.loud, options, pulse, found).run();
+  const auto& quiet = options.quiet;
+  if (std::find(quiet.begin(), quiet.end(), 1) == quiet.end()) return true;
+  const Moves before = found.best.moves;
+  const HistoryTree histories = build_history_tree(rows.labels, pulse);
+  Grower(rows, histories, options, pulse, found).go_on(before);
+  return found.best.moves == before;
 }
 
 }  // namespace
@@ -199,41 +206,35 @@ Growth one_state_only(const AnswerCells& cells, const Labels& labels, std::size_
 Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOptions& options,
                     Pulse::Listener listener, double time_limit) {
   Pulse pulse(std::move(listener), time_limit);
-  const auto width = options.quiet.size();
-  const bool has_quiet = std::any_of(options.quiet.begin(), options.quiet.end(), [](auto quiet) { return quiet != 0; });
-  GrowthOptions all_read = options;
-  all_read.quiet.assign(width, 0);
-
+  // Weighing what was found takes a moment, even if time is over.
+  Pulse unhurried(nullptr, 0);
   const bool is_part = labels.offsets.back() > options.part;
   const TracePart part = is_part ? part_of_traces(answers, labels, options.part, options.seed) : TracePart{};
-  const Labels some_labels = is_part ? part.labels() : labels;
-  const AnswerCells some = number_answers(is_part ? part.answers() : answers);
-  Growth found = one_state_only(some, some_labels, width);
+  const NoisyRows some(is_part ? part.answers() : answers, is_part ? part.labels() : labels, options.quiet, unhurried);
+  Growth found = one_state_only(some, options.quiet.size());
   bool quiet_stays = true;
   try {
-    Grower(some, some_labels, options, pulse, found).run();
-    if (has_quiet) {
-      const Moves before = found.best.moves;
-      Grower(some, some_labels, all_read, pulse, found).go_on(before);
-      quiet_stays = found.best.moves == before;
-    }
+    quiet_stays = grow_quietly(some, options, pulse, found);
   } catch (const TimeLimitReached&) {
     found.finished = false;
   }
-  if (!is_part) return found;
+  if (!is_part) {
+    found.noise = share_off_main(some.cells, labels, found.best.moves, found.best.states);
+    return found;
+  }
 
-  const AnswerCells all = number_answers(answers);
-  Growth whole = one_state_only(all, labels, width);
+  const NoisyRows all(answers, labels, options.quiet, unhurried);
+  const HistoryTree histories = quiet_stays ? HistoryTree{} : build_history_tree(labels, unhurried);
+  Growth whole = one_state_only(all, options.quiet.size());
   whole.finished = found.finished;
-  // Weighing what was found takes a moment, even if time is over.
-  Pulse unhurried(nullptr, 0);
   try {
-    Grower grower(all, labels, quiet_stays ? options : all_read, found.finished ? pulse : unhurried, whole);
+    Grower grower(all, quiet_stays ? all.loud : histories, options, pulse, whole);
     for (const auto& [states, machine] : found.by_size) grower.consider(machine.moves);
     if (found.finished) grower.go_on(found.best.moves);
   } catch (const TimeLimitReached&) {
     whole.finished = false;
   }
+  whole.noise = share_off_main(all.cells, labels, whole.best.moves, whole.best.states);
   return whole;
 }
 

@@ -29,6 +29,7 @@ struct LikelyMachine {
 struct Growth {
   LikelyMachine best;
   std::map<Id, LikelyMachine> by_size;  // the likeliest that was met of each number of states
+  double noise = 0.0;                   // share of answers off the main one, of the best machine
   bool finished = true;                 // false if time ran out
 };
 

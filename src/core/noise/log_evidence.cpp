@@ -53,6 +53,27 @@ std::size_t nearest(const std::array<double, Size>& grid, double value) {
   return best;
 }
 
+// Reads all labels with a machine: how often each state gave each answer, and which moves were read.
+std::vector<Id> counted(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
+                        std::vector<std::uint8_t>& read) {
+  const std::size_t width = moves.size() / index(states);
+  std::vector<Id> counts(index(states) * cells.size());
+  for (std::size_t trace = 0; trace + 1 < labels.offsets.size(); ++trace) {
+    std::size_t state = 0;
+    const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row) {
+      if (const Id label = labels.beta[row]; label != none) {
+        const std::size_t move = state * width + index(label);
+        if (moves[move] == none) throw std::invalid_argument("a label is read that the machine has no move for");
+        read[move] = 1;
+        state = index(moves[move]);
+      }
+      if (cells.of_row[row] != none) ++counts[state * cells.size() + index(cells.of_row[row])];
+    }
+  }
+  return counts;
+}
+
 }  // namespace
 
 double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying) {
@@ -133,22 +154,24 @@ double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, 
 
 MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
                               const NoiseShape& noise) {
-  const std::size_t width = moves.size() / index(states);
-  std::vector<Id> counts(index(states) * cells.size());
-  MachineEvidence evidence{0.0, noise, 0, 0, std::vector<std::uint8_t>(moves.size())};
-  for (std::size_t trace = 0; trace + 1 < labels.offsets.size(); ++trace) {
-    std::size_t state = 0;
-    const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
-    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row) {
-      if (const Id label = labels.beta[row]; label != none) {
-        const std::size_t move = state * width + index(label);
-        if (moves[move] == none) throw std::invalid_argument("a label is read that the machine has no move for");
-        evidence.read[move] = 1;
-        state = index(moves[move]);
-      }
-      if (cells.of_row[row] != none) ++counts[state * cells.size() + index(cells.of_row[row])];
-    }
+  MachineEvidence evidence{0.0, noise, std::vector<std::uint8_t>(moves.size())};
+  const std::vector<Id> counts = counted(cells, labels, moves, states, evidence.read);
+  std::int64_t read = 0;
+  std::int64_t staying = 0;
+  for (std::size_t move = 0; move < moves.size(); ++move) {
+    if (evidence.read[move] == 0) continue;
+    ++read;
+    staying += index(moves[move]) == move / (moves.size() / index(states));
   }
+  evidence.log_evidence = fitted_log_answers(cells, counts, evidence.noise) + log_moves(states, read, staying);
+  return evidence;
+}
+
+double share_off_main(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states) {
+  std::vector<std::uint8_t> read(moves.size());
+  const std::vector<Id> counts = counted(cells, labels, moves, states, read);
+  std::int64_t answered = 0;
+  std::int64_t off_main = 0;
   for (std::size_t state = 0; state < index(states); ++state) {
     for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
       Id given = 0;
@@ -157,19 +180,11 @@ MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, co
         given += counts[state * cells.size() + index(cell)];
         main = std::max(main, counts[state * cells.size() + index(cell)]);
       }
-      evidence.answered += given;
-      evidence.off_main += given - main;
+      answered += given;
+      off_main += given - main;
     }
   }
-  std::int64_t read = 0;
-  std::int64_t staying = 0;
-  for (std::size_t move = 0; move < moves.size(); ++move) {
-    if (evidence.read[move] == 0) continue;
-    ++read;
-    staying += index(moves[move]) == move / width;
-  }
-  evidence.log_evidence = fitted_log_answers(cells, counts, evidence.noise) + log_moves(states, read, staying);
-  return evidence;
+  return answered == 0 ? 0.0 : static_cast<double>(off_main) / static_cast<double>(answered);
 }
 
 }  // namespace resolvent

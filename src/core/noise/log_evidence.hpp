@@ -26,10 +26,8 @@ struct NoiseShape {
 using Moves = std::vector<Id>;
 
 struct MachineEvidence {
-  double log_evidence;      // of the answers and of the moves
+  double log_evidence = 0.0;  // of the answers and of the moves
   NoiseShape noise;
-  std::int64_t off_main;    // answers that are not the most frequent one of their row
-  std::int64_t answered;    // all of them
   std::vector<std::uint8_t> read;  // state * labels + label: whether it was ever read
 };
 
@@ -47,5 +45,8 @@ double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, 
 // Reads all labels with a machine and weighs all answers. `noise` is where fitting begins.
 MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
                               const NoiseShape& noise);
+
+// The share of answers that are not the most frequent one of their row.
+double share_off_main(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states);
 
 }  // namespace resolvent

@@ -29,10 +29,6 @@ struct NoisyTree {
   std::vector<Id> edge;
 };
 
-// The share of answers that have nothing to do with the main one, by how often two answers to
-// one question after the same labels differ: what can be known of noise before there are states.
-double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories);
-
 // What rows are worth while searching: as in log_evidence.hpp, but with the likeliest main
 // answer instead of the sum over all, and with no cost for the answer that is most frequent
 // overall. With more noise than there is, the score rises more evenly towards a good machine.

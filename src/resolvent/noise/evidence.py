@@ -7,6 +7,7 @@ import numpy as np
 from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.samples import SampleSet
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 
@@ -48,14 +49,25 @@ def weigh(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
             f"it one column for each of the {len(samples.labels)} labels"
         )
     try:
-        found, strength, share, off_main, answered = _core.weigh_noisy_machine(
+        found = _core.weigh_noisy_machine(
             samples.alpha,
             samples.output,
             samples.beta,
             samples.offsets,
             transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
-            labels=transitions.shape[1],
+            quiet=quiet_labels(samples),
         )
     except ValueError as wrong:
         raise ModelError(f"the moves do not fit the samples: {wrong}") from None
-    return NoisyEvidence(found, off_main / max(answered, 1), strength, share)
+    return NoisyEvidence(*found)
+
+
+def quiet_labels(samples: SampleSet) -> Codes:
+    """Return for each label whether it is taken to change nothing until more is known: 1 or 0.
+
+    Without any label there is one that is never read.
+    """
+    quiet = np.zeros(max(len(samples.labels), 1), np.int32)
+    if (code := samples.labels.get(NO_EVENT)) is not None:
+        quiet[code] = 1
+    return quiet

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from resolvent import _core
 from resolvent.errors import OptionError
+from resolvent.noise.evidence import quiet_labels
 from resolvent.progress import Listener, Progress
 from resolvent.samples import SampleSet
-from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 _PART = 200_000
@@ -70,10 +68,7 @@ def most_likely(
         raise OptionError(f"most_states is {most_states}: a machine has at least 1 state")
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"time_limit is {time_limit}: choose seconds above 0, or None")
-    labels = len(samples.labels)
-    quiet = np.zeros(max(labels, 1), np.int32)
-    if (code := samples.labels.get(NO_EVENT)) is not None:
-        quiet[code] = 1
+    quiet = quiet_labels(samples)
 
     def tell(states: int, undecided: int, done: int, total: int) -> None:
         if listener is not None:
@@ -93,9 +88,9 @@ def most_likely(
         progress=tell,
     )
     return Likely(
-        transitions=found["transitions"].reshape(-1, max(labels, 1))[:, :labels],
+        transitions=found["transitions"].reshape(-1, len(quiet))[:, : len(samples.labels)],
         log_evidence=found["log_evidence"],
         sizes=dict(sorted(found["sizes"].items())),
-        noise=found["off_main"] / max(found["answered"], 1),
+        noise=found["noise"],
         finished=found["finished"],
     )
