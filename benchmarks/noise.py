@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
+from resolvent import _core
 from resolvent.noise import Likely, most_likely, weigh
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces.vocabulary import Vocabulary
@@ -95,8 +96,6 @@ def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
 
 def with_states(traces: rs.TraceSet, samples: SampleSet, table: np.ndarray) -> SampleSet:
     """Samples of rewards, asked about pairs of the observation and the state of a machine."""
-    from resolvent import _core
-
     moves = np.ascontiguousarray(np.maximum(table, 0), np.int32)
     states = _core.walk_states(moves.ravel(), moves.shape[1], samples.beta, samples.offsets)
     width = len(table)
@@ -132,11 +131,12 @@ def try_worlds(
             sizes[-1] += f"/{reward.states}"
         if details:
             true = weigh(samples, truth)
+            odds = {size: round(value - found.log_evidence) for size, value in found.sizes.items()}
             print(
-                f"  world {seed}: {sizes[-1]} states, {seconds[-1]:.1f} s, noise {found.noise:.3f}, "
-                f"against the truth {found.log_evidence - true.log_evidence:+.1f} "
-                f"(strength {true.strength:g}, share {true.share:g}), "
-                f"sizes { {size: round(value - found.log_evidence) for size, value in found.sizes.items()} }",
+                f"  world {seed}: {sizes[-1]} states, {seconds[-1]:.1f} s, "
+                f"noise {found.noise:.3f} (share {true.share:g}, strength {true.strength:g}), "
+                f"evidence {found.log_evidence - true.log_evidence:+.1f} of the truth's, "
+                f"by size {odds}",
                 flush=True,
             )
     told = f"{right} of {len(worlds)} right"

@@ -1,8 +1,8 @@
 // Machines from noisy answers, as Python sees them.
 
+#include "answer_cells.hpp"
 #include "growing.hpp"
 #include "log_evidence.hpp"
-#include "noisy_rows.hpp"
 
 #include "learning.hpp"
 
@@ -26,37 +26,22 @@ std::vector<std::uint8_t> checked_quiet(const Ids& quiet, const Ids& beta) {
   return {quiet.data(), quiet.data() + quiet.size()};
 }
 
-// For each row the number of its answer, with one for all answers to a question that noise explains.
-nb::object judged_answers(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
-                          const Ids& quiet) {
-  const resolvent::Answers answers = checked_rows(alpha, output, beta);
-  const resolvent::Labels read = checked_labels(beta, offsets);
-  const auto silent = checked_quiet(quiet, beta);
-  auto numbers = [&] {
-    nb::gil_scoped_release no_gil;
-    resolvent::Pulse pulse(nullptr, 0);
-    return resolvent::NoisyRows(answers, read, silent, pulse).judged.of_row;
-  }();
-  return nb::cast(array(std::move(numbers)));
-}
-
 nb::tuple weigh_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
-                              const Ids& transitions, const Ids& quiet) {
+                              const Ids& transitions, Id labels) {
   const resolvent::Answers answers = checked_rows(alpha, output, beta);
   const resolvent::Labels read = checked_labels(beta, offsets);
-  const auto silent = checked_quiet(quiet, beta);
-  require(transitions.size() > 0 && transitions.size() % silent.size() == 0,
-          "transitions must hold one row of targets per state, one for each label");
-  const auto states = static_cast<Id>(transitions.size() / silent.size());
+  require(labels >= 1 && transitions.size() > 0 && transitions.size() % static_cast<std::size_t>(labels) == 0,
+          "transitions must hold one row of `labels` targets per state");
+  check_codes(span_of(beta), labels, resolvent::none);
+  const auto states = static_cast<Id>(transitions.size() / static_cast<std::size_t>(labels));
   check_codes(span_of(transitions), states, resolvent::none);
   const resolvent::Moves moves(transitions.data(), transitions.data() + transitions.size());
   double noise = 0.0;
   const auto evidence = [&] {
     nb::gil_scoped_release no_gil;
-    resolvent::Pulse pulse(nullptr, 0);
-    const resolvent::NoisyRows rows(answers, read, silent, pulse);
-    noise = resolvent::share_off_main(rows.cells, read, moves, states);
-    return resolvent::weigh_machine(rows.judged, read, moves, states, {});
+    const resolvent::AnswerCells cells = resolvent::number_answers(answers);
+    noise = resolvent::share_off_main(cells, read, moves, states);
+    return resolvent::weigh_machine(cells, read, moves, states, {});
   }();
   return nb::make_tuple(evidence.log_evidence, noise, evidence.noise.strength, evidence.noise.share);
 }
@@ -90,9 +75,7 @@ nb::dict grow_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta
 
 void bind_noise(nb::module_& module) {
   module.def("weigh_noisy_machine", &weigh_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
-             "transitions"_a, "quiet"_a);
-  module.def("judged_answers", &judged_answers, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
-             "quiet"_a);
+             "transitions"_a, "labels"_a);
   module.def("grow_noisy_machine", &grow_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "quiet"_a, "seed"_a, "effort"_a, "most_states"_a, "part"_a, "time_limit"_a = 0.0,
              "progress"_a.none() = nb::none());

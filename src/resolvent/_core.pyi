@@ -116,11 +116,8 @@ def answers_after(
     sources: int,
     answers: int,
 ) -> NDArray[np.int64]: ...
-def judged_answers(
-    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, quiet: Ids
-) -> Ids: ...
 def weigh_noisy_machine(
-    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, quiet: Ids
+    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int
 ) -> tuple[float, float, float, float]: ...
 def grow_noisy_machine(
     alpha: Ids,

@@ -87,7 +87,11 @@ def test_the_order_of_traces_makes_no_difference():
     order = np.random.default_rng(0).permutation(60)
     one, other = most_likely(samples), most_likely(shuffled(samples, order))
     assert np.array_equal(one.transitions, other.transitions)
-    assert (one.log_evidence, one.sizes, one.noise) == (other.log_evidence, other.sizes, other.noise)
+    assert (one.log_evidence, one.sizes, one.noise) == (
+        other.log_evidence,
+        other.sizes,
+        other.noise,
+    )
 
 
 def test_the_order_makes_no_difference_where_only_a_part_is_grown_on(monkeypatch):
@@ -169,7 +173,11 @@ def test_a_listener_may_stop_it():
 
 @pytest.mark.parametrize(
     ("option", "wrong"),
-    [({"effort": 0}, "effort"), ({"most_states": 0}, "most_states"), ({"time_limit": 0}, "time_limit")],
+    [
+        ({"effort": 0}, "effort"),
+        ({"most_states": 0}, "most_states"),
+        ({"time_limit": 0}, "time_limit"),
+    ],
 )
 def test_options_out_of_range_are_refused(option, wrong):
     samples = noisy_samples([[0, 0]], [[0, 1]], traces=2)

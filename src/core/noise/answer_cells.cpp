@@ -8,20 +8,11 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
-constexpr double lumped_deviations = 2.0;
-
 // How often noise alone gives an answer to a question, at most: so many standard deviations
 // more than is expected.
 double rare(const AnswerCells& cells, std::size_t asked, double noise, double deviations) {
   const double expected = noise * static_cast<double>(cells.asked(asked)) / std::max<double>(cells.answers(asked), 1);
   return expected + deviations * std::sqrt(expected);
-}
-
-std::vector<Id> renumbered_rows(const AnswerCells& cells, const std::vector<Id>& number) {
-  std::vector<Id> rows;
-  rows.reserve(cells.of_row.size());
-  for (const Id cell : cells.of_row) rows.push_back(cell == none ? none : number[index(cell)]);
-  return rows;
 }
 
 }  // namespace
@@ -70,34 +61,6 @@ AnswerCells number_answers(const Answers& answers) {
   return cells;
 }
 
-AnswerCells lumped_answers(const AnswerCells& cells, double noise) {
-  AnswerCells lumped;
-  std::vector<Id> renumbered(cells.size(), none);
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
-    const double at_most = rare(cells, asked, noise, lumped_deviations);
-    lumped.first.push_back(static_cast<Id>(lumped.size()));
-    Id lump = none;
-    const auto of_question = cells.count.begin() + cells.first[asked];
-    const auto favourite = static_cast<Id>(std::max_element(of_question, cells.count.begin() + cells.first[asked + 1]) -
-                                           cells.count.begin());
-    for (Id cell = cells.first[asked]; cell < cells.first[asked + 1]; ++cell) {
-      const bool is_rare = cell != favourite && static_cast<double>(cells.count[index(cell)]) <= at_most;
-      if (!is_rare || lump == none) {
-        renumbered[index(cell)] = static_cast<Id>(lumped.size());
-        lumped.question.push_back(static_cast<Id>(asked));
-        lumped.count.push_back(0);
-        if (is_rare) lump = renumbered[index(cell)];
-      } else {
-        renumbered[index(cell)] = lump;
-      }
-      lumped.count[index(renumbered[index(cell)])] += cells.count[index(cell)];
-    }
-  }
-  lumped.first.push_back(static_cast<Id>(lumped.size()));
-  lumped.of_row = renumbered_rows(cells, renumbered);
-  return lumped;
-}
-
 AnswerCells telling_answers(const AnswerCells& cells, double noise, double deviations) {
   AnswerCells kept;
   std::vector<Id> renumbered(cells.size(), none);
@@ -115,7 +78,8 @@ AnswerCells telling_answers(const AnswerCells& cells, double noise, double devia
     }
   }
   kept.first.push_back(static_cast<Id>(kept.size()));
-  kept.of_row = renumbered_rows(cells, renumbered);
+  kept.of_row.reserve(cells.of_row.size());
+  for (const Id cell : cells.of_row) kept.of_row.push_back(cell == none ? none : renumbered[index(cell)]);
   return kept;
 }
 

@@ -28,11 +28,6 @@ struct AnswerCells {
 
 AnswerCells number_answers(const Answers& answers);
 
-// The same, but that all answers to a question that noise explains are one, apart from the most
-// frequent. Which of them it is
-// may tell where a walker was when its reading was wrong, but nothing of the world's memory.
-AnswerCells lumped_answers(const AnswerCells& cells, double noise);
-
 // What may tell states apart if answers are off the main one with probability `noise`: the
 // answers that were given more often than that explains, by `deviations` standard deviations,
 // and of the questions those with two such answers. Questions and cells are numbered anew.

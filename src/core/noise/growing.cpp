@@ -39,6 +39,12 @@ constexpr double still_gains = 0.1;    // of the best split so far: then patienc
 constexpr double least_worth = 8.0;
 constexpr double least_share = 0.002;
 
+// When quiet labels seem to change something: from so many pairs of answers on that were given
+// after the same labels, quiet ones included, and if so much more of them differ without.
+constexpr double least_repeats = 30.0;
+constexpr double telling_factor = 1.25;
+constexpr double telling_more = 0.02;
+
 // Grows machines on some rows, and keeps the best that it meets in `found`, which has one already.
 class Grower {
  public:
@@ -85,7 +91,7 @@ class Grower {
     LikelyMachine machine;
     machine.moves = trimmed(moves);
     machine.states = static_cast<Id>(machine.moves.size()) / width_;
-    machine.evidence = weigh_machine(rows_.judged, rows_.labels, machine.moves, machine.states, {});
+    machine.evidence = weigh_machine(rows_.cells, rows_.labels, machine.moves, machine.states, {});
     const auto [place, fresh] = found_.by_size.try_emplace(machine.states, machine);
     if (!fresh && machine.evidence.log_evidence > place->second.evidence.log_evidence) place->second = machine;
     if (is_better(machine, found_.best)) {
@@ -185,18 +191,30 @@ class Grower {
 // What is known before anything was searched.
 Growth one_state_only(const NoisyRows& rows, std::size_t width) {
   LikelyMachine machine{Moves(width, 0), 1, {}};
-  machine.evidence = weigh_machine(rows.judged, rows.labels, machine.moves, 1, {});
+  machine.evidence = weigh_machine(rows.cells, rows.labels, machine.moves, 1, {});
   return {machine, {{1, machine}}, 0.0, true};
 }
 
-// Grows a machine whose quiet labels change nothing, and then looks whether they do after all.
-// Returns whether they still do nothing.
+// Whether quiet labels seem to change something: answers after the same labels agree more often
+// if quiet ones count than if they do not.
+bool quiet_labels_tell(const NoisyRows& rows, const HistoryTree& histories) {
+  const Repeats with = count_repeats(rows.cells, histories);
+  const Repeats without = count_repeats(rows.cells, rows.loud);
+  if (with.all() < least_repeats) return false;
+  const double differ_with = 1.0 - with.agreed / with.all();
+  const double differ_without = 1.0 - without.agreed / without.all();
+  return differ_without > telling_factor * differ_with + telling_more;
+}
+
+// Grows a machine whose quiet labels change nothing, and where they seem to, goes on from there.
+// Returns whether they change nothing.
 bool grow_quietly(const NoisyRows& rows, const GrowthOptions& options, Pulse& pulse, Growth& found) {
   Grower(rows, rows.loud, options, pulse, found).run();
   const auto& quiet = options.quiet;
   if (std::find(quiet.begin(), quiet.end(), 1) == quiet.end()) return true;
-  const Moves before = found.best.moves;
   const HistoryTree histories = build_history_tree(rows.labels, pulse);
+  if (!quiet_labels_tell(rows, histories)) return true;
+  const Moves before = found.best.moves;
   Grower(rows, histories, options, pulse, found).go_on(before);
   return found.best.moves == before;
 }

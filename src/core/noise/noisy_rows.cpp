@@ -27,12 +27,10 @@ HistoryTree loud_histories(const Labels& labels, std::span<const std::uint8_t> q
   return build_history_tree({beta, labels.offsets}, pulse);
 }
 
-double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories) {
+Repeats count_repeats(const AnswerCells& cells, const HistoryTree& histories) {
   std::vector<std::size_t> rows;
   const auto first = rows_by_node(histories, rows);
-  std::map<Id, double> pairs;  // by number of answers: how many pairs were compared
-  double agreed = 0.0;
-  double compared = 0.0;
+  Repeats repeats;
   std::vector<Id> given;
   for (std::size_t node = 0; node + 1 < first.size(); ++node) {
     given.clear();
@@ -53,18 +51,27 @@ double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories) 
       const auto asked = static_cast<double>(at - begin);
       if (asked < 2.0) continue;
       // Pairs of one row are not independent: a row counts as often as it has answers.
-      agreed += same / (asked - 1.0);
-      compared += asked / 2.0;
-      pairs[std::max<Id>(cells.answers(index(question)), 2)] += asked / 2.0;
+      repeats.agreed += same / (asked - 1.0);
+      repeats.compared[std::max<Id>(cells.answers(index(question)), 2)] += asked / 2.0;
     }
   }
-  if (compared < 1.0) return 0.01;  // nothing was asked twice
+  return repeats;
+}
+
+double Repeats::all() const {
+  double total = 0.0;
+  for (const auto& [answers, count] : compared) total += count;
+  return total;
+}
+
+double Repeats::noise() const {
+  if (all() < 1.0) return 0.01;  // nothing was asked twice
   double least = 0.0;
   double most = 0.95;
   for (int halving = 0; halving < 40; ++halving) {
     const double noise = (least + most) / 2.0;
     double expected = 0.0;
-    for (const auto& [answers, count] : pairs)
+    for (const auto& [answers, count] : compared)
       expected += count * ((1.0 - noise) * (1.0 - noise) + noise * (2.0 - noise) / answers);
     (expected > agreed ? least : most) = noise;
   }
@@ -73,6 +80,6 @@ double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories) 
 
 NoisyRows::NoisyRows(const Answers& answers, const Labels& read, std::span<const std::uint8_t> quiet, Pulse& pulse)
     : labels(read), cells(number_answers(answers)), loud(loud_histories(read, quiet, pulse)),
-      noise(noise_of_repeats(cells, loud)), judged(lumped_answers(cells, noise)) {}
+      noise(count_repeats(cells, loud).noise()) {}
 
 }  // namespace resolvent

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -20,9 +21,17 @@ std::vector<std::size_t> rows_by_node(const HistoryTree& histories, std::vector<
 // The histories without the labels that are quiet.
 HistoryTree loud_histories(const Labels& labels, std::span<const std::uint8_t> quiet, Pulse& pulse);
 
-// The share of answers that have nothing to do with the main one, by how often two answers to
-// one question after the same labels differ: what can be known of noise before there are states.
-double noise_of_repeats(const AnswerCells& cells, const HistoryTree& histories);
+// How often two answers to one question after the same labels are the same: what can be known of
+// noise before there are states. A question asked n times at one node counts as n / 2 pairs.
+struct Repeats {
+  std::map<Id, double> compared;  // by the number of answers that the question ever had, 2 at least
+  double agreed = 0.0;
+
+  [[nodiscard]] double all() const;
+  // The share of answers that have nothing to do with the main one.
+  [[nodiscard]] double noise() const;
+};
+Repeats count_repeats(const AnswerCells& cells, const HistoryTree& histories);
 
 struct NoisyRows {
   NoisyRows(const Answers& answers, const Labels& read, std::span<const std::uint8_t> quiet, Pulse& pulse);
@@ -31,7 +40,6 @@ struct NoisyRows {
   AnswerCells cells;   // all answers
   HistoryTree loud;    // without quiet labels
   double noise;        // of repeats
-  AnswerCells judged;  // what machines are weighed by: answers that noise explains are one
 };
 
 }  // namespace resolvent

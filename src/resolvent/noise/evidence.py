@@ -7,7 +7,6 @@ import numpy as np
 from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.samples import SampleSet
-from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 
@@ -55,19 +54,8 @@ def weigh(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
             samples.beta,
             samples.offsets,
             transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
-            quiet=quiet_labels(samples),
+            labels=transitions.shape[1],
         )
     except ValueError as wrong:
         raise ModelError(f"the moves do not fit the samples: {wrong}") from None
     return NoisyEvidence(*found)
-
-
-def quiet_labels(samples: SampleSet) -> Codes:
-    """Return for each label whether it is taken to change nothing until more is known: 1 or 0.
-
-    Without any label there is one that is never read.
-    """
-    quiet = np.zeros(max(len(samples.labels), 1), np.int32)
-    if (code := samples.labels.get(NO_EVENT)) is not None:
-        quiet[code] = 1
-    return quiet

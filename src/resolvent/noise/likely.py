@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.noise.evidence import quiet_labels
 from resolvent.progress import Listener, Progress
 from resolvent.samples import SampleSet
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 _PART = 200_000
@@ -68,7 +70,7 @@ def most_likely(
         raise OptionError(f"most_states is {most_states}: a machine has at least 1 state")
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"time_limit is {time_limit}: choose seconds above 0, or None")
-    quiet = quiet_labels(samples)
+    quiet = _quiet_labels(samples)
 
     def tell(states: int, undecided: int, done: int, total: int) -> None:
         if listener is not None:
@@ -94,3 +96,14 @@ def most_likely(
         noise=found["noise"],
         finished=found["finished"],
     )
+
+
+def _quiet_labels(samples: SampleSet) -> Codes:
+    """Return for each label whether it is taken to change nothing until more is known: 1 or 0.
+
+    Without any label there is one that is never read.
+    """
+    quiet = np.zeros(max(len(samples.labels), 1), np.int32)
+    if (code := samples.labels.get(NO_EVENT)) is not None:
+        quiet[code] = 1
+    return quiet
