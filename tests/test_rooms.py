@@ -18,7 +18,7 @@ ROOMS = [
     ["senses"],
     ["samples"],
     ["reduction"],
-    ["merging"],
+    ["merging", "noise"],
     ["exact"],
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],

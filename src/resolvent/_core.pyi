@@ -116,6 +116,23 @@ def answers_after(
     sources: int,
     answers: int,
 ) -> NDArray[np.int64]: ...
+def weigh_noisy_machine(
+    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int
+) -> tuple[float, float, float, float]: ...
+def grow_noisy_machine(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    quiet: Ids,
+    seed: int,
+    effort: float,
+    most_states: int,
+    part: int,
+    time_limit: float = 0.0,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, Any]: ...
 
 class QLearner:
     def __init__(
