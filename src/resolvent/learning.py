@@ -29,7 +29,9 @@ from resolvent.merging import (
     Strategy,
     find_contradiction,
     merge,
+    moves_alone,
 )
+from resolvent.noise import most_likely
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -95,7 +97,8 @@ class Learner:
 
     `trivial` are the labels named as such, None if they are to be judged.
     `time_left` says how many seconds it may take, `place` where a step is, given its
-    trace's number among all and its own. Seconds of several calls add up.
+    trace's number among all and its own. Seconds of several calls add up. With `noisy`, the
+    most likely machines are learned, whose answers may vary.
     """
 
     options: Options
@@ -104,10 +107,12 @@ class Learner:
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
     progress: Listener | None = None
+    noisy: bool = False
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     logs: dict[str, MergeLog] = field(default_factory=dict)
+    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
@@ -131,12 +136,13 @@ class Learner:
         histories = Histories.of(traces, self.options.timing)
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
+        make = self._likely_machine if self.noisy else self._machine
         for place, predicts in enumerate(self.outputs):
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
-            machines.append((known or {}).get(lesson.kind) or self._machine(lesson))
+            machines.append((known or {}).get(lesson.kind) or make(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
@@ -149,6 +155,7 @@ class Learner:
             dict(self.certificates),
             dict(self.logs),
             self.tried_ending,
+            dict(self.log_evidence),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -204,6 +211,37 @@ class Learner:
         self.certificates = dict(found.certificates)
         self.logs = dict(found.logs)
         self.tried_ending = found.tried_ending
+
+    def _likely_machine(self, lesson: _Lesson) -> Machine:
+        """Find the moves of the most likely machine; what it answers, a replay tells."""
+        started = time.perf_counter()
+        listen = self._listener(lesson.kind)
+        found = most_likely(
+            lesson.samples,
+            seed=self.options.seed,
+            effort=self.options.effort,
+            time_limit=self._share(lesson),
+            listener=None if listen is None else lambda _, now: listen(now),
+        )
+        self.log_evidence[lesson.kind] = dict(found.sizes)
+        automaton = moves_alone(found.transitions)
+        loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]
+        idle = np.flatnonzero((loops | (found.transitions < 0)).all(0)).tolist()
+        machine = build_machine(
+            machine_class(lesson.predicts),
+            automaton,
+            lesson.samples,
+            ConstantOutputs.nothing(),
+            tuple(idle),
+            predicts=lesson.predicts,
+            supplemented=lesson.supplemented,
+            digits=self._digits(lesson.predicts),
+        )
+        root = np.zeros(1, np.int32)
+        self.logs[lesson.kind] = MergeLog((), root, root, lesson.samples.labels)
+        self.verdicts[lesson.kind] = ()
+        self._note(machine, automaton, time.perf_counter() - started)
+        return machine
 
     def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""

@@ -37,6 +37,7 @@ class Options:
     strategy: Strategy = STRATEGIES["edsm"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
+    noise: Literal["none", "auto"] = "none"
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -60,6 +61,8 @@ class Options:
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
+        if self.noise not in ("none", "auto"):
+            raise OptionError(f"noise={self.noise!r}: choose 'none' or 'auto'")
         put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
@@ -94,6 +97,8 @@ class Options:
         given["labels"] = _labels_stored(self.labels)
         if given["labels"] == "given":
             del given["labels"]
+        if self.noise == "none":
+            del given["noise"]
         if self.discretise is None:
             del given["discretise"]
         elif self.discretise != "auto":

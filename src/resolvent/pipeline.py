@@ -48,6 +48,9 @@ REFINE_ABOVE = 500_000
 SAMPLE_STEPS = 50_000
 """Steps that refinement learns from at first."""
 
+NOISY_STEPS = 1_000_000
+"""Steps of a folder's traces that machines with noise are learned from."""
+
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
@@ -64,6 +67,7 @@ def infer(
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
+    noise: Literal["none", "auto"] = "none",
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -98,6 +102,10 @@ def infer(
         discretise: How numbers in observations are put into intervals, if they are: as a
             `Discretise`, which is fitted to the traces unless it is already, or "auto" for
             as many intervals as pay. The machines keep this, too.
+        noise: What to do where traces contradict each other: "none" to raise an error, "auto"
+            to take it for chance and find the most likely machines, whose states answer
+            with a distribution (`machine.distribution`); `result.noise_text()` says how
+            much noise there is. Traces without contradictions give the same machines.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -143,6 +151,7 @@ def infer(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
         labels=labels,  # type: ignore[arg-type]
         discretise=discretise,
+        noise=noise,
         strategy=strategy,  # type: ignore[arg-type]
         timing=timing,  # type: ignore[arg-type]
         trivial=trivial,  # type: ignore[arg-type]
@@ -333,17 +342,31 @@ class _Run:
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            learner = self._learner(
-                corpus,
-                _outputs(self.options, corpus.alphabets),
-            )
+            learner = self._learner(corpus, _outputs(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            found = learner.learn(corpus.fetch(chosen), chosen)
-            return self._refined(corpus, learner, chosen, found)
+            try:
+                found = learner.learn(corpus.fetch(chosen), chosen)
+                return self._refined(corpus, learner, chosen, found)
+            except ContradictoryTraces:
+                if self.options.noise == "none":
+                    raise
+            return self._most_likely(corpus)
+
+    def _most_likely(self, corpus: Corpus) -> InferenceResult:
+        """Infer the machines that explain traces best but for noise, and replay all traces."""
+        outputs = _outputs(self.options, corpus.alphabets)
+        learner = replace(self._learner(corpus, outputs), noisy=True)
+        chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
+        found = learner.learn(corpus.fetch(chosen), chosen)
+        shown = self._replay(corpus, found.machines)
+        refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
+        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
     def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""
         corpus = before.corpus.extended(traces)
+        if before.found.log_evidence:
+            return self._most_likely(corpus)
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
             wanted = _outputs(self.options, corpus.alphabets)

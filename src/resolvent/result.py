@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import exp
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
+
+
+_MOST_LOG = 700.0
+"""The logarithm of about the largest number there is."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,15 @@ class Refinement:
 
     After each round all traces were replayed through the machines, and some that
     these could not explain were learned from as well; the last replay found
-    none. So the machines explain every trace: that was checked.
+    none. So the machines explain every trace: that was checked. Where they are `noisy`,
+    they explain what is most likely, and say how often it comes.
     """
 
     rounds: int
     traces: int
     steps: int
     all_traces: int
+    noisy: bool = False
 
     def __str__(self) -> str:
         rounds = amount(self.rounds, "round")
@@ -108,7 +115,8 @@ class Refinement:
             learned = f"all traces in {rounds}"
         else:
             learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')}) in {rounds}"
-        return f"{learned}; replayed, all traces are explained"
+        explained = "but for noise, " if self.noisy else ""
+        return f"{learned}; replayed, {explained}all traces are explained"
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,7 @@ class Found:
 
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
+    `log_evidence` is, of machines with noise, how likely the best of each size is.
     """
 
     machines: Machines
@@ -126,6 +135,7 @@ class Found:
     certificates: dict[str, Certificate[Machine]]
     logs: dict[str, MergeLog]
     tried_ending: int = 0
+    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +185,36 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the machines explain the traces but for noise."""
+        return self.refinement.noisy
+
+    def odds(self, kind: str) -> dict[int, float]:
+        """Return how likely machines of other sizes are, beside the one found; with noise only.
+
+        For each number of states that was tried, how many times as likely the best machine
+        of that size is as the one that was found.
+        """
+        tried = self.standing.found.log_evidence.get(kind, {})
+        best = tried.get(self.machines[kind].states, 0.0)
+        return {states: exp(min(one - best, _MOST_LOG)) for states, one in sorted(tried.items())}
+
+    def noise_text(self) -> list[str]:
+        """Say how much noise there is, and how sure the numbers of states are, in lines."""
+        lines = []
+        for kind, machine in self.machines.items():
+            if not machine.is_noisy:
+                continue
+            others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
+            line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if others:
+                size = max(others, key=others.__getitem__)
+                times = f"{others[size]:.0e}" if others[size] > 0 else "next to nothing"
+                line += f"; {size} states instead of {machine.states}: {times} times as likely"
+            lines.append(line)
+        return lines
 
     @property
     def transition(self) -> MachineStatistics:
@@ -344,7 +384,8 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": True,
+            "explains_all_traces": not self.is_noisy,
+            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
@@ -380,6 +421,7 @@ class InferenceResult:
         return [
             *(("labels", line) for line in self.trivial_labels()),
             *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
+            *(("noise", line) for line in self.noise_text()),
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),

@@ -63,8 +63,7 @@ def _rebuilt(
     constants: bool,
 ) -> M:
     state, question, output, count = (
-        np.ascontiguousarray(seen.known[name])
-        for name in ("state", "question", "output", "count")
+        np.ascontiguousarray(seen.known[name]) for name in ("state", "question", "output", "count")
     )
     size = len(observations) * len(alphabets.actions)
     constant = np.zeros(len(output), bool)
