@@ -192,3 +192,30 @@ def test_intervals_are_fitted_to_the_traces_or_kept():
         assert result.machines.senses.discretise == fitted
     with pytest.raises(rs.OptionError, match="discretise=5: give a Discretise"):
         rs.infer(traces, discretise=5)
+
+
+class Wider(Scale):
+    """Shows one number more than machines were inferred with."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        return np.append(observation, 0.0), info
+
+
+def test_what_does_not_fit_is_no_fault_of_a_label_of_that_nobody_gave():
+    traces = rs.collect(Scale(), episodes=10, seed=0, labels="auto")
+    thirds = Discretise("uniform", bins=3).fit(traces)
+    result = rs.infer(traces, outputs=["terminated"], labels="observation", discretise=thirds)
+    wrapped = rs.AugmentObservation(Wider(), result)
+    with pytest.raises(rs.TraceError, match=r"^observation \(2.0, 0.0\): it has 2 parts where"):
+        wrapped.reset()
+
+
+@pytest.mark.parametrize("labels", ["action", "given", Labelling("observation", {"sofa": "sit"})])
+def test_machines_that_make_labels_take_no_other_ones(labels):
+    house = House()
+    traces = rs.collect(house, episodes=50, seed=0, labels="observation")
+    result = rs.infer(traces, labels="observation")
+    rs.AugmentObservation(house, result, labels="observation")
+    with pytest.raises(rs.OptionError, match="of each observation: leave out labels"):
+        rs.AugmentObservation(house, result, labels=labels)
