@@ -372,6 +372,5 @@ def test_what_can_be_predicted_without_is_named():
         "; without it, reward can be predicted: outputs=['reward'] (--outputs reward)"
     )
     assert rs.infer(rs.TraceSet(traces), outputs=["reward"]).machines["reward"].states == 1
-    for trace in (walk(["a", "a"], [None] * 2, [0]), walk(["a", "b"], [None] * 2, [0])):
-        traces.append(trace)
+    traces += [walk(["a", other], [None] * 2, [0]) for other in "ab"]
     assert "without it" not in str(refusal(traces))

@@ -35,7 +35,13 @@ from resolvent.result import Found, InferenceResult, Refinement, Standing, machi
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
-from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
+from resolvent.traces.column_names import (
+    ACTION,
+    ALWAYS_READ,
+    OBSERVATION,
+    TERMINATED,
+    default_outputs,
+)
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
@@ -183,8 +189,23 @@ def infer_with(
     numbers = _fitted(options, shards)
     if options.labels == "auto":
         return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
-    senses = Senses(options.labels, numbers)
+    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
     return _Run(options, progress, senses).started_with(senses.on_shards(shards))
+
+
+def _following_inputs(
+    labelling: Labelling, numbers: Discretise | None, shards: Shards
+) -> Labelling:
+    """Return labels made of actions where those given say just that, as a log's inputs do.
+
+    Otherwise they would name numbers that the actions, put into intervals, no longer have.
+    """
+    if labelling.is_given and numbers is not None and numbers.of == ACTION:
+        traces = shards.read(0)
+        of_actions = Labelling("action")
+        if of_actions.on(traces) == traces:
+            return of_actions
+    return labelling
 
 
 def _with_events(

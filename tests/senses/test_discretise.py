@@ -282,6 +282,12 @@ mixed = TraceSet.from_columns(
         (lambda: Discretise.at(["a"]), OptionError, "edges must be a row of numbers"),
         (lambda: Discretise.at([np.inf]), OptionError, "edges must be finite"),
         (lambda: Discretise.at({}), OptionError, "at least one number"),
+        (lambda: Discretise.at([]), OptionError, r"edges=\[\]: give a row of at least one number"),
+        (lambda: Discretise.at({0: 3}), OptionError, "edges=3: give a row"),
+        (lambda: Discretise.at("12"), OptionError, "edges='12': give a row"),
+        (lambda: Discretise.at({0: [1], (0, 1): [2]}), OptionError, "name each number once"),
+        (lambda: Discretise.at({1: [1], "1": [1], (1, 0): [2]}), OptionError, "each number once"),
+        (lambda: Discretise(ints="no"), OptionError, "ints='no': choose True or False"),
         (lambda: Discretise.from_dict({"method": "uniform"}), ModelError, "bins"),
     ],
 )
@@ -330,3 +336,21 @@ def test_a_row_of_one_number_is_that_number():
     assert at.on(at.on(traces)) == at.on(traces)
     with pytest.raises(TraceError, match=r"it has 2 parts where a tuple of 1 part should be"):
         at((17.5, 20.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"sizes": [{"at": [], "parts": "two"}]}, "parts='two'"),
+        ({"sizes": [{"at": [], "parts": -1}]}, "parts=-1"),
+        ({"intervals": []}, "name each number once, and at least one"),
+        ({"intervals": [{"at": [0], "edges": [1]}] * 2}, "name each number once"),
+        ({"intervals": [{"at": [[0]], "edges": [1]}]}, "use positions in a row"),
+        ({"ints": "no"}, "ints='no'"),
+        ({"edges": [1]}, "there is no edges"),
+    ],
+)
+def test_what_was_told_and_changed_by_hand(changed, says):
+    told = Discretise(bins=2).fit([[0.5, 7.0], [1.5, 9.0]]).as_dict()
+    with pytest.raises(ModelError, match=says):
+        Discretise.from_dict({**told, **changed})

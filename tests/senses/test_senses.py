@@ -1,6 +1,7 @@
 """What machines make of raw steps: kept with them, and the same wherever steps come in."""
 
 import pickle
+import random
 
 import gymnasium as gym
 import numpy as np
@@ -192,3 +193,62 @@ def test_intervals_are_fitted_to_the_traces_or_kept():
         assert result.machines.senses.discretise == fitted
     with pytest.raises(rs.OptionError, match="discretise=5: give a Discretise"):
         rs.infer(traces, discretise=5)
+
+
+class Wider(Scale):
+    """Shows one number more than machines were inferred with."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        return np.append(observation, 0.0), info
+
+
+def test_what_does_not_fit_is_no_fault_of_a_label_of_that_nobody_gave():
+    traces = rs.collect(Scale(), episodes=10, seed=0, labels="auto")
+    thirds = Discretise("uniform", bins=3).fit(traces)
+    result = rs.infer(traces, outputs=["terminated"], labels="observation", discretise=thirds)
+    wrapped = rs.AugmentObservation(Wider(), result)
+    with pytest.raises(rs.TraceError, match=r"^observation \(2.0, 0.0\): it has 2 parts where"):
+        wrapped.reset()
+
+
+@pytest.mark.parametrize("labels", ["action", "given", Labelling("observation", {"sofa": "sit"})])
+def test_machines_that_make_labels_take_no_other_ones(labels):
+    house = House()
+    traces = rs.collect(house, episodes=50, seed=0, labels="observation")
+    result = rs.infer(traces, labels="observation")
+    rs.AugmentObservation(house, result, labels="observation")
+    with pytest.raises(rs.OptionError, match="of each observation: leave out labels"):
+        rs.AugmentObservation(house, result, labels=labels)
+
+
+def heating_log(tmp_path, seed):
+    """Write the log of a thermostat that heats below 19 degrees until there are 21.5."""
+    chance, path = random.Random(seed), tmp_path / f"{seed}.csv"
+    rows = ["day,heat,answer"]
+    for day in range(20):
+        heat, on = round(chance.uniform(15, 25), 2), False
+        for _ in range(100):
+            on = heat < 19 or (on and heat < 21.5)
+            rows.append(f"{day},{heat},{'on' if on else 'off'}")
+            heat = round(heat + (0.4 if on else -0.3) + chance.gauss(0, 0.3), 2)
+    path.write_text("\n".join(rows))
+    return rs.read_log(path, episode="day", input="heat", output="answer")
+
+
+@pytest.mark.parametrize("discretise", ["auto", Discretise.at([19, 21.5], of="action")])
+def test_labels_of_a_log_follow_its_inputs_into_intervals(tmp_path, discretise):
+    result = rs.infer(heating_log(tmp_path, 0), discretise=discretise)
+    assert result.machines["answer"].states == 2
+    assert result.machines.score(heating_log(tmp_path, 1)).perfect
+    more = result.update(heating_log(tmp_path, 2))
+    assert more.machines["answer"].states == 2
+    result.machines.save(tmp_path / "heating.json")
+    assert rs.load(tmp_path / "heating.json").score(heating_log(tmp_path, 1)).perfect
+
+
+def test_other_labels_stay_where_actions_are_put_into_intervals():
+    pushes = [rs.Trace("abb", [None, "bell", None], [0.1, 0.9], [0, 1])]
+    result = rs.infer(pushes, discretise=Discretise.at([0.5], of="action"))
+    assert result.senses == Senses(discretise=Discretise.at([0.5], of="action"))
+    assert frozenset({"bell"}) in result.machines.reward.labels

@@ -206,3 +206,43 @@ def test_a_name_that_is_none(name_of, says):
         collect(House(), episodes=1, name_of=name_of)
     with pytest.raises(OptionError, match="name_of is a str: give a function"):
         collect(House(), episodes=1, name_of="room")
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ([("attic", "key")], "events is a list: give a mapping"),
+        ("key", "events is a str: give a mapping"),
+        ({"attic": 3}, "'attic' is named 3: give each event a name"),
+        ({"attic": ""}, "'attic' is named '': give each event a name"),
+        ({"attic": {"key"}}, "give each event a name"),
+        ({None: "key"}, "a NoneType cannot be a symbol"),
+        ({float("nan"): "key"}, "nan cannot be a symbol"),
+    ],
+)
+def test_events_that_are_no_table(events: Any, says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        Labelling("observation", events)
+
+
+def test_a_source_is_taken_as_traces_hold_it():
+    assert Labelling("observation", {np.int64(3): "key"}) == Labelling("observation", {3: "key"})
+
+
+def test_a_word_in_an_array_is_no_word():
+    with pytest.raises(OptionError, match="use one of 'given'"):
+        as_labelling(np.array(["observation"]))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="use one of 'given'"):
+        Labelling(np.array(["observation"]))  # type: ignore[arg-type]
+
+
+def test_what_a_function_raises_is_one_line():
+    def label_of(observation):
+        raise ValueError("first\nsecond")
+
+    def name_of(observation):
+        raise ValueError("first\nsecond")
+
+    for function in ({"label_of": label_of}, {"name_of": name_of}):
+        with pytest.raises(TraceError, match=r"raised ValueError: first\\nsecond$"):
+            collect(House(), episodes=1, **function)

@@ -23,11 +23,12 @@ from resolvent.senses.readings import (
 from resolvent.traces.column_names import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import amount, short
+from resolvent.wording import amount, listed, short
 
 GIVEN = "given"
 AUTO = "auto"
 _SYMBOLS = (float, tuple, str, int)
+_TOLD = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Discretise:
             )
         if self.of not in (OBSERVATION, ACTION):
             raise OptionError(f"of={self.of!r}: use {OBSERVATION!r} or {ACTION!r}")
+        if not isinstance(self.ints, bool):
+            raise OptionError(f"ints={self.ints!r}: choose True or False")
         put = object.__setattr__
         put(self, "bins", _counts(self.bins))
         put(self, "columns", None if self.columns is None else as_places(self.columns))
@@ -107,13 +110,11 @@ class Discretise:
         if not by_place:
             raise OptionError("Discretise.at: give the edges of at least one number")
         places = as_places(by_place)
+        rows = [_row(one) for one in by_place.values()]
         return cls(
             GIVEN,
-            tuple(len(one) + 1 for one in by_place.values()),
-            intervals=tuple(
-                (place, Intervals(tuple(one)))
-                for place, one in zip(places, by_place.values(), strict=True)
-            ),
+            tuple(len(one) + 1 for one in rows),
+            intervals=tuple(zip(places, map(Intervals, rows), strict=True)),
             of=of,
         )
 
@@ -259,8 +260,11 @@ class Discretise:
         True
         """
         try:
+            if unknown := sorted(set(told) - _TOLD):
+                raise OptionError(f"there is no {listed(unknown)}")
             intervals = told.get("intervals")
             if intervals is not None:
+                as_places([tuple(one["at"]) for one in intervals])
                 intervals = tuple(
                     (
                         tuple(one["at"]),
@@ -275,10 +279,10 @@ class Discretise:
                 told["method"],
                 told["bins"],
                 columns=told.get("columns"),
-                ints=bool(told.get("ints", False)),
+                ints=told.get("ints", False),
                 of=told.get("of", OBSERVATION),
                 intervals=intervals,
-                sizes=tuple((tuple(one["at"]), one["parts"]) for one in told.get("sizes", ())),
+                sizes=tuple((tuple(one["at"]), _size(one)) for one in told.get("sizes", ())),
             )
         except (KeyError, TypeError, AttributeError, OptionError) as error:
             raise ModelError(f"this tells of no discretising: {error}") from error
@@ -304,6 +308,25 @@ class Discretise:
         return "\n".join(
             f"{self._called(place)}: {', '.join(one.names)}" for place, one in self.intervals
         )
+
+
+def _size(told: Mapping[str, Any]) -> int:
+    parts = told["parts"]
+    if type(parts) is not int or parts < 1:
+        raise OptionError(f"parts={parts!r}: a tuple with numbers has at least one")
+    return parts
+
+
+def _row(edges: Any) -> tuple[Any, ...]:
+    try:
+        row = () if isinstance(edges, str) else tuple(edges)
+    except TypeError:
+        row = ()
+    if not row:
+        raise OptionError(
+            f"edges={edges!r}: give a row of at least one number, such as [-0.2, 0, 0.2]"
+        )
+    return row
 
 
 def _counts(bins: Any) -> int | tuple[int, ...]:

@@ -32,6 +32,11 @@ class LiveSenses:
         name_of: Callable[[Any], Any] | None = None,
     ) -> None:
         labelling = senses.labelling if labels is None else as_labelling(labels, label_of)
+        if not senses.labelling.is_given and labelling != senses.labelling:
+            raise OptionError(
+                f"the machines make labels by themselves, of each {senses.labelling.reads}: "
+                f"leave out labels"
+            )
         if label_of is not None and not labelling.is_given:
             raise OptionError(
                 f"the machines make labels by themselves, of each {labelling.reads}: "

@@ -82,7 +82,7 @@ def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
         raise OptionError(
             f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
         )
-    ordered = sorted(places, key=str)
+    ordered = sorted(places, key=lambda place: [(type(key).__name__, str(key)) for key in place])
     if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
         raise OptionError(f"columns={columns!r}: name each number once, and at least one")
     return places

@@ -6,12 +6,19 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.errors import OptionError
+from resolvent.errors import OptionError, TraceError
 from resolvent.traces.column_names import LABEL
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol, event_text, symbol_order
+from resolvent.traces.symbols import (
+    NO_EVENT,
+    Label,
+    Symbol,
+    as_symbol,
+    event_text,
+    symbol_order,
+)
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, distinct_pairs
-from resolvent.wording import amount
+from resolvent.wording import amount, short
 
 Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """What a label is made of: that of the traces, or what was just seen or done."""
@@ -51,15 +58,14 @@ class Labelling:
     events: Mapping[Symbol, str] | None = None
 
     def __post_init__(self) -> None:
-        if self.reads not in LABELLINGS:  # a list or None is no word at all
+        if not isinstance(self.reads, str) or self.reads not in LABELLINGS:
             raise OptionError(
                 f"labels={self.reads!r}: use one of {', '.join(map(repr, LABELLINGS))}"
             )
         if self.events is not None:
             if self.reads == "given":
                 raise OptionError("labels that are given have no events to be made of")
-            ordered = sorted(self.events, key=symbol_order)
-            object.__setattr__(self, "events", {one: self.events[one] for one in ordered})
+            object.__setattr__(self, "events", _checked(self.events))
 
     def __hash__(self) -> int:
         return hash((self.reads, None if self.events is None else tuple(self.events.items())))
@@ -172,6 +178,27 @@ class Labelling:
         return f"{amount(len(classes), 'event')}, made of {several}\n" + "\n".join(told)
 
 
+def _checked(events: Any) -> dict[Symbol, str]:
+    """Return a table of events in the order of its sources, each a symbol with a name."""
+    if not isinstance(events, Mapping):
+        raise OptionError(
+            f"events is a {type(events).__name__}: give a mapping of what is seen or done to "
+            "the event that it is, such as {'attic': 'key'}"
+        )
+    named: dict[Symbol, str] = {}
+    for source, name in events.items():
+        if not isinstance(name, str) or not name:
+            raise OptionError(
+                f"events: {short(repr(source))} is named {short(repr(name))}: "
+                "give each event a name, such as 'key'"
+            )
+        try:
+            named[as_symbol(source)] = name
+        except TraceError as error:
+            raise OptionError(f"events: {error}") from error
+    return {source: named[source] for source in sorted(named, key=symbol_order)}
+
+
 GIVEN = Labelling()
 """Labels come with the steps."""
 
@@ -190,7 +217,7 @@ def as_labelling(
     resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
 'action+observation'
     """
-    if not isinstance(labels, Labelling) and labels not in LABELLINGS:
+    if not isinstance(labels, Labelling) and not (isinstance(labels, str) and labels in LABELLINGS):
         words = (*LABELLINGS, "auto") if found else LABELLINGS
         raise OptionError(f"labels={labels!r}: use one of {', '.join(map(repr, words))}")
     labelling = labels if isinstance(labels, Labelling) else Labelling(labels)  # type: ignore[arg-type]

@@ -97,7 +97,9 @@ class Gallery:
             given = self._draw_of(symbol)  # type: ignore[misc]
             array = None if given is None else np.asarray(given)
         except Exception as error:
-            raise OptionError(f"{call} raised {type(error).__name__}: {error}") from error
+            raise OptionError(
+                f"{call} raised {type(error).__name__}: {short(str(error), 400)}"
+            ) from error
         return [] if array is None else [shrunk(_pixels(array, call))]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
+from resolvent.wording import short
 
 AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 
@@ -78,7 +79,7 @@ class Names:
         try:
             name = name_of(value)
         except Exception as error:
-            raise TraceError(f"{call} raised {type(error).__name__}: {error}") from error
+            raise TraceError(f"{call} {_raised(error)}") from error
         try:
             return as_symbol(name)
         except TraceError as error:
@@ -169,12 +170,12 @@ class Labels:
         return None if self._ask is None else as_label(self._ask())
 
     def _called(self, *arguments: Any) -> Label:
+        if isinstance(self._label_of, MadeOf):  # no function of the user's: its errors are ours
+            return self._label_of(*arguments)
         try:
             told = self._label_of(*arguments)  # type: ignore[misc]
         except Exception as error:
-            raise TraceError(
-                f"{_call(arguments)} raised {type(error).__name__}: {error}"
-            ) from error
+            raise TraceError(f"{_call(arguments)} {_raised(error)}") from error
         try:
             return as_label(told)
         except TraceError as error:
@@ -245,6 +246,11 @@ def label_method(env: gym.Env[Any, Any]) -> str | None:
 
 def _call(arguments: tuple[Any, ...]) -> str:
     return f"label_of({', '.join(map(reprlib.repr, arguments))})"
+
+
+def _raised(error: Exception) -> str:
+    """Say in one line what a function of the user's raised."""
+    return f"raised {type(error).__name__}: {short(str(error), 400)}"
 
 
 def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
