@@ -7,6 +7,7 @@ three worlds, `--kind slip5` a single kind, and --rewards also learns the Reward
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
     """Walk both tables together along all that was read: states must pair up one to one."""
     beta, offsets = samples.beta.tolist(), samples.offsets.tolist()
     pairs = {(0, 0)}
-    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, last in itertools.pairwise(offsets):
         one = other = 0
         for label in beta[first:last]:
             if label >= 0:
