@@ -118,9 +118,9 @@ def try_worlds(
         histories = Histories.of(traces, LabelTiming.CURRENT)
         samples = output_samples(traces, histories, "observation")
         truth = codes_of_world(samples, grid.tm_transitions)
-        started = time.perf_counter()
+        started = time.process_time()
         found = learn(samples)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
         correct = is_right(samples, truth, found.transitions)
         right += correct
         sizes.append(f"{found.states}{'' if correct else '!'}")
@@ -143,7 +143,8 @@ def try_worlds(
     told = f"{right} of {len(worlds)} right"
     if rewards:
         told += f", rewards {right_rewards}"
-    return f"{told}; {np.mean(seconds):.1f} s, at most {max(seconds):.1f}; states {' '.join(sizes)}"
+    spent = f"{np.mean(seconds):.1f} s of processors, at most {max(seconds):.1f}"
+    return f"{told}; {spent}; states {' '.join(sizes)}"
 
 
 def main() -> None:
