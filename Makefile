@@ -11,7 +11,7 @@ TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
-.PHONY: benchmark benchmark-foreign benchmark-recovery benchmark-scaling benchmark-peers
+.PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels
 
@@ -54,6 +54,10 @@ benchmark: $(STAMPS)/developing
 # The steps it takes until the true machines are found: the better part of an hour.
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
+
+# How often the true machine comes out of noisy traces: ten minutes.
+benchmark-noise: $(STAMPS)/developing
+	$(BIN)/python benchmarks/noise.py --rewards
 
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing

@@ -7,6 +7,7 @@ three worlds, `--kind slip5` a single kind, and --rewards also learns the Reward
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
     """Walk both tables together along all that was read: states must pair up one to one."""
     beta, offsets = samples.beta.tolist(), samples.offsets.tolist()
     pairs = {(0, 0)}
-    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, last in itertools.pairwise(offsets):
         one = other = 0
         for label in beta[first:last]:
             if label >= 0:
@@ -117,9 +118,9 @@ def try_worlds(
         histories = Histories.of(traces, LabelTiming.CURRENT)
         samples = output_samples(traces, histories, "observation")
         truth = codes_of_world(samples, grid.tm_transitions)
-        started = time.perf_counter()
+        started = time.process_time()
         found = learn(samples)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
         correct = is_right(samples, truth, found.transitions)
         right += correct
         sizes.append(f"{found.states}{'' if correct else '!'}")
@@ -142,7 +143,8 @@ def try_worlds(
     told = f"{right} of {len(worlds)} right"
     if rewards:
         told += f", rewards {right_rewards}"
-    return f"{told}; {np.mean(seconds):.1f} s, at most {max(seconds):.1f}; states {' '.join(sizes)}"
+    spent = f"{np.mean(seconds):.1f} s of processors, at most {max(seconds):.1f}"
+    return f"{told}; {spent}; states {' '.join(sizes)}"
 
 
 def main() -> None:

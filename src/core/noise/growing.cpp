@@ -91,7 +91,9 @@ class Grower {
     LikelyMachine machine;
     machine.moves = trimmed(moves);
     machine.states = static_cast<Id>(machine.moves.size()) / width_;
-    machine.evidence = weigh_machine(rows_.cells, rows_.labels, machine.moves, machine.states, {});
+    // Noise is fitted from where it was for the machine before, which is mostly near.
+    machine.evidence = weigh_machine(rows_.cells, rows_.labels, machine.moves, machine.states, shape_);
+    shape_ = machine.evidence.noise;
     const auto [place, fresh] = found_.by_size.try_emplace(machine.states, machine);
     if (!fresh && machine.evidence.log_evidence > place->second.evidence.log_evidence) place->second = machine;
     if (is_better(machine, found_.best)) {
@@ -184,6 +186,7 @@ class Grower {
   const HistoryTree& histories_;
   const GrowthOptions& options_;
   Id width_;
+  NoiseShape shape_;
   Pulse& pulse_;
   Growth& found_;
 };

@@ -13,7 +13,8 @@ namespace {
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 constexpr std::size_t settled = 40;  // candidates that are settled
-constexpr std::size_t polished = 6;  // and of those, how many are polished
+constexpr std::size_t polished = 6;  // and of those, how many are polished, after a split
+constexpr std::size_t polished_joins = 2;
 constexpr std::int64_t tries = 1000;  // of annealing, for each state
 
 std::size_t threads(std::size_t candidates) {
@@ -48,13 +49,14 @@ void TableSearch::in_turn(std::vector<Candidate>& candidates, Work work) {
 }
 
 // Looks at all candidates, settles those that promise most, and polishes the best of them.
-void TableSearch::take_best(std::vector<Candidate> candidates) {
+void TableSearch::take_best(std::vector<Candidate> candidates, std::size_t most_polished) {
   in_turn(candidates, [](TableReplay&, const Candidate&, Pulse&) {});
   candidates.resize(std::min(candidates.size(), settled));
-  in_turn(candidates, [](TableReplay& replay, const Candidate& candidate, Pulse& pulse) {
-    if (candidate.one != none) replay.settle(candidate.one, candidate.other, pulse);
-  });
-  candidates.resize(std::min(candidates.size(), polished));
+  if (candidates.front().one != none)
+    in_turn(candidates, [](TableReplay& replay, const Candidate& candidate, Pulse& pulse) {
+      replay.settle(candidate.one, candidate.other, pulse);
+    });
+  candidates.resize(std::min(candidates.size(), most_polished));
   in_turn(candidates, [](TableReplay& replay, const Candidate&, Pulse& pulse) { replay.polish(pulse); });
   start(candidates.front().moves);
 }
@@ -80,7 +82,7 @@ bool TableSearch::split() {
     candidates.push_back({std::move(more), target, fresh});
   }
   if (candidates.empty()) return false;
-  take_best(std::move(candidates));
+  take_best(std::move(candidates), polished);
   return true;
 }
 
@@ -100,7 +102,7 @@ void TableSearch::join() {
       }
       candidates.push_back({std::move(fewer)});
     }
-  take_best(std::move(candidates));
+  take_best(std::move(candidates), polished_joins);
 }
 
 void TableSearch::anneal(double heat, Random& random) {

@@ -43,7 +43,7 @@ class TableSearch {
 
   template <typename Work>
   void in_turn(std::vector<Candidate>& candidates, Work work);
-  void take_best(std::vector<Candidate> candidates);
+  void take_best(std::vector<Candidate> candidates, std::size_t most_polished);
 
   AnswerCells telling_;
   NoisyTree tree_;
