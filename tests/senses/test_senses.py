@@ -1,5 +1,6 @@
 """What machines make of raw steps: kept with them, and the same wherever steps come in."""
 
+import json
 import pickle
 import random
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
+from resolvent.control.planning import plan_files
 from resolvent.environments import House
 from resolvent.senses import Discretise, Senses
 from resolvent.traces.labelling import LABELLINGS, Labelling
@@ -252,3 +254,14 @@ def test_other_labels_stay_where_actions_are_put_into_intervals():
     result = rs.infer(pushes, discretise=Discretise.at([0.5], of="action"))
     assert result.senses == Senses(discretise=Discretise.at([0.5], of="action"))
     assert frozenset({"bell"}) in result.machines.reward.labels
+
+
+def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
+    traces = rs.collect(House(), episodes=50, seed=0)
+    path = tmp_path / "plan.json"
+    rs.plan(rs.infer(traces), traces).save(path)
+    stored = json.loads(path.read_text())
+    stored["senses"] = {"labels": "given", "discretise": {"method": "uniform", "bins": 0}}
+    path.write_text(json.dumps(stored))
+    with pytest.raises(rs.ModelError, match=r"plan\.json: not a plan .*bins=0"):
+        plan_files.load(path)

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from resolvent.atomic_file import atomic_write
 from resolvent.control.planning.situations import by_name
-from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.errors import ModelError, TraceError
 from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
@@ -86,7 +86,7 @@ def load(path: str | Path) -> PlanFile:
         senses_in(content.senses)
     except FileNotFoundError:
         raise ModelError(f"{path}: there is no such file") from None
-    except (msgspec.DecodeError, TraceError, OptionError, ValueError) as error:
+    except (msgspec.DecodeError, ModelError, TraceError, ValueError) as error:
         raise ModelError(f"{path}: not a plan that Resolvent wrote: {error}") from error
     if (content.format, content.version) != (FORMAT, VERSION):
         raise ModelError(
