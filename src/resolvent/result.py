@@ -211,8 +211,8 @@ class InferenceResult:
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
             if others:
                 size = max(others, key=others.__getitem__)
-                times = f"{others[size]:.0e}" if others[size] > 0 else "next to nothing"
-                line += f"; {size} states instead of {machine.states}: {times} times as likely"
+                times = f"{others[size]:.0e} times"
+                line += f"; {amount(size, 'state')} instead of {machine.states}: {times} as likely"
             lines.append(line)
         return lines
 
@@ -431,9 +431,13 @@ class InferenceResult:
     def __str__(self) -> str:
         lines = [f"{self.traces} traces, {self.steps} steps"]
         for kind, one in self.statistics.items():
+            found = (
+                f"from {one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}"
+            )
+            if self.is_noisy:
+                found = "the most likely machine met"
             lines.append(
-                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, from "
-                f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
+                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, {found}, "
                 f"in {one.seconds:.3f} s"
             )
         lines += [f"{name:<19} {text}" for name, text in self._facts()]

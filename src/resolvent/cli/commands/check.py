@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict, dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +43,8 @@ def check(
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
-    Exit code 0 when no prediction is wrong, 1 when one is. A prediction is assumed where
+    Exit code 0 when no prediction is wrong, 1 when one is; of machines with noise, when more
+    are than that noise explains. A prediction is assumed where
     the question had one answer throughout, but was never asked in that state. A step that
     the machines were never shown is unseen: neither right nor wrong. Where a state has more
     than one answer, the most likely one is right, and log loss says how likely the machines
@@ -65,7 +67,7 @@ def check(
         _print_score(checked)
         if checked.evidence is not None:
             _print_evidence(checked.evidence)
-    if checked.score.first_mismatch is not None:
+    if any(map(checked.is_wrong, checked.machines)):
         raise typer.Exit(1)
 
 
@@ -79,6 +81,13 @@ class _Checked:
     score: Score
     seconds: dict[str, float]
     evidence: Evidence | None = None
+
+    def is_wrong(self, kind: str) -> bool:
+        """Whether a machine is wrong more often than its noise explains, give or take chance."""
+        score, noise = self.score[kind], self.machines[kind].noise
+        wrong = score.wrong + score.assumed_wrong
+        told = wrong + score.right + score.assumed_right
+        return wrong > noise * told + 3 * sqrt(noise * (1 - noise) * told)
 
     def figures(self) -> dict[str, Any]:
         """Return it as JSON values."""

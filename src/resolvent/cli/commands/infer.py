@@ -68,6 +68,14 @@ def infer(
             "label; or the events found in that.",
         ),
     ] = "given",
+    noise: Annotated[
+        str,
+        choice(
+            "--noise",
+            ("none", "auto"),
+            "Where traces contradict each other: refuse them, or find the most likely machines.",
+        ),
+    ] = _DEFAULTS.noise,
     discretise: Annotated[
         str | None,
         typer.Option(
@@ -182,6 +190,7 @@ def infer(
     options = Options(
         outputs=names_in(outputs),
         discretise=_intervals(discretise),
+        noise=noise,  # type: ignore[arg-type]
         labels=labels,  # type: ignore[arg-type]  # Options makes of both what they should be
         strategy=STRATEGIES[strategy],
         timing=timing,  # type: ignore[arg-type]
@@ -290,6 +299,8 @@ def _print_summary(
         print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
+    for line in result.noise_text():
+        print(f"noise: {line}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:
