@@ -162,6 +162,7 @@ def test_as_dict_holds_what_the_command_prints():
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
+        "noise": {"transition": 0.0, "reward": 0.0},
         "labels": "given",
         "events": {
             "transition": [],
