@@ -33,7 +33,7 @@ struct Growth {
   bool finished = true;                 // false if time ran out
 };
 
-// `deadline` is in seconds from now, 0 for none. Labels must be below the size of `quiet`.
+// `time_limit` is in seconds, 0 for none. Labels must be below the size of `quiet`.
 Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOptions& options,
                     Pulse::Listener listener, double time_limit);
 

@@ -14,7 +14,8 @@ TracePart part_of_traces(const Answers& answers, const Labels& labels, Row rows,
   std::vector<std::pair<std::uint64_t, std::size_t>> order(traces);
   for (std::size_t trace = 0; trace < traces; ++trace) {
     std::uint64_t mixed = seed;
-    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < static_cast<std::size_t>(labels.offsets[trace + 1]); ++row)
+    const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row)
       for (const Id code : {labels.beta[row], answers.alpha[row], answers.output[row]})
         mixed = Random(mixed ^ static_cast<std::uint32_t>(code)).next();
     order[trace] = {mixed, trace};

@@ -65,7 +65,8 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
     const Id answers = cells.answers(question);
     const std::size_t begin = begins[answers];
     const auto of = cells.count.begin();
-    const auto favourite = static_cast<double>(*std::max_element(of + cells.first[question], of + cells.first[question + 1]));
+    const auto most = std::max_element(of + cells.first[question], of + cells.first[question + 1]);
+    const auto favourite = static_cast<double>(*most);
     for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
       cell_.push_back({begin, begin + index(longest[answers]) + 1,
                        std::log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
