@@ -224,7 +224,8 @@ def _with_events(
         return _Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
 
     traces = shards.read(0)
-    if len(traces.labels) > 1 and len(traces.labels) < len(traces.observations):
+    one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
+    if len(traces.labels) > 1 and not one_each:
         for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
             with suppress(ContradictoryTraces):
                 return infer_from(shards, GIVEN, timing)

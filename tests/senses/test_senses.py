@@ -6,6 +6,7 @@ import random
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 
 import resolvent as rs
@@ -265,3 +266,24 @@ def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
     path.write_text(json.dumps(stored))
     with pytest.raises(rs.ModelError, match=r"plan\.json: not a plan .*bins=0"):
         plan_files.load(path)
+
+
+def test_q_learning_takes_no_numbers_that_only_machines_see_as_intervals():
+    traces = rs.collect(Scale(), episodes=30, seed=0, labels="auto")
+    machines = rs.infer(
+        traces, outputs=["reward"], labels="observation", discretise=Discretise.at([1.0, 3.0])
+    ).machines
+    with pytest.raises(rs.OptionError, match="numbers that hardly come twice"):
+        rs.q_learning(rs.AugmentObservation(Scale(), machines), episodes=1)
+
+
+def test_auto_takes_the_labels_of_a_log():
+    light = [("on", "bright"), ("on", "bright"), ("off", "dark"), ("on", "bright")]
+    rows = [
+        {"session": number, "event": event, "response": response}
+        for number in range(4)
+        for event, response in light[number:] + light[:number]
+    ]
+    log = rs.read_log(pd.DataFrame(rows), episode="session", input="event", output="response")
+    result = rs.infer(log, labels="auto")
+    assert result.senses == Senses()
