@@ -193,8 +193,8 @@ def test_traces_show_their_first_steps(house):
     page = Page(traces._repr_html_())
     assert page.cells[:6] == ["trace", "step", "observation", "label", "action", "reward"]
     first = traces[0]
-    row = ["0", "2", first.observations[2], "sofa", first.actions[2], "0.0"]
-    assert page.cells[6 * 3 : 6 * 4] == row
+    row = ["0", "4", first.observations[4], "key", first.actions[4], "0.0"]
+    assert page.cells[6 * 5 : 6 * 6] == row
     assert page.cells[6 * 6 : 6 * 6 + 2] == ["1", "0"]  # after five steps of the first trace
     assert f"… and {traces.steps - 10:,} more" in page.texts
 
