@@ -177,14 +177,14 @@ def test_reprs_of_the_house(house):
         "Model(9 situations, 5 actions, 0 of 45 steps unknown))"
     )
     assert repr(house["result"]) == (
-        "InferenceResult(states: transition 2, reward 2; 200 traces, 7,252 steps)"
+        "InferenceResult(states: transition 2, reward 2; 200 traces, 5,510 steps)"
     )
     assert repr(house["runs"]) == "Runs(12 episodes, mean return 1, 0 contradictions)"
     assert repr(house["evidence"]).startswith(
-        "Evidence(200 traces, 7,252 steps; states: transition 2, reward 2; 0 of 40 held-out "
+        "Evidence(200 traces, 5,510 steps; states: transition 2, reward 2; 0 of 40 held-out "
     )
     assert repr(house["score"]) == (
-        "Score(transition right 7252, wrong 0, unseen 0; reward right 7252, wrong 0, unseen 0)"
+        "Score(transition right 5510, wrong 0, unseen 0; reward right 5510, wrong 0, unseen 0)"
     )
 
 
@@ -193,8 +193,8 @@ def test_traces_show_their_first_steps(house):
     page = Page(traces._repr_html_())
     assert page.cells[:6] == ["trace", "step", "observation", "label", "action", "reward"]
     first = traces[0]
-    row = ["0", "2", first.observations[2], "sofa", first.actions[2], "0.0"]
-    assert page.cells[6 * 3 : 6 * 4] == row
+    row = ["0", "4", first.observations[4], "key", first.actions[4], "0.0"]
+    assert page.cells[6 * 5 : 6 * 6] == row
     assert page.cells[6 * 6 : 6 * 6 + 2] == ["1", "0"]  # after five steps of the first trace
     assert f"… and {traces.steps - 10:,} more" in page.texts
 

@@ -311,8 +311,8 @@ def evidence(
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> gathered = evidence(rs.infer(traces).machines, traces)
     >>> print(gathered["transition"].separations[0])
-    states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
-against cyanroom (trace 99, step 2)
+    states 0 and 1: 1 question asked 355 times, such as (corridor, up): corridor (trace 0, step 0) \
+against cyanroom (trace 22, step 3)
     """
     strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
     machines = machines_in(machines)

@@ -302,10 +302,10 @@ class Plan(ByValue):
 
         >>> import gymnasium as gym, resolvent as rs
         >>> env = gym.make("resolvent/House-v0")
-        >>> result = rs.infer(rs.collect(env, episodes=2, seed=0))  # too few
+        >>> result = rs.infer(rs.collect(env, episodes=1, seed=0))  # too few
         >>> runs = rs.plan(result, result.all_traces()).run(env, episodes=1)
         >>> print(runs.contradicts[0])
-        episode 0 was promised 0.95 and paid 0
+        episode 0 was promised 0.8574 and paid 0
         >>> result = result.update(runs.traces)
         """
         return run(

@@ -1,6 +1,5 @@
 """A plan + a Gymnasium environment → what acting by the plan really pays."""
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from resolvent.errors import ModelError, OptionError, locating
 from resolvent.senses import LiveSenses
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
@@ -205,8 +205,7 @@ class _Actor:
         self.live, self.recorder = live, recorder
         self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
-        self.space = copy.deepcopy(env.action_space)  # the environment's own is left alone
-        self.space.seed(seed)
+        self.space = random_actions(env, seed)
         self.has_limit = max_steps is not None or time_limit(env) is not None
         self.random_steps = 0
 

@@ -1,6 +1,5 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, told_if_any
+from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import rolling_world, time_limit
 from resolvent.traces.live.vector_collecting import collect_from_vector
@@ -34,7 +34,8 @@ def collect(
 
     `policy` turns an observation into an action; without one, actions are drawn
     at random. The same seed gives the same traces if environment and policy are
-    deterministic: the seed goes to the first reset and to the random policy.
+    deterministic: the seed goes to the first reset, and the random policy draws by
+    another that follows from it, so that its actions do not follow the environment's chance.
 
     Labels are those in `info["labels"]`, `info["label"]` or `info["events"]`, or
     what the environment's `get_events()` or `labels()` returns. A reset that
@@ -105,7 +106,7 @@ def collect(
     plain = policy is None and name_of is None and label_of in (None, told_if_any) and not inner
     rolls_out = plain and not named  # the core has no infos
     if rolls_out and (world := rolling_world(env)) is not None:
-        draws = _seeded_actions(env, seed).np_random
+        draws = random_actions(env, seed).np_random
         played = world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
         return labelling.on(played)
     choose = policy or _random_policy(env, seed)
@@ -140,12 +141,5 @@ def _play(
 
 
 def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
-    space = _seeded_actions(env, seed)
+    space = random_actions(env, seed)
     return lambda observation: space.sample()
-
-
-def _seeded_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
-    # A copy, so that the environment's own space draws as if nobody had collected.
-    space = copy.deepcopy(env.action_space)
-    space.seed(seed)
-    return space
