@@ -11,8 +11,9 @@ TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
-.PHONY: benchmark benchmark-recovery benchmark-scaling benchmark-peers
+.PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
+.PHONY: benchmark-no-labels
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -54,9 +55,17 @@ benchmark: $(STAMPS)/developing
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
 
+# How often the true machine comes out of noisy traces: ten minutes.
+benchmark-noise: $(STAMPS)/developing
+	$(BIN)/python benchmarks/noise.py --rewards
+
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scaling.py
+
+# Environments and logs of others, and docs/foreign.md: some minutes.
+benchmark-foreign: $(STAMPS)/developing
+	$(BIN)/python benchmarks/foreign/table.py
 
 # Against AALpy, on the same samples.
 benchmark-peers: $(STAMPS)/developing
@@ -73,6 +82,10 @@ benchmark-report: $(STAMPS)/developing
 # What another trace costs, the first time and the sixtieth.
 benchmark-updates: $(STAMPS)/developing
 	$(BIN)/python benchmarks/updates.py
+
+# Worlds whose labels are taken away.
+benchmark-no-labels: $(STAMPS)/developing
+	$(BIN)/python benchmarks/no_labels.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

@@ -1,10 +1,11 @@
-"""What the package says of itself → docs/reference/commands.md and docs/formats/*.schema.json.
+"""What the package says of itself → docs/reference/*.md and docs/formats/*.schema.json.
 
 `python docs/generate.py` writes them; a test holds them to what the package says now.
 """
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -23,6 +24,8 @@ from resolvent.traces.column_names import RESERVED
 from resolvent.traces.files import json_lines
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+from reference_pages import pages  # noqa: E402
 
 _SYMBOL = {
     "title": "Symbol",
@@ -129,12 +132,17 @@ def schemas() -> dict[str, dict[str, Any]]:
             table["states"]["minimum"] = 1
             for column in ("observations", "actions", "outputs"):
                 _hold_symbols(found[name], table[column])
-        for column in found[name]["$defs"]["Decisions"]["properties"].values():
-            column["items"]["minimum"] = 0
+        counts = "Support" if name == "machines" else "Counts"
+        for defined in ("Decisions", counts):
+            for column in found[name]["$defs"][defined]["properties"].values():
+                column["items"]["minimum"] = 0
     parts = found["machines"]["$defs"]
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0
+    spread = parts["Machine"]["properties"]["spread"]
+    spread["minItems"] = 2
+    spread["items"]["prefixItems"][2]["minimum"] = 1
     rows = [parts["Asked"]["properties"]["sets"], *parts["Termination"]["properties"].values()]
     for row in rows:
         row["items"]["items"]["minimum"] = 0
@@ -195,7 +203,7 @@ def _count_from_zero(schema: Any) -> None:
 
 def written() -> dict[Path, str]:
     """Return the text of each file that is generated."""
-    texts = {DOCS / "reference" / "commands.md": commands()}
+    texts = {DOCS / "reference" / "commands.md": commands(), **pages(DOCS / "reference")}
     for name, schema in schemas().items():
         texts[DOCS / "formats" / f"{name}.schema.json"] = json.dumps(schema, indent=2) + "\n"
     return texts

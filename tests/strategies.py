@@ -10,7 +10,9 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from noisy_worlds import disturbed, taught
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
+from resolvent.pipeline import infer
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
@@ -220,6 +222,16 @@ def world_traces(draw, traces=6, length=14):
         ended = random.random() < 0.5
         made.append(Trace(seen, [label_of[o] for o in seen], done, paid, ended, not ended))
     return TraceSet(made)
+
+
+@st.composite
+def noisy_machines(draw, **options):
+    """Machines of a random world, rebuilt by what noisy traces of it show, and these traces."""
+    traces = draw(world_traces())
+    random = Random(draw(st.integers(0, 2**32)))
+    machines = infer(traces, **options).machines
+    noisy = disturbed(traces, draw(st.floats(0, 0.6)), random)
+    return taught(machines, noisy, constants=draw(st.booleans())), noisy
 
 
 infer_options = st.fixed_dictionaries(

@@ -14,12 +14,12 @@ BEST = ["left", "right", "up", "down", "right", "sit"]
 
 SHOWN = {
     "house.ipynb": [
-        "TraceSet(500 traces, 16495 steps, ",
+        "TraceSet(500 traces, 15402 steps, ",
         "InferenceResult(states: transition 2, reward 2; ",
         "MachinePair(",
         "['corridor', 'cyanroom']",
         "Evidence(500 traces, ",
-        "Score(transition right 3113, wrong 0, unseen 0; reward right 3113, wrong 0, unseen 0)",
+        "Score(transition right 3084, wrong 0, unseen 0; reward right 3084, wrong 0, unseen 0)",
         "Learned(9 situations, ",
         "TraceSet(1 traces, 6 steps, ",
     ],

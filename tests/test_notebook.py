@@ -1,10 +1,13 @@
 """What notebooks show: small, safe whatever things are called, and in the notebook's colours."""
 
+import io
+from base64 import b64decode
 from html.parser import HTMLParser
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from PIL import Image
 
 import resolvent as rs
 from resolvent import notebook
@@ -47,6 +50,8 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.attributes.update(attrs)
         self.open.append(tag)
+        if tag == "img":  # which has no end
+            self.open.pop()
         if tag in ("td", "th"):
             self.cells.append("")
 
@@ -172,14 +177,14 @@ def test_reprs_of_the_house(house):
         "Model(9 situations, 5 actions, 0 of 45 steps unknown))"
     )
     assert repr(house["result"]) == (
-        "InferenceResult(states: transition 2, reward 2; 200 traces, 7,252 steps)"
+        "InferenceResult(states: transition 2, reward 2; 200 traces, 5,510 steps)"
     )
     assert repr(house["runs"]) == "Runs(12 episodes, mean return 1, 0 contradictions)"
     assert repr(house["evidence"]).startswith(
-        "Evidence(200 traces, 7,252 steps; states: transition 2, reward 2; 0 of 40 held-out "
+        "Evidence(200 traces, 5,510 steps; states: transition 2, reward 2; 0 of 40 held-out "
     )
     assert repr(house["score"]) == (
-        "Score(transition right 7252, wrong 0, unseen 0; reward right 7252, wrong 0, unseen 0)"
+        "Score(transition right 5510, wrong 0, unseen 0; reward right 5510, wrong 0, unseen 0)"
     )
 
 
@@ -188,10 +193,29 @@ def test_traces_show_their_first_steps(house):
     page = Page(traces._repr_html_())
     assert page.cells[:6] == ["trace", "step", "observation", "label", "action", "reward"]
     first = traces[0]
-    row = ["0", "2", first.observations[2], "sofa", first.actions[2], "0.0"]
-    assert page.cells[6 * 3 : 6 * 4] == row
+    row = ["0", "4", first.observations[4], "key", first.actions[4], "0.0"]
+    assert page.cells[6 * 5 : 6 * 6] == row
     assert page.cells[6 * 6 : 6 * 6 + 2] == ["1", "0"]  # after five steps of the first trace
     assert f"… and {traces.steps - 10:,} more" in page.texts
+
+
+def test_pictures_are_shown_beside_their_names():
+    """What is drawn is read back by another reader of PNG files."""
+    dark, light = np.zeros((4, 5), int), np.full((4, 5), 7)
+    light[1, 2] = 0
+    seen = [{"image": image, "mark": "<b>"} for image in (dark, light)]
+    page = Page(TraceSet([Trace(seen, [None] * 2, ["go"], [0])])._repr_html_())
+    assert page.cells[6 + 2].startswith(" {image: image#")
+    assert page.cells[6 + 2].endswith("(4×5), mark: '<b>'}")
+    (picture,) = [value for name, value in page.attributes if name == "src"]
+    kind, content = picture.split(",")
+    assert kind == "data:image/png;base64"
+    assert not read_png(content).any()
+    assert {("width", "45"), ("height", "36"), ("alt", "")} <= page.attributes
+
+
+def read_png(text):
+    return np.array(Image.open(io.BytesIO(b64decode(text))))
 
 
 def test_a_diagnosis_shows_each_finding_in_words():

@@ -112,15 +112,15 @@ def test_figures_by_hand():
 def test_events_name_histories():
     result = rs.infer(BELL, strategy="rpni")
     bell = frozenset({"bell"})
-    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.events("transition")] == [
-        ((bell,), (), 0, 2)
-    ]
-    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.events("reward")] == [
+    assert [
+        (e.history, e.into, e.agreeing, e.folded) for e in result.merge_events("transition")
+    ] == [((bell,), (), 0, 2)]
+    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.merge_events("reward")] == [
         ((bell,), None, 0, 0),
         ((bell, bell), None, 0, 0),
     ]
     with pytest.raises(KeyError):
-        result.events("fault")
+        result.merge_events("fault")
 
 
 SILENCE = {
@@ -162,6 +162,12 @@ def test_as_dict_holds_what_the_command_prints():
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
+        "noise": {"transition": 0.0, "reward": 0.0},
+        "labels": "given",
+        "events": {
+            "transition": [],
+            "reward": [{"labels": [["bell"]], "moves": [[0, 1], [1, 2]], "made_of": []}],
+        },
         "warnings": [],
         "certificates": {},
         "terminal_situations": 0,

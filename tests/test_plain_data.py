@@ -13,6 +13,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 from own_strategies import AtLeast, MostAgreeing
 from resolvent.environments import House
 from resolvent.errors import TracePlace
@@ -93,6 +94,8 @@ def trace():
 MADE = {
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
+    "Labelling": lambda: rs.Labelling("action+observation", {("up", 3): "climbed"}),
+    "Discretise": lambda: rs.Discretise(bins=3).fit([0.5, 1.5, 2.5, 4.0]),
     "EdgeRewardMachine": edges,
     "Evidence": lambda: result().evidence,
     "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
@@ -112,6 +115,7 @@ MADE = {
     "RewardMachine": lambda: pair().reward,
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
+    "SpaceWarning": lambda: rs.SpaceWarning("a part is no array"),
     "TableWarning": lambda: rs.TableWarning("a row was dropped"),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,
@@ -159,6 +163,10 @@ MORE = {
     "a built-in strategy": lambda: rs.Options(strategy="exact").strategy,
     "a hold-out": lambda: result().evidence.holdout,
     "what tells states apart": lambda: list(result().evidence.transition.separations),
+    "machines of a noisy world": lambda: noisy_house()[0],
+    "a noisy machine": lambda: noisy_house()[0].transition,
+    "how its answers spread": lambda: noisy_house()[0].transition.spread,
+    "its score": lambda: noisy_house()[0].score(noisy_house()[1]),
     "a table of a machine": lambda: dict(pair().score(traces())),
     "an outcome of a peer": lambda: rs.baselines.aalpy(traces()),
 }
@@ -224,7 +232,7 @@ def test_a_result_that_came_back_goes_on(tmp_path):
     updated = back.update(traces()[60:])
     assert updated.machines == few.update(traces()[60:]).machines
     assert updated.machines.provenance.traces_sha256 == traces().digest
-    assert back.events("transition") == few.events("transition")
+    assert back.merge_events("transition") == few.merge_events("transition")
 
 
 def test_results_that_differ_are_not_equal():

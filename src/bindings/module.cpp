@@ -31,6 +31,8 @@ void bind_build(nb::module_& module);
 void bind_control(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_exact(nb::module_& module);
+void bind_events(nb::module_& module);
+void bind_noise(nb::module_& module);
 void bind_q_learning(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_separation(nb::module_& module);
@@ -239,6 +241,8 @@ NB_MODULE(_core, module) {
   bind_control(module);
   bind_replay(module);
   bind_exact(module);
+  bind_events(module);
+  bind_noise(module);
   bind_q_learning(module);
   bind_search(module);
   bind_separation(module);

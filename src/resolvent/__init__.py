@@ -24,6 +24,7 @@ from resolvent.errors import (
     ModelError,
     OptionError,
     ResolventError,
+    SpaceWarning,
     TableWarning,
     TimeLimitReached,
     TraceError,
@@ -54,6 +55,7 @@ from resolvent.options import Options
 from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
 from resolvent.traces import (
     Trace,
     TraceFolder,
@@ -63,6 +65,7 @@ from resolvent.traces import (
     read_traces,
     scan_traces,
 )
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.collecting import collect
 from resolvent.trust import Evidence
 
@@ -73,12 +76,14 @@ __all__ = [
     "AugmentObservation",
     "ContradictoryTraces",
     "Diagnosis",
+    "Discretise",
     "EdgeRewardMachine",
     "Evidence",
     "Finding",
     "InferenceResult",
     "Knowledge",
     "LabelTiming",
+    "Labelling",
     "Learned",
     "Machine",
     "MachinePair",
@@ -91,6 +96,7 @@ __all__ = [
     "ResolventError",
     "RewardMachine",
     "Score",
+    "SpaceWarning",
     "Strategy",
     "TableWarning",
     "TimeLimitReached",

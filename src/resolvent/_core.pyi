@@ -94,6 +94,45 @@ def expected_layers(
     onward: NDArray[np.float64],
     ending: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+def expected_moves(
+    source: Ids,
+    answer: Ids,
+    offsets: Rows,
+    *,
+    states: int,
+    moves: NDArray[np.float32],
+    answers: NDArray[np.float32],
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+def answers_told(
+    source: Ids, answer: Ids, offsets: Rows, *, table: Ids, states: int, answers: int
+) -> NDArray[np.int64]: ...
+def answers_after(
+    source: Ids,
+    answer: Ids,
+    offsets: Rows,
+    states: Ids,
+    *,
+    state: int,
+    sources: int,
+    answers: int,
+) -> NDArray[np.int64]: ...
+def weigh_noisy_machine(
+    alpha: Ids, output: Ids, beta: Ids, offsets: Rows, *, transitions: Ids, labels: int
+) -> tuple[float, float, float, float]: ...
+def grow_noisy_machine(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    quiet: Ids,
+    seed: int,
+    effort: float,
+    most_states: int,
+    part: int,
+    time_limit: float = 0.0,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, Any]: ...
 
 class QLearner:
     def __init__(

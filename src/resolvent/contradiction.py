@@ -1,6 +1,6 @@
 """Why no machine can explain some traces, said so that one can act on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -15,7 +15,8 @@ from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
-from resolvent.wording import amount, short
+from resolvent.traces.differences import difference_text
+from resolvent.wording import amount, listed, short
 
 RARE: Final = 10
 """An outcome of fewer than one step in so many is rare, and may be noise."""
@@ -42,11 +43,16 @@ def explain(
     timing: LabelTiming,
     trivial: tuple[int, ...],
     locate: Locating = TracePlace,
+    *,
+    labels_made: bool = False,
+    alone: Sequence[str] = (),
 ) -> ContradictoryTraces:
     """Return the error that names both steps, what they have in common, and what to try.
 
     `machine` is the kind of machine that cannot exist: "transition", or else the
-    name of the column it would predict.
+    name of the column it would predict. `labels_made` says that labels are made of what
+    is seen and done, so that there is no better way to make them. `alone` are other columns
+    that machines were to predict, which contradict themselves nowhere.
     """
     samples = ask(traces, remove_trivial(Histories.of(traces, timing), trivial))
     output = "observation" if machine == "transition" else machine
@@ -73,7 +79,7 @@ def explain(
             "or remove_trivial=False (--keep-trivial)"
         )
     else:
-        advice = _advice(clash, traces, timing, trivial)
+        advice = _advice(clash, traces, timing, trivial, labels_made)
         if output == "reward":
             advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
         if clash.rare:
@@ -82,6 +88,12 @@ def explain(
                 f"{len(clash.alike):,} steps"
             )
 
+    if alone:
+        listed_names = ", ".join(map(repr, alone))
+        advice += (
+            f"; without it, {listed(alone)} can be predicted: outputs=[{listed_names}] "
+            f"(--outputs {','.join(alone)})"
+        )
     differ = f"different {_plural(output)} for ({', '.join(map(_beginning, question))})"
     if labels_read:
         differ = f"read the same labels ({_end(clash.history)}) but have {differ}"
@@ -170,10 +182,17 @@ def _history_of_row(histories: Histories) -> NDArray[np.int32]:
     return number
 
 
-def _advice(clash: _Clash, traces: TraceSet, timing: LabelTiming, trivial: tuple[int, ...]) -> str:
+def _advice(
+    clash: _Clash,
+    traces: TraceSet,
+    timing: LabelTiming,
+    trivial: tuple[int, ...],
+    labels_made: bool,
+) -> str:
     """Say what to try when no option alone makes the traces fit."""
     if not clash.at_reset:
-        return "the world is not deterministic under these labels: label what makes the difference"
+        found = "the world is not deterministic under these labels: label what makes the difference"
+        return found if labels_made else f"{found}, or have it found: labels='auto' (--labels auto)"
     futile = "no later label can help, for the world starts differently or is random"
     remedy = "show the difference in the first observation, or in its label"
     if timing.reads_at_reset:
@@ -203,15 +222,19 @@ def _end(history: tuple[Label, ...]) -> str:
 
 def _outcomes_text(clash: _Clash) -> str:
     """Write the two answers, and how many there are of each kind if there are more."""
-    one, other = _around_difference(*map(symbol_text, clash.values))
+    where = difference_text(*clash.values)
+    if where:
+        one, other = map(_beginning, clash.values)
+    else:
+        one, other = _around_difference(*map(symbol_text, clash.values))
     if len(clash.alike) == 2:
-        return f"{one} and {other}"
+        return f"{one} and {other}{f', which {where}' if where else ''}"
     count = dict(clash.outcomes)
     first, second = (count.pop(value) for value in clash.values)
     text = f"{one} ({amount(first, 'time')}) and {other} ({amount(second, 'time')})"
     if count:
         text += f", and {amount(len(count), 'other')} ({amount(sum(count.values()), 'time')})"
-    return text
+    return f"{text}; the first two {where}" if where else text
 
 
 def _beginning(symbol: Symbol) -> str:
@@ -220,7 +243,7 @@ def _beginning(symbol: Symbol) -> str:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Return two texts, or of long ones, such as images, the part where they begin to differ.
+    """Return two texts, or of long ones the part where they begin to differ.
 
     >>> _around_difference("0" * 100 + "A" + "0" * 100, "0" * 100 + "B" + "0" * 100)[0][:24]
     '…00000000000000000000A00'

@@ -129,6 +129,10 @@ class TableWarning(UserWarning):
     """A table was read, but not all that it holds; the message says what is missing and why."""
 
 
+class SpaceWarning(UserWarning):
+    """An environment is wrapped, but deep learners do not take all that it shows."""
+
+
 def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
     return kind.__new__(kind, *args)
 

@@ -16,6 +16,7 @@ from resolvent import _core
 EXTRAS = {
     "aalpy": "AALpy among the baselines",
     "baselines": "the ILP, LRM and HMM baselines",
+    "discretise": "intervals around centres, by k-means",
     "drawings": "pictures of machines, as SVG and PNG",
     "exact": "strategy exact: machines proven to be the smallest",
     "figures": "learning curves as pictures",
@@ -24,7 +25,11 @@ EXTRAS = {
 }
 """What each extra is for."""
 
-_MODULES = {"pillow": "PIL", "python-sat": "pysat"}  # where the name is not the package's
+_MODULES = {
+    "pillow": "PIL",
+    "python-sat": "pysat",
+    "scikit-learn": "sklearn",
+}  # where the name is not the package's
 
 
 @dataclass(frozen=True)

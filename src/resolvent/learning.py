@@ -29,7 +29,9 @@ from resolvent.merging import (
     Strategy,
     find_contradiction,
     merge,
+    moves_alone,
 )
+from resolvent.noise import most_likely
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -48,6 +50,7 @@ from resolvent.samples import Histories, ObservationColumn, SampleSet, output_sa
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.labelling import GIVEN
 
 SEARCH: Final = STRATEGIES["search"]
 """Finds the machine that a proof of minimality starts from."""
@@ -94,7 +97,8 @@ class Learner:
 
     `trivial` are the labels named as such, None if they are to be judged.
     `time_left` says how many seconds it may take, `place` where a step is, given its
-    trace's number among all and its own. Seconds of several calls add up.
+    trace's number among all and its own. Seconds of several calls add up. With `noisy`, the
+    most likely machines are learned, whose answers may vary.
     """
 
     options: Options
@@ -103,10 +107,12 @@ class Learner:
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
     progress: Listener | None = None
+    noisy: bool = False
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     logs: dict[str, MergeLog] = field(default_factory=dict)
+    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
@@ -130,12 +136,13 @@ class Learner:
         histories = Histories.of(traces, self.options.timing)
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
+        make = self._likely_machine if self.noisy else self._machine
         for place, predicts in enumerate(self.outputs):
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
-            machines.append((known or {}).get(lesson.kind) or self._machine(lesson))
+            machines.append((known or {}).get(lesson.kind) or make(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
@@ -148,6 +155,7 @@ class Learner:
             dict(self.certificates),
             dict(self.logs),
             self.tried_ending,
+            dict(self.log_evidence),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -203,6 +211,37 @@ class Learner:
         self.certificates = dict(found.certificates)
         self.logs = dict(found.logs)
         self.tried_ending = found.tried_ending
+
+    def _likely_machine(self, lesson: _Lesson) -> Machine:
+        """Find the moves of the most likely machine; what it answers, a replay tells."""
+        started = time.perf_counter()
+        listen = self._listener(lesson.kind)
+        found = most_likely(
+            lesson.samples,
+            seed=self.options.seed,
+            effort=self.options.effort,
+            time_limit=self._share(lesson),
+            listener=None if listen is None else lambda _, now: listen(now),
+        )
+        self.log_evidence[lesson.kind] = dict(found.sizes)
+        automaton = moves_alone(found.transitions)
+        loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]
+        idle = np.flatnonzero((loops | (found.transitions < 0)).all(0)).tolist()
+        machine = build_machine(
+            machine_class(lesson.predicts),
+            automaton,
+            lesson.samples,
+            ConstantOutputs.nothing(),
+            tuple(idle),
+            predicts=lesson.predicts,
+            supplemented=lesson.supplemented,
+            digits=self._digits(lesson.predicts),
+        )
+        root = np.zeros(1, np.int32)
+        self.logs[lesson.kind] = MergeLog((), root, root, lesson.samples.labels)
+        self.verdicts[lesson.kind] = ()
+        self._note(machine, automaton, time.perf_counter() - started)
+        return machine
 
     def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""
@@ -391,7 +430,27 @@ class Learner:
         def locate(trace: int, step: int) -> TracePlace:
             return self.place(int(lesson.numbers[trace]), step)
 
-        return explain(rows, lesson.traces, asking, lesson.kind, timing, trivial, locate)
+        return explain(
+            rows,
+            lesson.traces,
+            asking,
+            lesson.kind,
+            timing,
+            trivial,
+            locate,
+            labels_made=self.options.labels != GIVEN,
+            alone=self._explained_alone(lesson, histories),
+        )
+
+    def _explained_alone(self, lesson: _Lesson, histories: Histories) -> list[str]:
+        """Return the other outputs that vary, and yet follow from what machines read."""
+        others = (one for one in self.outputs if one != lesson.predicts)
+        asked = {one: self._asking(one)(lesson.traces, histories) for one in others}
+        return [
+            one
+            for one, samples in asked.items()
+            if len(samples.outputs) > 1 and find_contradiction(samples) is None
+        ]
 
     def _asking(self, predicts: str) -> Asking:
         digits = self._digits(predicts)

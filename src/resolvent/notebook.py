@@ -1,12 +1,14 @@
 """Figures, rows and lines → small HTML for notebooks.
 
-Whatever comes in is text, cut where it is long and escaped; nothing is fetched, nothing
-runs, and colours are the notebook's own, dark or light.
+Whatever comes in is text, cut where it is long and escaped, or a picture that its own
+address holds; nothing is fetched, nothing runs, and colours are the notebook's own, dark
+or light.
 """
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
+from typing import NamedTuple
 
 from resolvent.wording import short
 
@@ -16,6 +18,14 @@ MOST_ROWS = 10
 _MOST_LINES = 30
 _LONGEST_CELL, _LONGEST_LINE = 60, 300
 _LEFT = 'style="text-align:left"'
+_PIXELS = 'style="image-rendering:pixelated;vertical-align:middle;outline:1px solid #8886"'
+
+
+class Pictured(NamedTuple):
+    """A text with pictures before it: of each the address, which holds it, its width and height."""
+
+    text: str
+    pictures: Sequence[tuple[str, int, int]]
 
 
 def panel(title: str, *parts: str) -> str:
@@ -48,7 +58,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 
     """
     shown = list(islice(rows, MOST_ROWS))
     head = "".join(f"<th {_LEFT}>{_safe(name)}</th>" for name in header)
-    body = ("".join(f"<td {_LEFT}>{_safe(value)}</td>" for value in row) for row in shown)
+    body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in shown)
     left = count - len(shown)
     return _table([head, *body]) + (f"<p>… and {left:,} more</p>" if left > 0 else "")
 
@@ -67,6 +77,16 @@ def lines(text: str) -> str:
 
 def _table(rows: Iterable[str]) -> str:
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, Pictured):
+        return _safe(value)
+    images = (
+        f'<img src="{escape(address)}" width="{width}" height="{height}" alt="" {_PIXELS}> '
+        for address, width, height in value.pictures
+    )
+    return "".join(images) + _safe(value.text, 2 * _LONGEST_CELL)
 
 
 def _safe(value: object, most: int = _LONGEST_CELL) -> str:

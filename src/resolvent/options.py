@@ -11,7 +11,9 @@ import numpy as np
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.samples import LabelTiming
-from resolvent.traces import Label, label_text
+from resolvent.senses import Discretise
+from resolvent.traces import Label, as_symbol, label_text
+from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.wording import short, visible
 
 _RUN_ONLY = ("engine", "time_limit", "refine")
@@ -33,7 +35,10 @@ class Options:
 
     outputs: tuple[str, ...] | None = None
     strategy: Strategy = STRATEGIES["edsm"]
-    timing: LabelTiming = LabelTiming.CURRENT
+    labels: Labelling | Literal["auto"] = GIVEN
+    discretise: Discretise | Literal["auto"] | None = None
+    noise: Literal["none", "auto"] = "none"
+    timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
     remove_redundant: bool = True
@@ -49,7 +54,16 @@ class Options:
         put = object.__setattr__
         put(self, "strategy", strategy_named(self.strategy))
         put(self, "engine", engine_for(self.strategy, self.engine))
-        put(self, "timing", _timing(self.timing))
+        if self.labels != "auto":
+            put(self, "labels", as_labelling(self.labels, found=True))
+        if not (self.discretise in (None, "auto") or isinstance(self.discretise, Discretise)):
+            raise OptionError(
+                f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
+                f"observations as they are"
+            )
+        if self.noise not in ("none", "auto"):
+            raise OptionError(f"noise={self.noise!r}: choose 'none' or 'auto'")
+        put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
             put(self, name, _switch(name, getattr(self, name)))
@@ -72,13 +86,23 @@ class Options:
         """Return the options that shape the machines, as JSON values.
 
         Those that only say how they are found (the engine, limits) are left out, and
-        so are the outputs where these are the default ones.
+        so are the outputs where these are the default ones, labels that are given, and
+        observations that are taken as they are.
         """
         given = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
         if self.outputs is None:
             del given["outputs"]
         else:
             given["outputs"] = list(self.outputs)
+        given["labels"] = _labels_stored(self.labels)
+        if given["labels"] == "given":
+            del given["labels"]
+        if self.noise == "none":
+            del given["noise"]
+        if self.discretise is None:
+            del given["discretise"]
+        elif self.discretise != "auto":
+            given["discretise"] = self.discretise.as_dict()
         if self.trivial != "auto":
             given["trivial"] = sorted(
                 name if isinstance(name, str) else label_text(frozenset(name))
@@ -106,6 +130,11 @@ class Options:
                 raise ModelError(
                     f"the machines were inferred with options unknown here: {error} ({name})"
                 ) from error
+        if isinstance(made := given.get("labels"), _StoredLabels):
+            events = {as_symbol(source): name for source, name in made.events}
+            given["labels"] = Labelling(made.reads, events)  # type: ignore[arg-type]
+        if isinstance(numbers := given.get("discretise"), dict):
+            given["discretise"] = Discretise.from_dict(numbers)
         named = given.get("strategy", cls.strategy.name)
         if strategy is None and named not in STRATEGIES:
             raise ModelError(
@@ -115,8 +144,15 @@ class Options:
         return cls(**{**given, "strategy": strategy or named})
 
 
+class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
+    reads: str
+    events: list[tuple[Any, str]]
+
+
 _STORED_TYPES: dict[str, Any] = {
     "outputs": list[str],
+    "labels": str | _StoredLabels,
+    "discretise": Literal["auto"] | dict[str, Any] | None,
     "strategy": str,
     "timing": str,
     "trivial": list[str] | Literal["auto"],
@@ -142,7 +178,18 @@ def _number(name: str, given: Any) -> float:
     return float(given)
 
 
-def _timing(timing: LabelTiming | str) -> LabelTiming:
+def _labels_stored(labels: Labelling | Literal["auto"]) -> Any:
+    """Return how labels are made as JSON values: a word, unless events are named."""
+    if isinstance(labels, str):
+        return labels
+    if labels.events is None:
+        return labels.reads
+    return {"reads": labels.reads, "events": [list(one) for one in labels.events.items()]}
+
+
+def _timing(timing: LabelTiming | str | None, made: bool) -> LabelTiming:
+    if timing is None:
+        return LabelTiming.CURRENT_WITH_INITIAL if made else LabelTiming.CURRENT
     try:
         return LabelTiming(timing)
     except ValueError:

@@ -7,9 +7,11 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
+from math import log2
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.diagnosis import warnings_of
-from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached, TraceError
+from resolvent.events import find_events
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
@@ -27,11 +30,20 @@ from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
+from resolvent.replay.coded import Alphabets
 from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
-from resolvent.traces.column_names import ALWAYS_READ, OBSERVATION, TERMINATED, default_outputs
+from resolvent.traces.column_names import (
+    ACTION,
+    ALWAYS_READ,
+    OBSERVATION,
+    TERMINATED,
+    default_outputs,
+)
 from resolvent.traces.given import as_trace_set, as_traces
+from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import listed, short
@@ -42,19 +54,28 @@ REFINE_ABOVE = 500_000
 SAMPLE_STEPS = 50_000
 """Steps that refinement learns from at first."""
 
+NOISY_STEPS = 1_000_000
+"""Steps of a folder's traces that machines with noise are learned from."""
+
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
 READING, REPLAYING = "reading", "replaying"
 """What `progress` is told instead of a machine's name while shards are gone through."""
 
+FINDING_EVENTS = "finding events"
+"""What it is told while labels are looked for."""
+
 
 def infer(
     traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
+    labels: str | Labelling = "given",
+    discretise: Discretise | Literal["auto"] | None = None,
+    noise: Literal["none", "auto"] = "none",
     strategy: str | Strategy = "edsm",
-    timing: LabelTiming | str = LabelTiming.CURRENT,
+    timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
     remove_redundant: bool = True,
@@ -79,12 +100,26 @@ def infer(
             that depends on memory which those two do not have. Traces of a log, with one
             observation throughout, no rewards and further columns, get a machine for each
             of these columns instead.
+        labels: What machines read as labels: "given" for those of the traces; "observation",
+            "action" or "action+observation" to make them of what is seen and done, each
+            a label of its own, or "auto" to find which of these are events, and to put
+            those that act alike into one. The machines keep it, so that they make labels
+            by themselves ever after; `result.events` says what became an event.
+        discretise: How numbers in observations are put into intervals, if they are: as a
+            `Discretise`, which is fitted to the traces unless it is already, or "auto" for
+            as many intervals as pay. The machines keep this, too.
+        noise: What to do where traces contradict each other: "none" to raise an error, "auto"
+            to take it for chance and find the most likely machines, whose states answer
+            with a distribution (`machine.distribution`); `result.noise_text()` says how
+            much noise there is. Traces without contradictions give the same machines.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
             see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
             your own.
-        timing: Which labels are read before a step is answered.
+        timing: Which labels are read before a step is answered. By default all but the
+            first, "current"; labels that are made of observations count from the first on,
+            "current-with-initial".
         trivial: Labels known to change no state, besides "no event"; as sets of
             propositions or as the texts they print as. "auto" judges by the traces
             which labels a machine can do without; `result.trivial` says why.
@@ -120,6 +155,9 @@ def infer(
     """
     options = Options(
         outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
+        labels=labels,  # type: ignore[arg-type]
+        discretise=discretise,
+        noise=noise,
         strategy=strategy,  # type: ignore[arg-type]
         timing=timing,  # type: ignore[arg-type]
         trivial=trivial,  # type: ignore[arg-type]
@@ -147,8 +185,93 @@ def infer_with(
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
-    run = _Run(options, progress)
-    return run.started_with(ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces)
+    shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
+    numbers = _fitted(options, shards)
+    if options.labels == "auto":
+        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
+    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+    return _Run(options, progress, senses).started_with(senses.on_shards(shards))
+
+
+def _following_inputs(
+    labelling: Labelling, numbers: Discretise | None, shards: Shards
+) -> Labelling:
+    """Return labels made of actions where those given say just that, as a log's inputs do.
+
+    Otherwise they would name numbers that the actions, put into intervals, no longer have.
+    """
+    if labelling.is_given and numbers is not None and numbers.of == ACTION:
+        traces = shards.read(0)
+        of_actions = Labelling("action")
+        if of_actions.on(traces) == traces:
+            return of_actions
+    return labelling
+
+
+def _with_events(
+    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+) -> InferenceResult:
+    """Infer machines with the labels there are, if these will do, or else with events found."""
+    started = time.perf_counter()
+
+    def infer_from(
+        shards: Shards,
+        labelling: Labelling,
+        timing: LabelTiming,
+        strategy: Strategy = options.strategy,
+    ) -> InferenceResult:
+        chosen = replace(options, timing=timing, strategy=strategy)
+        return _Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
+
+    traces = shards.read(0)
+    one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
+    if len(traces.labels) > 1 and not one_each:
+        for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
+            with suppress(ContradictoryTraces):
+                return infer_from(shards, GIVEN, timing)
+    if progress is not None:
+        progress(FINDING_EVENTS, Progress(0, 0, 0, 0))
+    found = find_events(
+        traces,
+        _outputs(options, traces),
+        lambda labelled, timing: infer_from(ShardsInMemory([labelled]), GIVEN, timing),
+        length=_length,
+        seed=options.seed,
+        effort=options.effort,
+        time_left=_Run(options, None, Senses(), started).time_left,
+    )
+    senses = Senses(found.labelling, numbers)
+    if len(shards) > 1:  # what was found in the first file has to hold in all
+        return infer_from(senses.on_shards(shards), found.labelling, found.timing)
+    result = found.inferred
+    known = result.machines.values()
+    if options.strategy.merges and any(
+        one.states > found.states.get(one.predicts, one.states) for one in known
+    ):  # merging has missed a smaller machine, for that there is one is known
+        labelled = ShardsInMemory([found.labelling.on(traces)])
+        searched = infer_from(labelled, GIVEN, found.timing, STRATEGIES["search"])
+        result = min(result, searched, key=_length)
+    return replace(result, machines=result.machines.replacing(senses=senses))
+
+
+def _length(result: InferenceResult) -> float:
+    """Return about how many bits it takes to write down machines: their moves and answers."""
+    return sum(
+        one.states * (len(one.labels) - len(one.trivial)) * log2(one.states)
+        + len(one.output_value) * log2(max(len(one.outputs), 2))
+        for one in result.machines.values()
+    )
+
+
+def _fitted(options: Options, shards: Shards) -> Discretise | None:
+    """Return intervals for the numbers in observations; those of a folder by its first file."""
+    asked = options.discretise
+    if asked is None or (asked != "auto" and asked.is_fitted):
+        return asked
+    traces = shards.read(0)
+    if asked == "auto":
+        return auto_discretise(traces, _outputs(options, traces))
+    return asked.fit(traces)
 
 
 def update(
@@ -158,7 +281,17 @@ def update(
     traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
-    return _Run(result.options, progress).extended(result.standing, traces)
+    senses = result.machines.senses
+    run = _Run(result.options, progress, senses)
+    try:
+        return run.extended(result.standing, senses.on(traces))
+    except ContradictoryTraces:
+        if result.options.labels != "auto" or not result.standing.corpus.in_memory:
+            raise
+    # There are other events than those found.
+    together = result.standing.corpus.extended(senses.on(traces)).together()
+    options = replace(result.options, discretise=senses.discretise)
+    return infer_with(options, together, progress)
 
 
 def evidence(
@@ -178,12 +311,12 @@ def evidence(
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> gathered = evidence(rs.infer(traces).machines, traces)
     >>> print(gathered["transition"].separations[0])
-    states 0 and 1: 1 question asked 469 times, such as (corridor, up): corridor (trace 2, step 0) \
-against cyanroom (trace 99, step 2)
+    states 0 and 1: 1 question asked 355 times, such as (corridor, up): corridor (trace 0, step 0) \
+against cyanroom (trace 22, step 3)
     """
-    traces = as_trace_set(traces)
     strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
     machines = machines_in(machines)
+    traces = machines.senses.on(as_trace_set(traces))
     made = machines.provenance
     infer_again = None
     if made is not None and made.traces_sha256 == traces.digest:
@@ -191,7 +324,9 @@ against cyanroom (trace 99, step 2)
         # Of a strategy that is not built in, a file knows the name alone.
         own = isinstance(named, str) and named not in STRATEGIES
         if strategy is not None or not own:
-            infer_again = partial(_machines_with, Options.from_dict(made.options, strategy))
+            # What the machines made of raw steps stays as it is: only they are held to the test.
+            as_seen = {**made.options, "labels": "given", "discretise": None}
+            infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
 
@@ -202,9 +337,16 @@ def _machines_with(options: Options, traces: TraceSet) -> Machines:
 class _Run:
     """One inference under way: its clock, and what it counted."""
 
-    def __init__(self, options: Options, progress: Listener | None) -> None:
-        self.started = time.perf_counter()
+    def __init__(
+        self,
+        options: Options,
+        progress: Listener | None,
+        senses: Senses,
+        started: float | None = None,
+    ) -> None:
+        self.started = time.perf_counter() if started is None else started
         self.options = options
+        self.senses = senses
         self.progress = progress
         self.replaying = 0.0
 
@@ -222,17 +364,34 @@ class _Run:
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            learner = self._learner(corpus, self._outputs(corpus))
+            learner = self._learner(corpus, _outputs(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            found = learner.learn(corpus.fetch(chosen), chosen)
-            return self._refined(corpus, learner, chosen, found)
+            try:
+                found = learner.learn(corpus.fetch(chosen), chosen)
+                return self._refined(corpus, learner, chosen, found)
+            except ContradictoryTraces:
+                if self.options.noise == "none":
+                    raise
+            return self._most_likely(corpus)
+
+    def _most_likely(self, corpus: Corpus) -> InferenceResult:
+        """Infer the machines that explain traces best but for noise, and replay all traces."""
+        outputs = _outputs(self.options, corpus.alphabets)
+        learner = replace(self._learner(corpus, outputs), noisy=True)
+        chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
+        found = learner.learn(corpus.fetch(chosen), chosen)
+        shown = self._replay(corpus, found.machines)
+        refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
+        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
     def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
         """Go on from where an inference ended, with more traces."""
         corpus = before.corpus.extended(traces)
+        if before.found.log_evidence:
+            return self._most_likely(corpus)
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
-            wanted = self._outputs(corpus)
+            wanted = _outputs(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
                 return self._begun(corpus)  # more traces may show that there is more to predict
         learner = self._learner(corpus, outputs)
@@ -282,27 +441,13 @@ class _Run:
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
-    def _outputs(self, corpus: Corpus) -> list[str]:
-        """Return the columns to predict, "observation" first: the others are told its states."""
-        known = (OBSERVATION, TERMINATED, *corpus.alphabets.columns)
-        if self.options.outputs is None:
-            observations = len(corpus.alphabets.observations)
-            return list(default_outputs(corpus.alphabets.columns, observations=observations))
-        for name in self.options.outputs:
-            if name not in known:
-                raise OptionError(
-                    f"outputs names '{short(name)}', which the traces do not have: they have "
-                    f"{listed(known)}"
-                )
-        return sorted(self.options.outputs, key=output_order)
-
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
         return Learner(
             self.options,
             outputs,
             self._named_trivial(corpus),
             corpus.place,
-            self._time_left,
+            self.time_left,
             self.progress,
         )
 
@@ -358,6 +503,7 @@ class _Run:
             self.options.timing,
             observed_termination(end.shown),
             provenance,
+            self.senses,
         )
         statistics = {
             kind: replace(
@@ -393,7 +539,7 @@ class _Run:
         def report(done: int) -> None:
             if self.progress is not None:
                 self.progress(doing, Progress(0, 0, done, shards))
-            if self._time_left() == NO_TIME:
+            if self.time_left() == NO_TIME:
                 raise TimeLimitReached(
                     f"time ran out while {doing} traces, with {done} of {shards} files done: "
                     f"raise the time limit"
@@ -401,11 +547,27 @@ class _Run:
 
         return report
 
-    def _time_left(self) -> float | None:
+    def time_left(self) -> float | None:
+        """Return how many seconds are left; None where there is no limit."""
         limit = self.options.time_limit
         if limit is None or not limit > 0:
             return limit  # merge() refuses what is not above 0
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
+
+
+def _outputs(options: Options, known_of: TraceSet | Alphabets) -> list[str]:
+    """Return the columns to predict, "observation" first: the others are told its states."""
+    columns = tuple(known_of.columns)
+    known = (OBSERVATION, TERMINATED, *columns)
+    if options.outputs is None:
+        return list(default_outputs(columns, observations=len(known_of.observations)))
+    for name in options.outputs:
+        if name not in known:
+            raise OptionError(
+                f"outputs names '{short(name)}', which the traces do not have: they have "
+                f"{listed(known)}"
+            )
+    return sorted(options.outputs, key=output_order)
 
 
 @cache

@@ -1,7 +1,9 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import exp
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +16,21 @@ from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
+from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
+from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
+
+
+_MOST_LOG = 700.0
+"""The logarithm of about the largest number there is."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +99,15 @@ class Refinement:
 
     After each round all traces were replayed through the machines, and some that
     these could not explain were learned from as well; the last replay found
-    none. So the machines explain every trace: that was checked.
+    none. So the machines explain every trace: that was checked. Where they are `noisy`,
+    they explain what is most likely, and say how often it comes.
     """
 
     rounds: int
     traces: int
     steps: int
     all_traces: int
+    noisy: bool = False
 
     def __str__(self) -> str:
         rounds = amount(self.rounds, "round")
@@ -105,7 +115,8 @@ class Refinement:
             learned = f"all traces in {rounds}"
         else:
             learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')}) in {rounds}"
-        return f"{learned}; replayed, all traces are explained"
+        explained = "but for noise, " if self.noisy else ""
+        return f"{learned}; replayed, {explained}all traces are explained"
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,7 @@ class Found:
 
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
+    `log_evidence` is, of machines with noise, how likely the best of each size is.
     """
 
     machines: Machines
@@ -123,6 +135,7 @@ class Found:
     certificates: dict[str, Certificate[Machine]]
     logs: dict[str, MergeLog]
     tried_ending: int = 0
+    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +187,36 @@ class InferenceResult:
     warnings: tuple[Finding, ...] = ()
 
     @property
+    def is_noisy(self) -> bool:
+        """Whether the machines explain the traces but for noise."""
+        return self.refinement.noisy
+
+    def odds(self, kind: str) -> dict[int, float]:
+        """Return how likely machines of other sizes are, beside the one found; with noise only.
+
+        For each number of states that was tried, how many times as likely the best machine
+        of that size is as the one that was found.
+        """
+        tried = self.standing.found.log_evidence.get(kind, {})
+        best = tried.get(self.machines[kind].states, 0.0)
+        return {states: exp(min(one - best, _MOST_LOG)) for states, one in sorted(tried.items())}
+
+    def noise_text(self) -> list[str]:
+        """Say how much noise there is, and how sure the numbers of states are, in lines."""
+        lines = []
+        for kind, machine in self.machines.items():
+            if not machine.is_noisy:
+                continue
+            others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
+            line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if others:
+                size = max(others, key=others.__getitem__)
+                times = f"{others[size]:.0e} times"
+                line += f"; {amount(size, 'state')} instead of {machine.states}: {times} as likely"
+            lines.append(line)
+        return lines
+
+    @property
     def transition(self) -> MachineStatistics:
         """What it took to find the Transition Machine."""
         return self._statistics_of("transition")
@@ -220,11 +263,18 @@ class InferenceResult:
 
         return update(self, traces)
 
-    def report(self, path: str | Path, *, policy: Any = None) -> None:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        policy: Any = None,
+        draw_of: Callable[[Any], Any] | None = None,
+    ) -> None:
         """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
         The short way to `resolvent.report`. The page needs no network and nothing beside
-        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well.
+        it. Give as `policy` what `q_learning` or `plan` came to, and it is shown as well. `draw_of`
+        draws observations: an array of H×W×3 numbers from 0 to 255 for each, or None.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -238,7 +288,9 @@ class InferenceResult:
         """
         from resolvent.display.report import report
 
-        report(self, self.all_traces(), path, evidence=self.evidence, policy=policy)
+        report(
+            self, self.all_traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of
+        )
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.
@@ -253,7 +305,28 @@ class InferenceResult:
             )
         return self.standing.corpus.together()
 
-    def events(self, machine: str) -> tuple[MergeEvent, ...]:
+    @property
+    def senses(self) -> Senses:
+        """What is done to raw steps before the machines read them; `machines.senses`."""
+        return self.machines.senses
+
+    @property
+    def events(self) -> Events:
+        """Which labels change a state of each machine, those that act alike as one event.
+
+        Where labels are made of what is seen and done, an event says of what.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> print(rs.infer(house, labels="observation").events)
+        transition: 1 event, 3 labels change nothing
+          orangeroom: state 0 → 1
+        reward: 1 event, 3 labels change nothing
+          cyanroom: state 0 → 1
+        """
+        return Events.of(self.machines)
+
+    def merge_events(self, machine: str) -> tuple[MergeEvent, ...]:
         """Return the log of merges and promotions for a machine, such as "transition".
 
         `machines.transition.decisions` tells the same in the machine's states.
@@ -311,7 +384,10 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": True,
+            "explains_all_traces": not self.is_noisy,
+            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            "labels": str(self.machines.senses.labelling.reads),
+            "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
@@ -345,6 +421,7 @@ class InferenceResult:
         return [
             *(("labels", line) for line in self.trivial_labels()),
             *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
+            *(("noise", line) for line in self.noise_text()),
             ("learned from", str(self.refinement)),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),
@@ -354,9 +431,13 @@ class InferenceResult:
     def __str__(self) -> str:
         lines = [f"{self.traces} traces, {self.steps} steps"]
         for kind, one in self.statistics.items():
+            found = (
+                f"from {one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}"
+            )
+            if self.is_noisy:
+                found = "the most likely machine met"
             lines.append(
-                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, from "
-                f"{one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}, "
+                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, {found}, "
                 f"in {one.seconds:.3f} s"
             )
         lines += [f"{name:<19} {text}" for name, text in self._facts()]

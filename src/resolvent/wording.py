@@ -13,6 +13,19 @@ def amount(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def percent(share: float) -> str:
+    """Write a share in percent, and only all of it as 100%.
+
+    >>> percent(0.951), percent(0.999), percent(1), percent(0.001), percent(0)
+    ('95%', '>99%', '100%', '<1%', '0%')
+    """
+    if 0.99 < share < 1:
+        return ">99%"
+    if 0 < share < 0.01:
+        return "<1%"
+    return f"{share:.0%}"
+
+
 def visible(text: str) -> str:
     r"""Write out what does not show or would change how the rest shows, as Python does.
 

@@ -43,7 +43,10 @@ def test_the_first_fit_is_that_of_the_paper_s_order(world, episodes):
 def test_both_find_the_same_machines_or_the_same_contradiction(traces):
     ours = machines_or_error(lambda: rs.infer(traces, strategy="rpni", trivial=[]).machines)
     its = machines_or_error(lambda: aalpy(traces).machine)
-    assert ours == its if isinstance(ours, str) else same(ours, its)
+    if isinstance(ours, str):  # which also names what can be predicted without
+        assert ours.partition("; without it")[0] == its
+    else:
+        assert same(ours, its)
 
 
 @pytest.mark.parametrize("timing", list(rs.LabelTiming))

@@ -1,7 +1,12 @@
+from math import log
 from pathlib import Path
 
 import pytest
 from cli_outcome import Run
+
+import resolvent as rs
+from noisy_worlds import noisy_house
+from resolvent.machines.likelihood.smoothing import smoothing_of
 
 
 @pytest.fixture
@@ -26,13 +31,16 @@ def test_all_right(run: Run, machines: Path, fresh: Path) -> None:
     outcome = run("check", machines, fresh)
     assert (outcome.code, outcome.err) == (0, "")
     assert "every step is predicted, and right" in outcome.out
+    assert "log" not in outcome.out  # which tells something only where answers vary
 
 
 def test_json_all_right(run: Run, machines: Path, fresh: Path) -> None:
     outcome = run("check", machines, fresh, "--json")
     assert outcome.code == 0
     for name in ("transition", "reward"):
-        assert outcome.json[name] == {
+        told = outcome.json[name]
+        assert 0 < told.pop("log_loss") < 0.02
+        assert told == {
             "right": outcome.json["steps"],
             "wrong": 0,
             "assumed_right": 0,
@@ -54,7 +62,17 @@ def test_a_wrong_prediction_is_named_and_gives_exit_code_1(
 def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) -> None:
     outcome = run("check", machines, unlocked, "--json")
     assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.json["transition"] == {
+    # Only "up" depends on the state; noise is shared by three other rooms.
+    machine = rs.load(machines).transition
+    down = sum(machine.counts(state, "corridor", "down")["corridor"] for state in (0, 1))
+    up = machine.counts(0, "corridor", "up")["corridor"]
+    few = smoothing_of(machine)
+    right = (down + few.strength * (1 - few.noise)) / (down + few.strength)
+    wrong = few.strength * few.noise / 3 / (up + few.strength)
+    loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
+    told = outcome.json["transition"]
+    assert told.pop("log_loss") == pytest.approx(loss)
+    assert told == {
         "right": 1,
         "wrong": 1,
         "assumed_right": 0,
@@ -144,3 +162,18 @@ def test_options_that_cannot_be_used_again_are_one_line(
     outcome = run("check", path, house, "--evidence")
     assert outcome.code == 2
     assert "options unknown here" in outcome.error
+
+
+def test_machines_of_a_noisy_world(run: Run, tmp_path: Path) -> None:
+    machines, traces = noisy_house()
+    machines.save(tmp_path / "noisy.json")
+    traces.save(tmp_path / "noisy.parquet")
+    outcome = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet")
+    score = machines.score(traces)
+    rows = [line.split() for line in outcome.out.splitlines()]
+    for name in ("Transition", "Reward"):
+        loss = f"{score[name.lower()].log_loss:.3f}"
+        assert [row[-1] for row in rows if row[:1] == [name]] == [loss]
+    told = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet", "--json").json
+    assert told["transition"]["log_loss"] == score.transition.log_loss
+    assert told["transition"]["wrong"] == score.transition.wrong > 0

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
+import resolvent as rs
 from resolvent import load
 from resolvent.cli.commands.infer import _show
 from resolvent.display.progress import ProgressBar
@@ -171,3 +172,18 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
         ("reward machine, 1 state", 0.25, None, False),
         ("7,000 states? try --strategy search", 0.5, (20_000, "nodes"), True),
     ]
+
+
+def test_noise_is_refused_or_told(run, tmp_path):
+    walks = [("hall", "attic")] * 9 + [("hall", "hall")]
+    traces = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks)
+    traces.save(tmp_path / "t.jsonl")
+    refused = run("infer", tmp_path / "t.jsonl")
+    assert refused.code == 2
+    told = run("infer", tmp_path / "t.jsonl", "--noise", "auto", "-o", tmp_path / "m.json")
+    assert told.code == 0
+    assert "noise: 10.0% of the answers of the transition machine" in told.out
+    assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0
+    worse = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks[8:] * 30)
+    worse.save(tmp_path / "worse.jsonl")
+    assert run("check", tmp_path / "m.json", tmp_path / "worse.jsonl").code == 1

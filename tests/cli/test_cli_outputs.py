@@ -117,7 +117,9 @@ def test_check_counts_what_is_assumed_apart(run: Run, three: Path, tmp_path: Pat
     outcome = run("check", three, path, "--json")
     assert outcome.code == 0
     nothing = {"wrong": 0, "assumed_wrong": 0, "unseen": 0, "first_mismatch": None}
-    assert {kind: outcome.json[kind] for kind in ("transition", "reward", "cost")} == {
+    told = {kind: outcome.json[kind] for kind in ("transition", "reward", "cost")}
+    assert all(0 < one.pop("log_loss") < 1 for one in told.values())
+    assert told == {
         "transition": {"right": 2, "assumed_right": 0, **nothing},
         "reward": {"right": 1, "assumed_right": 1, **nothing},
         "cost": {"right": 1, "assumed_right": 1, **nothing},

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
+from noisy_worlds import loaded_die
 from resolvent import (
     load,
     read_reward_machine,
@@ -216,3 +217,15 @@ def test_any_format_goes_to_a_file(run: Run, machines: Path, tmp_path: Path) -> 
     outcome = run("show", machines, "-o", tmp_path / "no" / "tm.txt")
     assert outcome.code == 2
     assert "does not exist" in outcome.error
+
+
+def test_json_of_answers_that_vary(run: Run, tmp_path: Path) -> None:
+    loaded_die(6.0, 1.0, 1.0, 1.0).save(tmp_path / "die.json")
+    (told,) = run("show", tmp_path / "die.json", "--json").json["reward"]["outputs"]
+    assert told == {
+        "state": 0,
+        "observation": 0,
+        "action": "roll",
+        "output": 1.0,
+        "distribution": [[1.0, 0.75], [6.0, 0.25]],
+    }

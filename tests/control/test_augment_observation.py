@@ -158,8 +158,8 @@ def test_discrete_observations_that_start_elsewhere_are_counted_from_0():
         [0, 0, 1, 1, 0, 1],
     ]
     wrapped, seen = augmented(space, [-1, 0, 1], "dict")
-    assert wrapped.observation_space["observation"] == space
-    assert [one["observation"] for one in seen] == [-1, 0, 1]
+    assert wrapped.observation_space["observation"] == spaces.Discrete(3)
+    assert [one["observation"] for one in seen] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -393,7 +393,9 @@ def test_a_spec_with_a_path_survives_json(pair, tmp_path, kind):
         "machines": str(path),
         "mode": "discrete",
         "on_unseen": "raise",
+        "labels": None,
         "label_of": None,
+        "name_of": None,
         "knowledge": None,
     }
     again = gym.make(gym.envs.registration.EnvSpec.from_json(text))

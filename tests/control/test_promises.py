@@ -163,7 +163,7 @@ def test_an_unlimited_hope_contradicts_nothing() -> None:
 
 def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() -> None:
     house = gym.make("resolvent/House-v0")
-    result = rs.infer(rs.collect(house, episodes=500, seed=0)[:2])
+    result = rs.infer(rs.collect(house, episodes=1, seed=0))
     promised, paid = [], []
     for _ in range(5):
         plan = rs.plan(result, result.all_traces())

@@ -1,8 +1,14 @@
-"""Stable-Baselines3 on the house: with the machines' states it is solved, without it cannot be."""
+"""Stable-Baselines3 on the house: with the machines' states it is solved, without it cannot be.
+
+And on environments of every kind of space: it learns from each in some mode, or a line says
+what to do.
+"""
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from every_space import FIXED, FREE, NAMES, Shows, machines_of_shows
+from gymnasium import spaces
 
 import resolvent as rs
 
@@ -77,15 +83,74 @@ def test_without_memory_it_is_not():
     assert paid == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_is_one_that_it_takes(pair, mode):
-    env = rs.AugmentObservation(house(), pair, mode=mode)
-    check_env(env)
+def learns(env, mode, steps):
+    """Let both kinds of learners take some steps, and act."""
     policy = "MultiInputPolicy" if mode == "dict" else "MlpPolicy"
     small = {"policy_kwargs": {"net_arch": [4]}, "device": "cpu", "seed": 0}
-    ppo = PPO(policy, env, n_steps=32, batch_size=32, n_epochs=1, **small).learn(32)
-    dqn = DQN(policy, env, learning_starts=8, buffer_size=64, batch_size=8, **small).learn(32)
+    ppo = PPO(policy, env, n_steps=steps, batch_size=steps, n_epochs=1, **small).learn(steps)
+    few = {"learning_starts": steps // 4, "batch_size": steps // 4, "buffer_size": 2 * steps}
+    dqn = DQN(policy, env, **few, **small).learn(steps)
     observation, _ = env.reset()
     for model in (ppo, dqn):
         action, _ = model.predict(observation)
         assert np.int64(action) in env.action_space
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_is_one_that_it_takes(pair, mode):
+    env = rs.AugmentObservation(house(), pair, mode=mode)
+    check_env(env)
+    learns(env, mode, 32)
+
+
+def shows(name, mode):
+    space = NAMES[name]
+    space.seed(0)
+    values = [space.sample() for _ in range(4)]
+    return rs.AugmentObservation(Shows(space, values), machines_of_shows(), mode=mode)
+
+
+# The table of docs/how-to/stable-baselines.md: in all other modes a line says what to do.
+ROWS = [name for name in FIXED if name.startswith("Discrete") or name == "MultiDiscrete"]
+TAKEN = {
+    "dict": FIXED,
+    "flatten": FIXED,
+    "multidiscrete": [*ROWS, "MultiDiscrete from 1 and 2"],
+    "discrete": [name for name in ROWS if name.startswith("Discrete")],
+}
+
+
+@pytest.mark.parametrize(("mode", "name"), [(mode, name) for mode in MODES for name in TAKEN[mode]])
+def test_every_space_is_one_that_it_learns_from(mode, name):
+    learns(shows(name, mode), mode, 8)
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [(mode, name) for mode in MODES for name in NAMES if name not in TAKEN[mode]],
+)
+def test_for_all_others_a_line_says_what_to_do(mode, name):
+    if mode == "dict":
+        with pytest.warns(rs.SpaceWarning, match="encode it with gymnasium"):
+            shows(name, mode)
+        return
+    advice = "encode it with gymnasium" if name in FREE else 'use mode="(dict|multidiscrete)"'
+    with pytest.raises(rs.OptionError, match=advice) as caught:
+        shows(name, mode)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_has_no_fixed_size_is_learned_from_once_it_is_encoded():
+    """As the line says."""
+    space = NAMES["Dict with a Sequence"]
+    space.seed(0)
+    env = Shows(space, [space.sample() for _ in range(4)])
+    left = gym.wrappers.FilterObservation(env, ["direction"])
+    learns(rs.AugmentObservation(left, machines_of_shows()), "dict", 8)
+
+    def counted(seen):
+        return np.bincount(np.array(seen["items"], int), minlength=3).astype(np.float32)
+
+    amounts = spaces.Box(0, np.inf, (3,))
+    encoded = gym.wrappers.TransformObservation(env, counted, amounts)
+    learns(rs.AugmentObservation(encoded, machines_of_shows()), "dict", 8)

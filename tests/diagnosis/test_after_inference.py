@@ -1,7 +1,11 @@
+from collections import Counter
+
+import pandas as pd
 import pytest
 from diagnosed import trace
 
 import resolvent as rs
+import vending_machine
 from resolvent.diagnosis import after_inference
 
 
@@ -101,3 +105,34 @@ def test_an_update_is_judged_by_all_traces():
     few = rs.infer(rs.TraceSet(readings(10, apart=5)))
     assert "hardly-repeats" in kinds(few)
     assert kinds(few.update(rs.TraceSet(readings(10, apart=5)))) == []
+
+
+def drinks(sessions):
+    rows = vending_machine.log(sessions, seed=0)
+    table = {name: [row[name] for row in rows] for name in rows[0]}
+    return rs.read_log(
+        pd.DataFrame(table), episode="session", order="time", input="event", output="response"
+    )
+
+
+def test_a_machine_that_is_larger_than_the_world_says_so():
+    few, many = rs.infer(drinks(50)), rs.infer(drinks(400))
+    assert many.machines["response"].states == 15 < few.machines["response"].states
+    assert (kinds(few), kinds(many)) == (["rare-moves"], [])
+    (rare,) = few.warnings
+    assert rare.figures["states"] == few.machines["response"].states
+    assert rare.figures["machine"] == "response"
+    # Counted by hand: how often each state read each input.
+    machine, made = few.machines["response"], Counter()
+    for one in drinks(50):
+        state = 0
+        for label in one.labels[1:-1]:  # after the last nothing is answered
+            made[state, label] += 1
+            state = machine.step(state, label)
+    assert rare.figures["moves"] == len(made)
+    assert rare.figures["rare"] == sum(count <= 2 for count in made.values())
+
+
+def test_search_needs_few_traces_and_is_not_told_that_they_are_few():
+    result = rs.infer(drinks(50), strategy="search")
+    assert "rare-moves" not in kinds(result)

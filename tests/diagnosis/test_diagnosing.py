@@ -126,3 +126,24 @@ def test_what_is_no_traces_is_refused(given):
 def test_what_cannot_be_meant_is_refused(options, error, message):
     with pytest.raises(error, match=message):
         rs.diagnose(rs.TraceSet([trace(["hall", "hall"])]), **options)
+
+
+def test_labels_that_are_made_tell_apart_what_given_ones_do_not():
+    """The cue of a maze decides at the end; unlabelled, both ends contradict each other."""
+    mazes = rs.TraceSet(
+        rs.Trace([cue, "hall", end], [None] * 3, ["go", "up"], [0, int(cue == "left")])
+        for cue, end in (("left", "gold"), ("right", "trap"))
+        for _ in range(3)
+    )
+
+    def errors(**options):
+        return [
+            one.kind for one in rs.diagnose(mazes, **options).findings if one.severity == "error"
+        ]
+
+    assert set(errors()) == {"contradictions"}
+    assert errors(labels="observation") == []
+    assert errors(labels="auto") == []
+    assert set(errors(labels="action")) == {"contradictions"}
+    kinds = {one.kind for one in rs.diagnose(mazes, labels="observation").findings}
+    assert not kinds & {"no-labels", "labels-are-observations"}

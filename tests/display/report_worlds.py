@@ -1,5 +1,7 @@
 """Worlds with a third column, small enough to say by hand what their machines must answer."""
 
+import numpy as np
+
 import resolvent as rs
 
 
@@ -44,3 +46,20 @@ def lit(actions, rewards, costs):
 def lit_wait(paid):
     """A trace that waits, and waits again once the lamp is on, which then pays this."""
     return lit(["wait", "wait"], [0, paid], [3, 3])
+
+
+def lamps():
+    """Two images of a room, with its lamp off and on."""
+    off, on = np.zeros((2, 4, 5, 3), int)
+    on[1, 2] = (200, 100, 50)
+    off[3, 4] = (0, 0, 90)
+    return off, on
+
+
+def lamp_traces(spoiled=False):
+    """Traces of that room: "press" lights the lamp, unless it has buzzed."""
+    off, on = ({"image": image, "room": 1} for image in lamps())
+    lights = rs.Trace([off, on, off], [None, None, None], ["press", "wait"], [1, 0])
+    buzzes = rs.Trace([off, off, off], [None, "buzz", None], ["wait", "press"], [0, 0])
+    wrong = rs.Trace([off, off], [None, None], ["press"], [1])
+    return rs.TraceSet([lights, buzzes, *([wrong] * spoiled)])

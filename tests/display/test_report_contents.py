@@ -5,6 +5,7 @@ import pytest
 from report_worlds import has_read
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
@@ -246,3 +247,11 @@ def test_what_is_left_out_of_large_machines_is_said():
         assert machine["proof"]["shown"] == MOST_IN_MATRIX
         assert len(machine["proof"]["matrix"]) == MOST_IN_MATRIX * (MOST_IN_MATRIX - 1) // 2
         assert machine["proof"]["pairs"] == 70 * 69 // 2
+
+
+def test_answers_that_vary_are_shown_with_their_share():
+    machines, traces = noisy_house()
+    rows = contents(machines, traces, gather(machines, traces))["machines"][0]["states"]
+    told = {answer["question"]: answer["output"] for answer in rows[1]["answers"]}
+    share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
+    assert told["(corridor, up)"] == f"cyanroom {share:.0%}"

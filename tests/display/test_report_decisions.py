@@ -52,7 +52,7 @@ def test_the_house_has_a_column_for_each_decision(house):
         assert row[1] in column["text"]
     assert shown["columns"][0]["text"] == "Decision 1: 0 —key→ new state 1"
     assert shown["columns"][1]["text"] == (
-        "Decision 2: 1 —key→ 1: 36 answers agree, 439 tree nodes folded"
+        "Decision 2: 1 —key→ 1: 32 answers agree, 388 tree nodes folded"
     )
 
 

@@ -7,9 +7,15 @@ import pytest
 import resolvent as rs
 from resolvent.control.learning.curve import Curve
 from resolvent.control.planning.plan_files import PlanFile, Row
-from resolvent.display.report.learning import curve, policy, read_policy, read_returns
+from resolvent.display.report import learning
+from resolvent.display.report.gallery import Gallery
+from resolvent.display.report.learning import curve, read_policy, read_returns
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
+
+
+def policy(given):
+    return learning.policy(given, Gallery())
 
 
 @pytest.fixture(scope="module")

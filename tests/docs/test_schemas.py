@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import resolvent as rs
+from noisy_worlds import loaded_die
 from pages import DOCS
 from resolvent.control.planning import plan_files
 from resolvent.environments import RandomWorld
@@ -92,6 +93,18 @@ def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
     assert valid("machines", saved(machines, tmp_path / "m.json"))
 
 
+def test_machines_with_noise_hold_to_it(tmp_path):
+    content = saved(loaded_die(1.0, 6.0, 6.0), tmp_path / "die.json")
+    assert valid("machines", content)
+    (machine,) = content["machines"]
+    for spread in ([], [[0, 0, 1]], [[0, 0, 0], [0, 1, 3]], [[0, 0], [0, 1]], [[-1, 0, 1]] * 2):
+        spoiled = {**content, "machines": [{**machine, "spread": spread}]}
+        assert not valid("machines", spoiled)
+        (tmp_path / "spoiled.json").write_text(json.dumps(spoiled))
+        with pytest.raises(rs.ModelError):
+            rs.load(tmp_path / "spoiled.json")
+
+
 @pytest.mark.parametrize(
     "seen", [[True, False], [1, 2], [1.5, 2.0], ["x", "y"], [(1, ("y", 2.0)), (2, ("z", 0.5))]]
 )
@@ -162,6 +175,10 @@ def broken(name, content):
             spoiled = copy.deepcopy(content)
             spoiled["decisions"]["transition"][column][0] = -1
             yield f"a negative number in the decisions' {column}", spoiled
+        for column in ("transitions", "by_state", "constant"):
+            spoiled = copy.deepcopy(content)
+            spoiled["support"]["transition"][column][0] = -1
+            yield f"a negative count of {column}", spoiled
         yield "a log of nothing", {**content, "decisions": {"fault": {}}}
         yield "another version", {**content, "version": 3}
     if name == "machines":

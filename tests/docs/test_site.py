@@ -11,7 +11,6 @@ from pages import ROOT
 
 pytest.importorskip("mkdocs", reason="the documentation group is not installed")
 pytest.importorskip("material", reason="the documentation group is not installed")
-pytest.importorskip("mkdocstrings", reason="the documentation group is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """What holds in every world: Gymnasium accepts it, and its own machines explain it."""
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import resolvent as rs
 from resolvent.environments import Cookie, House, Office, PhaseGrid, RandomWorld, TMaze, TwoKeys
 from resolvent.environments.world import World
 from resolvent.machines.comparing import is_minimal
+from resolvent.traces.live.random_actions import random_actions
 
 IDS = [
     "resolvent/House-v0",
@@ -170,8 +170,7 @@ def test_collecting_step_by_step_and_walking_the_tables_agree(name: str) -> None
     env = gym.make(name)
     world = env.unwrapped
     assert isinstance(world, World)
-    space = copy.deepcopy(env.action_space)
-    space.seed(7)
+    space = random_actions(env, seed=7)
     walked = rs.collect(env, episodes=20, seed=7, max_steps=100)
     stepped = rs.collect(
         gym.make(name), episodes=20, seed=7, max_steps=100, policy=lambda seen: space.sample()

@@ -35,6 +35,18 @@ def state_at(machine: Machine, trace: Trace, t: int, timing: LabelTiming) -> Any
     return state
 
 
+def asked_in(pair: MachinePair, traces: Sequence[Trace]) -> Iterator[tuple[Any, ...]]:
+    """Kind, state, observation as the machine sees it, action and answer, step by step."""
+    for trace in traces:
+        for t, action in enumerate(trace.actions):
+            q, u = (state_at(m, trace, t, pair.timing) for m in (pair.transition, pair.reward))
+            seen: Any = trace.observations[t]
+            yield "transition", q, seen, action, trace.observations[t + 1]
+            if pair.reward.supplemented:
+                seen = (seen, "not known" if q is UNSEEN else q)
+            yield "reward", u, seen, action, trace.rewards[t]
+
+
 def wrong_answers(pair: MachinePair, traces: Sequence[Trace], digits: int | None = None) -> list:
     """All steps whose next observation or reward the machines do not answer as the trace does."""
     wrong = []

@@ -81,7 +81,7 @@ def test_same_files_and_events_from_traces(traces, options):
     assert native.machines == python.machines
     assert encode(native.machines) == encode(python.machines)
     for machine in ("transition", "reward"):
-        assert native.events(machine) == python.events(machine)
+        assert native.merge_events(machine) == python.merge_events(machine)
         mine, yours = getattr(native, machine), getattr(python, machine)
         assert (mine.merges, mine.promotions) == (
             yours.merges,

@@ -37,7 +37,7 @@ def assert_builds(machine):
 def told_by_histories(result, kind):
     """The events of the search, with the machine asked where each history leads."""
     machine = getattr(result.machines, kind)
-    for event in result.events(kind):
+    for event in result.merge_events(kind):
         *before, label = event.history
         into = event.history if event.into is None else event.into
         yield (

@@ -120,7 +120,7 @@ def test_without_a_conflict_nothing_is_learned_anew():
     second = first.update(TRACES[300:])
     assert second.refinement.rounds == 1
     assert second.refinement.traces == 300
-    assert second.events("transition") == first.events("transition")
+    assert second.merge_events("transition") == first.merge_events("transition")
     assert second.traces == 400
     assert first.traces == 300
 
@@ -134,7 +134,7 @@ def test_an_update_that_only_compacts_knows_both_machines(monkeypatch):
     assert second.transition.merges == first.transition.merges
     assert second.transition.seconds == 0.0
     assert second.trivial == first.trivial
-    assert second.events("transition") == first.events("transition")
+    assert second.merge_events("transition") == first.merge_events("transition")
 
 
 def test_a_result_from_a_folder_can_be_updated(tiny_sample, tmp_path):

@@ -67,7 +67,7 @@ def assert_same(mine, built_in):
     assert said.options["strategy"] == mine.options.strategy.name
     assert mine.machines.replacing(provenance=built_in.machines.provenance) == built_in.machines
     for machine in ("transition", "reward"):
-        assert mine.events(machine) == built_in.events(machine)
+        assert mine.merge_events(machine) == built_in.merge_events(machine)
 
 
 @pytest.mark.parametrize("own", [AtLeast(3), Weighted(), Weighted(2), Timid()], ids=repr)

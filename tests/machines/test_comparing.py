@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from resolvent.machines import (
     UNSEEN,
     Machine,
+    Spread,
     TransitionMachine,
     indistinguishable_pairs,
     is_isomorphic,
@@ -192,3 +194,19 @@ def test_minimal_by_hand():
     half = machine_of([[1, -1], [1, -1]], [[0, -1], [0, 1]])
     assert is_minimal(half)
     assert indistinguishable_pairs(half) == [(0, 1)]
+
+
+def test_states_that_differ_only_in_shares_are_not_one():
+    """Two states answer a question with 0 or 1, the first of them more often with 0."""
+
+    def varying(*counts):
+        machine = machine_of([[1, -1], [0, -1]], [[0, -1], [0, -1]])
+        columns = np.array([(state, 0, value) for state in (0, 1) for value in (0, 1)]).T
+        state, question, value = columns
+        spread = Spread(state.astype(np.int32), question, value.astype(np.int32), np.array(counts))
+        return replace(machine, spread=spread)
+
+    assert is_minimal(varying(9, 1, 6, 4))
+    assert not is_minimal(varying(9, 1, 18, 2))
+    assert is_isomorphic(varying(9, 1, 6, 4), varying(8, 2, 7, 3))
+    assert indistinguishable_pairs(varying(9, 1, 6, 4)) == [(0, 1)]

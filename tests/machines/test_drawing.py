@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
+from noisy_worlds import loaded_die
 from resolvent.machines import TransitionMachine
 from resolvent.machines.drawing import edges, table
 from resolvent.traces import Vocabulary
@@ -149,3 +150,15 @@ def test_labels_of_several_propositions_and_none():
 def test_tables_are_as_wide_as_what_they_hold():
     assert table(["a", "long"], [["xxx", "y"]]) == "a    long\n---  ----\nxxx  y"
     assert table(["a"], []) == "a\n-"
+
+
+def test_answers_that_vary_are_shown_with_their_share():
+    text = rs.to_text(loaded_die(6.0, 1.0, 1.0, 1.0).reward)
+    assert text.endswith(
+        "observation  action  state 0\n"
+        "-----------  ------  -------\n"
+        "0            roll    1.0 75%\n"
+        "\n"
+        "noise: 25% of all answers were others than the most frequent ones\n"
+    )
+    assert "%" not in rs.to_text(loaded_die(1.0, 1.0).reward)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,13 @@ from resolvent.machines import (
     Knowledge,
     Machine,
     RewardMachine,
+    Spread,
     Support,
     TransitionMachine,
     Unseen,
 )
+from resolvent.machines.answer import Answer
 from resolvent.machines.knowledge import WITNESSED_CODE
-from resolvent.machines.machine import Answer
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
 
@@ -176,7 +179,7 @@ def test_replay_gives_the_state_at_each_row():
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_answers_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
     assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
@@ -184,7 +187,7 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_levels_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
     machine = shown()
@@ -198,7 +201,7 @@ def test_many_levels_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
     none = np.array([], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
     states = np.array([0, 0, -1, 1, 0, 1], np.int32)
@@ -213,7 +216,7 @@ def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.machine.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),
@@ -290,3 +293,67 @@ def test_codes_of_values_known_or_not():
     assert codes.tolist() == [1, 9, 0]
     assert codes.dtype == np.int32
     assert codes_of([], Vocabulary(["a"]), -1).tolist() == []
+
+
+def sticking(**changes):
+    """The lock, whose door sticks: of ten pushes in state 1, two lead back to the hall."""
+    columns = ([1, 1], np.int32), ([1, 1], np.int64), ([0, 1], np.int32), ([2, 8], np.int64)
+    support = Support(np.ones((2, 3), np.int64), np.array([4, 10, 6]), np.array([20]))
+    spread = Spread(*(np.array(*column) for column in columns))
+    return lock(**{"spread": spread, "support": support, **changes})
+
+
+def test_answers_that_vary_are_told_with_their_shares():
+    machine = sticking()
+    assert machine.is_noisy
+    assert machine.output(1, "hall", "push") == "room"
+    shares = machine.distribution(1, "hall", "push")
+    assert list(shares.items()) == [("room", 0.8), ("hall", 0.2)]
+    assert machine.counts(1, "hall", "push") == {"room": 8, "hall": 2}
+    assert machine.entropy(1, "hall", "push") == pytest.approx(0.721928, abs=1e-6)
+    assert machine.noise == 2 / 40
+
+
+def test_answers_that_do_not_vary_are_sure():
+    machine = sticking()
+    assert machine.distribution(0, "hall", "push") == {"hall": 1.0}
+    assert machine.counts(0, "hall", "push") == {"hall": 4}
+    assert machine.entropy(0, "hall", "push") == 0
+    assert not lock().is_noisy
+    assert lock().noise == 0
+
+
+def test_an_assumed_answer_never_came_in_its_state():
+    machine = sticking()
+    for state in (0, UNSEEN):
+        assert machine.distribution(state, "hall", "look") == {"hall": 1.0}
+        assert machine.counts(state, "hall", "look") == {"hall": 0}
+
+
+def test_what_was_never_seen_has_no_distribution():
+    machine = sticking()
+    for question in ((0, "room", "look"), (0, "attic", "look"), (UNSEEN, "hall", "push")):
+        assert machine.distribution(*question) == machine.counts(*question) == {}
+        assert np.isnan(machine.entropy(*question))
+    with pytest.raises(ModelError, match="state 7 does not exist"):
+        machine.distribution(7, "hall", "push")
+
+
+def test_counts_that_a_machine_does_not_hold():
+    bare = sticking(support=None)
+    assert bare.counts(1, "hall", "push") == {"room": 8, "hall": 2}
+    with pytest.raises(ModelError, match="does not hold how often a state was asked"):
+        bare.counts(0, "hall", "push")
+    assert bare.noise == 2 / (10 + 3)  # what is not counted was asked once
+    asked = {"asked_state": np.array([1], np.int32), "asked_question": np.array([0], np.int64)}
+    with pytest.raises(ModelError, match="infer it from traces"):
+        sticking(**asked).counts(1, "hall", "look")
+
+
+def test_machines_that_answer_with_other_shares_differ():
+    machine = sticking()
+    scaled = replace(machine.spread, count=machine.spread.count * 3)
+    assert sticking(spread=scaled) == machine
+    assert hash(sticking(spread=scaled)) == hash(machine)
+    assert lock() != machine
+    assert sticking(spread=replace(machine.spread, count=machine.spread.count + 1)) != machine

@@ -2,6 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from picture_machines import machine_of
 
+from noisy_worlds import loaded_die, noisy_house
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
 from resolvent.wording import visible
@@ -133,3 +134,26 @@ def test_so_many_arrows_that_fewer_states_are_drawn():
     content = content_of(everywhere)
     assert len(content.boxes) == 10
     assert len(content.arrows) == 100 <= MOST_ARROWS < 11 * 11
+
+
+def test_a_state_tells_on_hovering_what_varies():
+    drawn = content_of(loaded_die(*[1.0] * 9, *[6.0] * 10, 3.0).reward)
+    (box,) = drawn.boxes
+    assert box.hover == "state 0: start\n0, roll: 6.0 50%, 1.0 45%, 3.0 5%"
+    assert "Noise: 50% of all answers were others than the most frequent ones." in drawn.notes
+    sure = content_of(loaded_die(1.0).reward)
+    assert [one.hover for one in sure.boxes] == ["state 0: start"]
+    assert not [note for note in sure.notes if "Noise" in note]
+
+
+def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
+    machine = noisy_house()[0].transition
+    assert len({row for row in machine.spread.rows if row[0] == 1}) == 20
+    first, *told, last = content_of(machine).boxes[1].hover.split("\n")
+    assert (first, last) == ("state 1: after key", "and 12 other answers that vary")
+    odd = []
+    for line in told:
+        counts = machine.counts(1, *line.split(":")[0].split(", "))
+        odd.append(sum(counts.values()) - max(counts.values()))
+    assert odd == sorted(odd, reverse=True)
+    assert len(odd) == 8

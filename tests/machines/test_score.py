@@ -2,16 +2,20 @@ import pickle
 from collections import Counter
 from dataclasses import fields as fields_of
 from dataclasses import replace
+from math import log
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
+from oracles import asked_in
 from witnessed_machines import witnessed
 
 import resolvent as rs
+from noisy_worlds import dice, loaded_die
 from resolvent.machines import Mismatch, machines_of
-from resolvent.samples import LabelTiming
+from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.traces import Vocabulary
-from strategies import infer_options, world_traces
+from strategies import infer_options, noisy_machines, world_traces
 
 
 def trace(observations, labels, actions, rewards):
@@ -219,15 +223,79 @@ def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, op
             assert getattr(score[kind], level) == tally[level]
 
 
-def asked_in(pair, traces):
-    """Kind, state, observation as the machine sees it, action and answer, step by step."""
-    first = 1 if pair.timing is LabelTiming.CURRENT else 0
-    for one in traces:
-        for t, action in enumerate(one.actions):
-            last = t if pair.timing is LabelTiming.LAGGED else t + 1
-            q, u = (m.run(one.labels[first:last]) for m in (pair.transition, pair.reward))
-            seen = one.observations[t]
-            yield "transition", q, seen, action, one.observations[t + 1]
-            if pair.reward.supplemented:
-                seen = (seen, "not known" if q is rs.UNSEEN else q)
-            yield "reward", u, seen, action, one.rewards[t]
+def test_a_mismatch_of_images_says_where_they_differ():
+    black, dotted = ((0,) * 100,) * 2, ((0,) * 100, (0,) * 42 + (9,) + (0,) * 57)
+    found = Mismatch("transition", 3, 1, black, "go", 0, black, dotted)
+    assert str(found).endswith("; they differ in 1 of 200 places: [1, 42] is 0 and 9")
+    assert "0, 0" not in str(found)
+
+
+@settings(deadline=None, max_examples=100)
+@given(noisy_machines(), world_traces())
+def test_log_loss_and_calibration_agree_with_asking_step_by_step(found, others):
+    machines, taught = found
+    asked = rs.TraceSet([*taught, *others])
+    score = machines.score(asked)
+    for kind in ("transition", "reward"):
+        machine, losses, sure = machines[kind], [], Counter()
+        for name, *question, actual in asked_in(machines, asked):
+            told = machine.output(*question) if name == kind else rs.UNSEEN
+            if told is not rs.UNSEEN:
+                losses.append(-log(chance(machine, *question, actual)))
+                main = chance(machine, *question, told)
+                if abs(main * 20 - round(main * 20)) > 1e-9:  # on no edge of the bins
+                    sure[int(main * 20) / 20, told == actual] += 1
+        if not losses:
+            assert score[kind].log_loss is None
+            continue
+        assert score[kind].log_loss == pytest.approx(fmean(losses), abs=1e-8)
+        assert sum(row.steps for row in score[kind].calibration) == len(losses)
+        if sure.total() == len(losses):
+            assert sure == {
+                (row.lower, came): count
+                for row in score[kind].calibration
+                for came, count in (
+                    (True, round(row.right * row.steps)),
+                    (False, row.steps - round(row.right * row.steps)),
+                )
+                if count
+            }
+
+
+def chance(machine, state, seen, action, output):
+    """How likely an output is, of answers to all states where the question is constant."""
+    states = [state]
+    if (seen, action) in machine.constant_outputs:
+        states = range(machine.states)
+    answers = Counter()
+    for one in states:
+        answers.update(machine.counts(one, seen, action))
+    told = smoothing_of(machine)
+    if output not in machine.outputs:
+        return told.novelty
+    main = output == machine.output(state, seen, action)
+    share = 1 - told.noise if main else told.noise / (len(machine.outputs) - 1)
+    came = answers[output] + told.strength * share
+    return (1 - told.novelty) * came / (answers.total() + told.strength)
+
+
+@settings(deadline=None, max_examples=40)
+@given(noisy_machines())
+def test_scores_of_noisy_machines_add_up(found):
+    machines, traces = found
+    parts = [machines.score(traces[:1]), machines.score(traces[1:])]
+    assert parts[0].then(parts[1], 1) == machines.score(traces)
+
+
+def test_what_is_most_likely_counts_as_right():
+    rolls = (1, 1, 1, 6)
+    die = loaded_die(*rolls)
+    score = die.score(dice(*rolls)).reward
+    assert counts(score) == (3, 1, 0)
+    told = smoothing_of(die.reward)
+    assert told.novelty == 0.5 / 5
+    odd = told.strength * told.noise
+    main, other = (0.9 * one / (4 + told.strength) for one in (3 + told.strength - odd, 1 + odd))
+    assert score.log_loss == pytest.approx(-(3 * log(main) + log(other)) / 4)
+    (row,) = score.calibration
+    assert (row.predicted, row.right, row.steps) == (pytest.approx(main), 0.75, 4)

@@ -9,6 +9,7 @@ import pytest
 from witnessed_machines import witnessed
 
 import resolvent as rs
+from noisy_worlds import dice, loaded_die
 from resolvent.machines import Machines, Support, machines_of
 from resolvent.machines.files.storage import decode, encode
 from resolvent.traces import Vocabulary
@@ -27,12 +28,13 @@ TRACES = rs.TraceSet(
 )
 PAIR = witnessed(rs.infer(TRACES).machines, TRACES)
 DATA = encode(PAIR)
+DIE = encode(loaded_die(1.0, 6.0, 6.0))
 TM, RM = (("machines", number, "tables") for number in (0, 1))
 
 
-def edited(path, value):
+def edited(path, value, data=DATA):
     """The file with one entry changed; None takes it out."""
-    content = json.loads(DATA)
+    content = json.loads(data)
     *way, last = path
     place = content
     for key in way:
@@ -235,9 +237,11 @@ def test_entries_that_make_no_sense(path, value, message):
     refused(edited(path, value), message)
 
 
-def test_any_number_changed_to_any_other_loads_or_is_refused():
+@pytest.mark.parametrize("of", ["a door", "a die"])
+def test_any_number_changed_to_any_other_loads_or_is_refused(of):
     """Whatever stands in the tables: an error of ours, or a machine that can be asked."""
-    content = json.loads(DATA)
+    data, traces = (DATA, TRACES) if of == "a door" else (DIE, dice(1.0, 6.0, 6.0))
+    content = json.loads(data)
 
     def places(node, way):
         entries = enumerate(node) if isinstance(node, list) else node.items()
@@ -250,12 +254,12 @@ def test_any_number_changed_to_any_other_loads_or_is_refused():
     for path in places(content, []):
         for value in (-1, 0, 1, 2, 7, 2**31, 2**63, 1.5, "x", [], {}):
             try:
-                pair = decode(edited(path, value))
+                machines = decode(edited(path, value, data))
             except rs.ModelError:
                 continue
-            pair.score(TRACES)
-            str(pair)
-            encode(pair)
+            machines.score(traces)
+            str(machines)
+            encode(machines)
 
 
 def test_files_that_cannot_be_opened(tmp_path):

@@ -169,7 +169,8 @@ def test_label_of_sees_the_raw_observation() -> None:
 
 def test_no_labels_at_all_says_how_to_supply_them() -> None:
     with pytest.raises(
-        TraceError, match=r'^episode 0: step 0: .* put .* info\["labels"\] .* pass label_of='
+        TraceError,
+        match=r'^episode 0: step 0: .*pass labels="auto".*label_of=.*info\["labels"\]',
     ):
         walk(Corridor())
 
@@ -377,3 +378,48 @@ def test_a_world_that_rolls_out_is_stepped_for_its_infos() -> None:
     assert [trace.actions for trace in traces] == [trace.actions for trace in plain]
     with pytest.raises(TraceError, match=r'^episode 0: step 0: .* no info\["cost"\]'):
         collect(House(), episodes=1, seed=0, columns=["cost"])
+
+
+class Coin(gym.Env[Any, Any]):
+    """Tosses a fair coin each step, and pays 1 for guessing it."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Discrete(1)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        return 0, float(action == self.toss()), False, False, {}
+
+    def toss(self) -> int:
+        return int(self.np_random.integers(2))
+
+
+class CoinByShare(Coin):
+    """Tosses as a vector of action spaces draws."""
+
+    def toss(self) -> int:
+        return int(2 * self.np_random.random())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 7, 2**40])
+def test_random_actions_do_not_follow_the_environments_chance(seed: int) -> None:
+    traces = collect(Coin(), episodes=1, seed=seed, max_steps=2_000, labels="observation")
+    assert 0.4 < np.mean(traces[0].rewards) < 0.6
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_random_actions_do_not_follow_the_chance_of_a_vector_environment(seed: int) -> None:
+    envs = gym.vector.SyncVectorEnv([CoinByShare])
+    traces = collect(envs, episodes=1, seed=seed, max_steps=2_000, labels="observation")
+    assert 0.4 < np.mean(traces[0].rewards) < 0.6
+
+
+def test_a_seed_below_0_is_refused() -> None:
+    with pytest.raises(OptionError, match="seed=-1: use at least 0"):
+        collect(Corridor(), episodes=1, seed=-1)

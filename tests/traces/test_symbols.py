@@ -3,6 +3,7 @@ import functools
 
 import numpy as np
 import pytest
+from gymnasium.spaces import GraphInstance
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,7 +80,11 @@ def test_what_cannot_be_a_symbol(value, message):
         (np.int64(3), {"3"}),
         (["b", "a", "b"], {"a", "b"}),
         ({"key"}, {"key"}),
-        ((1, "x"), {"1", "x"}),
+        (("x",), {"x"}),
+        ((), set()),
+        ((1, "x"), {"(1, 'x')"}),
+        (np.array([2, 1]), {"(2, 1)"}),
+        (np.array(["b", "a"]), {"a", "b"}),
         (np.array(["key"]), {"key"}),
         (Colour.RED, {"RED"}),
     ],
@@ -139,6 +144,15 @@ def test_label_order():
 def test_labels_are_their_own_labels(label):
     assert as_label(label) == as_label(sorted(label)) == label
     assert functools.reduce(frozenset.union, map(as_label, label), frozenset()) == label
+
+
+def test_a_graph_without_edges_is_a_symbol():
+    bare = GraphInstance(np.array([[1, 2]]), None, None)
+    assert as_symbol(bare) == (((1, 2),),)
+    joined = GraphInstance(np.array([[1, 2]]), np.array([3]), np.array([[0, 0]]))
+    assert as_symbol(joined) == (((1, 2),), (3,), ((0, 0),))
+    with pytest.raises(TraceError, match="a NoneType cannot be a symbol"):
+        as_symbol((1, None))
 
 
 def test_text_that_is_not_unicode():

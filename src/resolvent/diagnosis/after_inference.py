@@ -23,10 +23,21 @@ from resolvent.replay import Corpus, Replay
 from resolvent.replay.coded import CodedShard
 from resolvent.traces.column_names import ACTION, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import distinct_numbers
+from resolvent.wording import amount
 
 SAMPLED_STEPS = 1_000
 """Steps of traces that are asked how much of them the others know: a share of 10% is then
 known to about 1%, if not all are of a few traces."""
+
+RARE = 2
+"""How often a move is made at most that says little about where it leads."""
+
+RARE_MOVES_WARNING = 0.05
+"""Share of rare moves from which on a machine is taken to be larger than the world: machines
+that are right have hardly any, those that are wrong had 8% to 31% in all worlds and logs tried."""
+
+LEAST_RARE_MOVES = 5
+"""How many rare moves are no accident."""
 
 
 def warnings_of(shown: Replay, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
@@ -39,7 +50,29 @@ def warnings_of(shown: Replay, corpus: Corpus, *, merged: bool) -> tuple[Finding
     found += labels_all_differ(len(shown.alphabets.labels), shown.steps + shown.traces)
     if merged:
         found += one_long_log(shown.traces, shown.steps)
+        found += rare_moves(shown)
     return tuple(one for one in found if one.severity is not Severity.NOTE)
+
+
+def rare_moves(shown: Replay) -> Iterator[Finding]:
+    """Say which machines move by what was hardly ever seen, and so are larger than they should be.
+
+    Merging that had too little to go by leaves states apart which are one, and traces are few
+    in each of them. Where it had enough, all moves are made again and again.
+    """
+    for kind, one in shown.machines.items():
+        moves, rare = len(one.moves), int(np.count_nonzero(one.moves["count"] <= RARE))
+        states = shown.sizes[kind]
+        if states > 1 and rare >= max(RARE_MOVES_WARNING * moves, LEAST_RARE_MOVES):
+            yield Finding(
+                "rare-moves",
+                Severity.WARNING,
+                f"Of {amount(moves, 'move')} between the {states:,} states of the {kind} machine "
+                f"{rare:,} were seen once or twice: it has probably more states than the world, "
+                f"and fresh traces will mislead it. Collect more traces, label fewer events, or "
+                f"see what becomes of it on fresh ones (machines.score).",
+                {"machine": kind, "states": states, "moves": moves, "rare": rare},
+            )
 
 
 def _repetition(shown: Replay, corpus: Corpus) -> Iterator[Finding]:

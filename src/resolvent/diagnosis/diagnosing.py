@@ -5,7 +5,7 @@ from pathlib import Path
 
 from resolvent.diagnosis.coverage import coverage
 from resolvent.diagnosis.findings import Diagnosis, Finding, Severity
-from resolvent.diagnosis.labels import labels
+from resolvent.diagnosis.labels import labels as label_findings
 from resolvent.diagnosis.randomness import randomness
 from resolvent.diagnosis.repetition import repetition
 from resolvent.diagnosis.rewards import rewards
@@ -16,6 +16,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceFolder, TraceSet
 from resolvent.traces.column_names import ALWAYS_READ, default_outputs
 from resolvent.traces.given import as_traces
+from resolvent.traces.labelling import Labelling, as_labelling
 
 MOST_STEPS = 5_000_000
 """Steps of a folder's files that are looked at: they are in memory together."""
@@ -27,7 +28,8 @@ def diagnose(
     traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
-    timing: LabelTiming | str = LabelTiming.CURRENT,
+    labels: str | Labelling = "given",
+    timing: LabelTiming | str | None = None,
 ) -> Diagnosis:
     """Say what traces are like, and what stands in the way of inferring machines from them.
 
@@ -41,6 +43,8 @@ def diagnose(
             traces, or the path of a file of traces, which is read as by `read_traces`.
         outputs: What machines should predict, as for `infer`: by default the next observation
             and, if the traces have it, the reward; of a log, all its outputs.
+        labels: What machines read as labels, as for `infer`. For "auto" as much is told apart
+            as labels can ever tell, by "action+observation".
         timing: Which labels are read before a step is answered, as for `infer`.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -51,20 +55,22 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
     'random-start'
     """
-    options = Options(outputs=outputs, timing=timing)  # type: ignore[arg-type]  # they are checked
+    widest = "action+observation" if labels == "auto" else labels
+    options = Options(outputs=outputs, labels=widest, timing=timing)  # type: ignore[arg-type]  # they are checked
+    labelling = as_labelling(options.labels)
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     given = as_traces(traces, named)
     looked_at, unread = (given, []) if isinstance(given, TraceSet) else _first_files(given)
     if len(looked_at) == 0:
         raise TraceError("there are no traces to diagnose: collect or read at least one")
     by_default = default_outputs(looked_at.columns, observations=len(looked_at.observations))
-    steps = Steps(looked_at, options.timing, options.outputs or by_default)
+    steps = Steps(labelling.on(looked_at), options.timing, options.outputs or by_default)
     found = [
         *unread,
         *randomness(steps),
         *repetition(steps),
         *rewards(steps),
-        *labels(steps),
+        *(label_findings(steps) if labelling.is_given else ()),
         *coverage(steps),
     ]
     found.sort(key=lambda finding: _GRAVEST_FIRST.index(finding.severity))

@@ -26,7 +26,8 @@ def labels(steps: Steps) -> Iterator[Finding]:
             "no-labels",
             Severity.NOTE,
             f"None of {names['positions']:,} observations has a label: only a world that needs no "
-            f"memory can be explained. Label the events that change what happens later.",
+            f"memory can be explained. Label the events that change what happens later, or have "
+            f"them found: labels='auto' (--labels auto).",
             names,
         )
     elif len(traces.labels) == 1:
@@ -34,7 +35,8 @@ def labels(steps: Steps) -> Iterator[Finding]:
             "constant-label",
             Severity.NOTE,
             f"The label is {label_text(always)} everywhere: it tells nothing but that time passes. "
-            f"Label the events that change what happens later.",
+            f"Label the events that change what happens later, or have them found: "
+            f"labels='auto' (--labels auto).",
             {**names, "always": sorted(always)},
         )
     elif always:
@@ -57,7 +59,7 @@ def labels(steps: Steps) -> Iterator[Finding]:
                 Severity.NOTE,
                 f"Each of {len(pairs):,} observations has a label of its own, so labels say "
                 f"nothing beyond the observation. That works, but needs more traces than labels "
-                f"for those events alone that change something.",
+                f"for those events alone that change something, which labels='auto' looks for.",
                 names,
             )
 

@@ -73,8 +73,8 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
     text = f"{once:,} of {len(values):,} observations occur once, such as {example}: "
     if fractions:
         text += (
-            "they look like continuous readings. Round them or put them into bins, "
-            "so that equal situations look equal."
+            "they look like continuous readings. Round them, or put them into intervals, by "
+            "discretise='auto' (--discretise auto), so that equal situations look equal."
         )
     else:
         text += (

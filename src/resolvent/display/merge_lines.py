@@ -59,7 +59,7 @@ def decision_lines(machine: Machine) -> list[str]:
     >>> for line in decision_lines(rs.infer(house).machines.transition)[:2]:
     ...     print(line)
     0 --key-----> new state 1
-    1 --key-----> 1             36 answers agree,   439 tree nodes folded
+    1 --key-----> 1            32 answers agree, 388 tree nodes folded
     """
     from rich.cells import cell_len
 

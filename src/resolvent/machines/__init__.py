@@ -12,15 +12,12 @@ from resolvent.machines.exchange.reward_machine_files import (
     write_reward_machine,
 )
 from resolvent.machines.files.storage import load
+from resolvent.machines.kinds import kind_of
 from resolvent.machines.knowledge import Knowledge
 from resolvent.machines.machine import (
-    UNSEEN,
     Machine,
     RewardMachine,
-    Support,
     TransitionMachine,
-    Unseen,
-    kind_of,
     machine_class,
 )
 from resolvent.machines.machine_set import (
@@ -33,7 +30,10 @@ from resolvent.machines.machine_set import (
 from resolvent.machines.merge_log import decisions_of
 from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.score import MachineScore, Mismatch, Score
+from resolvent.machines.spread import Spread
+from resolvent.machines.support import Support
 from resolvent.machines.termination import Termination
+from resolvent.machines.unseen import UNSEEN, Unseen
 
 __all__ = [
     "UNSEEN",
@@ -50,6 +50,7 @@ __all__ = [
     "Provenance",
     "RewardMachine",
     "Score",
+    "Spread",
     "Support",
     "Termination",
     "TransitionMachine",

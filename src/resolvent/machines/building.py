@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.machines.machine import Machine, Support
+from resolvent.machines.machine import Machine
+from resolvent.machines.support import Support
 from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
 from resolvent.samples import Histories, SampleSet

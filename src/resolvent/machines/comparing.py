@@ -1,10 +1,12 @@
 """Comparing machines: isomorphism, minimality, and states that nothing tells apart."""
 
+from math import gcd
 from typing import Any
 
 import numpy as np
 
-from resolvent.machines.machine import UNSEEN, Machine
+from resolvent.machines.machine import Machine
+from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Symbol
 
 
@@ -13,7 +15,9 @@ def is_isomorphic(first: Machine, second: Machine) -> bool:
 
     They must know the same: what is unseen in one must be unseen in the other.
     Alphabets are compared by the values that the machines have answers or
-    transitions for, so a letter that one merely lists makes no difference.
+    transitions for, so a letter that one merely lists makes no difference. Of answers
+    that vary, the most likely ones are compared: shares of noise differ between any two
+    sets of traces.
     """
     if first.states != second.states:
         return False
@@ -44,11 +48,15 @@ def is_minimal(machine: Machine) -> bool:
     """Whether no two states behave the same, "unseen" taken as a behaviour of its own.
 
     By partition refinement: states are split by their answers, then by where
-    labels lead them, until nothing splits any more.
+    labels lead them, until nothing splits any more. States whose answers vary behave
+    the same if every answer has the same share in both.
     """
-    answers: list[dict[int, int]] = [{} for _ in range(machine.states)]
+    answers: list[dict[int, Any]] = [{} for _ in range(machine.states)]
     for (state, question), value in machine._answers.items():
         answers[state][question] = value
+    for (state, question), several in machine.spread.rows.items():
+        divisor = gcd(*(count for _, count in several))
+        answers[state][question] = tuple((value, count // divisor) for value, count in several)
     blocks = _numbered([tuple(sorted(one.items())) for one in answers])
     while True:
         moves = np.where(machine.transitions >= 0, blocks[machine.transitions], -1)
@@ -62,7 +70,8 @@ def indistinguishable_pairs(machine: Machine) -> list[tuple[int, int]]:
     """Return the pairs of states that no known answer tells apart, now or later.
 
     Two states are told apart by a label history after which both know an answer
-    to the same question, and the answers differ. "Unseen" tells nothing apart.
+    to the same question, and the answers differ. "Unseen" tells nothing apart. Of
+    answers that vary, the most likely ones are compared.
     """
     apart = np.zeros((machine.states, machine.states), bool)
     seen: dict[int, list[tuple[int, int]]] = {}

@@ -1,16 +1,17 @@
 """Machine → text table, Graphviz DOT, Mermaid.
 
 All three show states by number, transitions by label, and, in the table, the
-answers that depend on the state.
+answers that depend on the state: where they vary, the most likely one and its share.
 """
 
 import re
 
 import numpy as np
 
-from resolvent.machines.machine import UNSEEN, Machine
-from resolvent.traces.symbols import Label, label_text, symbol_text
-from resolvent.wording import amount, visible
+from resolvent.machines.machine import Machine
+from resolvent.machines.unseen import UNSEEN
+from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
+from resolvent.wording import amount, percent, visible
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
@@ -31,6 +32,9 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     constants = len(machine.constant_value)
     if constants:
         blocks.append(f"the same in every state: {amount(constants, 'answer')}")
+    if machine.is_noisy:
+        odd = percent(machine.noise)
+        blocks.append(f"noise: {odd} of all answers were others than the most frequent ones")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -66,9 +70,9 @@ def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     rows = []
     for number in questions:
         observation, action = machine.question(number)
-        answers = (machine.output(state, observation, action) for state in range(machine.states))
+        answers = (_answer(machine, state, observation, action) for state in range(machine.states))
         parts = observation if paired and isinstance(observation, tuple) else (observation,)
-        rows.append([*map(symbol_text, parts), symbol_text(action), *map(_text, answers)])
+        rows.append([*map(symbol_text, parts), symbol_text(action), *answers])
     return header, rows
 
 
@@ -139,8 +143,25 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
 
 
-def _text(value: object) -> str:
-    return "·" if value is UNSEEN else symbol_text(value)
+def _answer(machine: Machine, state: int, observation: Symbol, action: Symbol) -> str:
+    output = machine.output(state, observation, action)
+    if output is UNSEEN:
+        return "·"
+    share = main_share(machine, state, observation, action)
+    return f"{symbol_text(output)} {share}" if share else symbol_text(output)
+
+
+def main_share(machine: Machine, state: int, observation: Symbol, action: Symbol) -> str:
+    """Return the share of a state's most likely answer in percent; nothing if it is the only one.
+
+    >>> from resolvent.environments import House
+    >>> main_share(House().machines().transition, 1, "corridor", "up")
+    ''
+    """
+    if not machine.is_noisy:
+        return ""
+    shares = machine.distribution(state, observation, action)
+    return percent(max(shares.values())) if len(shares) > 1 else ""
 
 
 def _quoted(text: str) -> str:

@@ -7,92 +7,26 @@ observation, the reward, or any other. A machine is partial: what was never seen
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+from math import log2, nan
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
+from resolvent.machines.answer import Answer
+from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
 from resolvent.machines.decision import Decision
-from resolvent.machines.knowledge import (
-    ASSUMED_CODE,
-    UNSEEN_CODE,
-    WITNESSED_CODE,
-    Knowledge,
-)
+from resolvent.machines.kinds import Kind
+from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE, Knowledge
+from resolvent.machines.spread import Spread
+from resolvent.machines.support import Support
+from resolvent.machines.unseen import UNSEEN, State
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, distinct_numbers
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
 from resolvent.wording import visible
-
-
-class Unseen(Enum):
-    """The type of `UNSEEN`."""
-
-    UNSEEN = "unseen"
-
-    def __repr__(self) -> str:
-        return "UNSEEN"
-
-    __str__ = __repr__
-
-    def __bool__(self) -> bool:
-        raise TypeError("UNSEEN is neither true nor false: compare with `is UNSEEN`")
-
-
-UNSEEN: Final = Unseen.UNSEEN
-"""The answer of a machine that was never shown this."""
-
-State: TypeAlias = int | Literal[Unseen.UNSEEN]
-
-_WORTH_A_TABLE = 64
-"""Up to so many entries for each key looked up, a table is cheaper than searching."""
-
-
-class Answer(NamedTuple):
-    """One entry of a machine's output table; `state` is None where all states agree."""
-
-    state: int | None
-    observation: Symbol
-    action: Symbol
-    output: Any
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """What the answer rests on; one for all states is assumed in those never asked."""
-        return Knowledge.ASSUMED if self.state is None else Knowledge.WITNESSED
-
-
-def _no_codes() -> Codes:
-    return np.empty(0, np.int32)
-
-
-def _no_numbers() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
-
-
-class _Kind:
-    """The word for a machine, or for a class of machines, in texts, files and mappings."""
-
-    def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
-        return kind_of((owner if machine is None else machine).predicts)
-
-
-@dataclass(frozen=True, eq=False)
-class Support:
-    """How often the traces showed each entry of a machine's tables.
-
-    Kept apart from the machine: repeating the traces changes this and nothing else.
-    `constants` are the totals of constant questions, `asked` the counts by state;
-    these are empty where only the totals are known.
-    """
-
-    transitions: NDArray[np.int64]
-    outputs: NDArray[np.int64]
-    constants: NDArray[np.int64]
-    asked: NDArray[np.int64] = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +39,9 @@ class Machine:
     that do not are `constant_*`, and `asked_*`, sorted likewise, say in which states
     those were really asked for. A question is `observation code * number of actions +
     action code`. `decisions` tell in order how the machine was found, where that is known.
+
+    In a noisy world a state may answer a question in more than one way: then its output is
+    the most frequent answer, and `spread` holds all of them with their counts.
 
     `predicts` names the column that the machine answers with: "observation" (the next
     one), "reward", "terminated", or any other. When the machine is `supplemented`, an
@@ -125,13 +62,14 @@ class Machine:
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
     decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
-    asked_state: Codes = field(default_factory=_no_codes)
-    asked_question: NDArray[np.int64] = field(default_factory=_no_numbers)
+    asked_state: Codes = field(default_factory=no_codes)
+    asked_question: NDArray[np.int64] = field(default_factory=no_numbers)
     predicts: str = "output"
     supplemented: bool = False
     digits: int | None = None
+    spread: Spread = field(default_factory=Spread)
 
-    kind = _Kind()
+    kind = Kind()
     """"transition" for the machine that predicts the next observation, else what it predicts."""
 
     def __post_init__(self) -> None:
@@ -215,6 +153,59 @@ class Machine:
             return UNSEEN
         code = self._answers.get((state, question))
         return UNSEEN if code is None else self.outputs[code]
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether a state answers a question in more than one way."""
+        return len(self.spread) > 0
+
+    @property
+    def noise(self) -> float:
+        """The share of answers that were others than their state's most frequent one.
+
+        Where it is not known how often a question was asked, it counts as asked once.
+        """
+        if not self.is_noisy:
+            return 0.0
+        return self.spread.odd / sum(int(times.sum()) for times in self._times_asked)
+
+    def counts(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
+        """Return how often each answer came in a state, the most frequent first.
+
+        An answer that is only assumed in this state came 0 times there.
+
+        Raises:
+            ModelError: when the machine has an answer, but does not hold how often it came.
+        """
+        several = self._several(state, observation, action)
+        if several:
+            return several
+        answer = self.output(state, observation, action)
+        if answer is UNSEEN:
+            return {}
+        return {answer: self._times(state, self._number(observation, action))}
+
+    def distribution(self, state: State, observation: Any, action: Any) -> dict[Any, float]:
+        """Return how likely each answer is, by how often it came; nothing where unseen.
+
+        The most likely answer comes first, and is what `output` gives.
+
+        >>> from resolvent.environments import House
+        >>> machine = House().machines().transition
+        >>> machine.distribution(1, "corridor", "up"), machine.distribution(1, "corridor", "fly")
+        ({'cyanroom': 1.0}, {})
+        """
+        several = self._several(state, observation, action)
+        if several:
+            total = sum(several.values())
+            return {answer: count / total for answer, count in several.items()}
+        answer = self.output(state, observation, action)
+        return {} if answer is UNSEEN else {answer: 1.0}
+
+    def entropy(self, state: State, observation: Any, action: Any) -> float:
+        """Return how uncertain an answer is, in bits: 0 for a sure one, nan for an unseen one."""
+        shares = self.distribution(state, observation, action).values()
+        return sum(share * log2(1 / share) for share in shares) if shares else nan
 
     def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
         """Return what the machine's answer to an observation and an action rests on.
@@ -315,16 +306,20 @@ class Machine:
             self,
             asked_state=state.astype(np.int32),
             asked_question=question,
-            support=self.support and replace(self.support, asked=_no_numbers()),
+            support=self.support and replace(self.support, asked=no_numbers()),
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether two machines are the same in every table; support and decisions do not count."""
+        """Whether two machines are the same in every table; support and decisions do not count.
+
+        Of answers that vary, the shares must be the same.
+        """
         if not isinstance(other, Machine):
             return NotImplemented
-        return self._identity == other._identity and all(
-            np.array_equal(mine, yours)
-            for mine, yours in zip(self._tables, other._tables, strict=True)
+        return (
+            self._identity == other._identity
+            and all(map(np.array_equal, self._tables, other._tables))
+            and self.spread == other.spread
         )
 
     def __hash__(self) -> int:
@@ -380,6 +375,39 @@ class Machine:
         keys = states.astype(np.int64) * self._questions + questions
         keys[(states < 0) | (questions < 0)] = -1
         return keys
+
+    def _several(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
+        """Return the counts of a row with more than one answer; nothing for another row."""
+        if state is UNSEEN:
+            return {}
+        found = self.spread.rows.get((state, self._number(observation, action)), ())
+        return {self.outputs[value]: count for value, count in found}
+
+    @property
+    def _times_asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How often questions by state, and constant ones, were asked: once if not known."""
+        if self.support is not None:
+            return self.support.outputs, self.support.constants
+        by_state = np.ones(len(self.output_value), np.int64)
+        spread, first = self.spread, self.spread.starts
+        by_state[places(self._output_keys, self._keys(spread.state, spread.question)[first])] = (
+            spread.totals
+        )
+        return by_state, np.ones(len(self.constant_value), np.int64)
+
+    def _times(self, state: State, question: int) -> int:
+        """Return how often a question was asked in a state that always answers it the same."""
+        if state is UNSEEN:
+            return 0
+        key = np.array([state * self._questions + question])
+        row, asked = (int(places(keys, key)[0]) for keys in (self._output_keys, self._asked_keys))
+        if row < 0 and asked < 0:
+            return 0
+        if self.support is None or (row < 0 and not len(self.support.asked)):
+            raise ModelError(
+                "this machine does not hold how often a state was asked: infer it from traces"
+            )
+        return int(self.support.outputs[row] if row >= 0 else self.support.asked[asked])
 
     @cached_property
     def _output_keys(self) -> NDArray[np.int64]:
@@ -453,15 +481,6 @@ _CLASSES: Final[dict[str, type[Machine]]] = {
 }
 
 
-def kind_of(predicts: str) -> str:
-    """Return what the machine that predicts a column is called.
-
-    >>> kind_of("observation"), kind_of("reward"), kind_of("cost")
-    ('transition', 'reward', 'cost')
-    """
-    return "transition" if predicts == "observation" else predicts
-
-
 def machine_class(predicts: str) -> type[Machine]:
     """Return the class of machines that answer with a column.
 
@@ -469,23 +488,3 @@ def machine_class(predicts: str) -> type[Machine]:
     ('RewardMachine', 'Machine')
     """
     return _CLASSES.get(predicts, Machine)
-
-
-def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the wanted keys there are; `keys` are sorted."""
-    found: NDArray[np.bool_] = look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0
-    return found
-
-
-def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -> Codes:
-    """Return for each wanted key its value, −1 where there is none; `keys` are sorted."""
-    if len(keys) == 0:
-        return np.full(len(wanted), -1, np.int32)
-    size = int(keys[-1]) + 1
-    if size <= min(DENSE, _WORTH_A_TABLE * len(wanted)):
-        table = np.full(size + 1, -1, np.int32)  # the last entry answers for all other keys
-        table[keys] = values
-        return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]
-    at = np.searchsorted(keys, wanted)
-    at[at == len(keys)] = 0
-    return np.where(keys[at] == wanted, values[at], np.int32(-1))

@@ -9,16 +9,12 @@ from typing import Any, Self, cast
 import msgspec
 
 from resolvent.errors import ModelError
-from resolvent.machines.machine import (
-    UNSEEN,
-    Machine,
-    RewardMachine,
-    State,
-    TransitionMachine,
-)
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
+from resolvent.machines.unseen import UNSEEN, State
 from resolvent.samples import LabelTiming
+from resolvent.senses import Senses
 from resolvent.traces.shards import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
@@ -46,7 +42,7 @@ class Machines(Mapping[str, Machine]):
     """Any number of machines that read labels in the same way, each by its kind.
 
     They come in a fixed order: the Transition Machine, the Reward Machine, then the
-    others by name.
+    others by name. `senses` say what is done to raw steps before the machines read them.
 
     >>> from resolvent.environments import House
     >>> machines = House().machines()
@@ -62,6 +58,7 @@ class Machines(Mapping[str, Machine]):
     timing: LabelTiming = LabelTiming.CURRENT
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
+    senses: Senses = field(default_factory=Senses)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
@@ -115,7 +112,12 @@ class Machines(Mapping[str, Machine]):
                 f"{listed(self)}"
             )
         return MachinePair(
-            self.transition, self.reward, self.timing, self.termination, self.provenance
+            self.transition,
+            self.reward,
+            self.timing,
+            self.termination,
+            self.provenance,
+            self.senses,
         )
 
     def predict_all(
@@ -172,7 +174,7 @@ class Machines(Mapping[str, Machine]):
         """Return a copy with some of the machines or fields replaced.
 
         Each machine takes the place of the one of its kind; fields are `timing`,
-        `termination` and `provenance`.
+        `termination`, `provenance` and `senses`.
 
         >>> from resolvent.environments import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
@@ -185,6 +187,7 @@ class Machines(Mapping[str, Machine]):
             "timing": self.timing,
             "termination": self.termination,
             "provenance": self.provenance,
+            "senses": self.senses,
         }
         return self._made_of({**self._by_kind, **given}, **{**kept, **fields})
 
@@ -196,6 +199,7 @@ class Machines(Mapping[str, Machine]):
             and self.timing is other.timing
             and self.termination == other.termination
             and self.provenance == other.provenance
+            and self.senses == other.senses
         )
 
     def __hash__(self) -> int:
@@ -237,8 +241,15 @@ class MachinePair(Machines):
         timing: LabelTiming = LabelTiming.CURRENT,
         termination: Termination | None = None,
         provenance: Provenance | None = None,
+        senses: Senses | None = None,
     ) -> None:
-        super().__init__((transition, reward), timing, termination or Termination(), provenance)
+        super().__init__(
+            (transition, reward),
+            timing,
+            termination or Termination(),
+            provenance,
+            senses or Senses(),
+        )
 
     def predict(
         self, observation: Symbol, action: Symbol, transition_state: State, reward_state: State
@@ -262,6 +273,7 @@ def machines_of(
     timing: LabelTiming = LabelTiming.CURRENT,
     termination: Termination | None = None,
     provenance: Provenance | None = None,
+    senses: Senses | None = None,
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
@@ -269,7 +281,9 @@ def machines_of(
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """
-    found = Machines(tuple(machines), timing, termination or Termination(), provenance)
+    found = Machines(
+        tuple(machines), timing, termination or Termination(), provenance, senses or Senses()
+    )
     return found.as_pair() if set(found) == set(_FIRST) else found
 
 

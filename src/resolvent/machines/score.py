@@ -6,7 +6,9 @@ from typing import Any
 
 from resolvent import notebook
 from resolvent.errors import ModelError
-from resolvent.traces.symbols import Symbol
+from resolvent.machines.likelihood.forecasts import Calibration, Forecasts
+from resolvent.traces.differences import difference_text
+from resolvent.traces.symbols import Symbol, quoted_text
 from resolvent.wording import listed, short, visible
 
 
@@ -26,12 +28,15 @@ class Mismatch:
 
     def __str__(self) -> str:
         where = f"in state {self.state}" if self.state >= 0 else "in a state not known"
-        said = f"it predicts {self.predicted!r} for ({self.observation!r}, {self.action!r})"
+        question = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
+        said = f"it predicts {quoted_text(self.predicted)} for {question}"
         if self.assumed:
             said += ", which it only assumes"
+        differ = difference_text(self.predicted, self.actual)
         return (
             f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {where} "
-            f"{said}, the trace says {self.actual!r}"
+            f"{said}, the trace says {quoted_text(self.actual)}"
+            f"{f'; they {differ}' if differ else ''}"
         )
 
 
@@ -41,7 +46,8 @@ class MachineScore:
 
     `right` and `wrong` count what was witnessed in the state of the step,
     `assumed_right` and `assumed_wrong` what is only assumed there (see `Knowledge`),
-    and `unseen` what the machine does not predict.
+    and `unseen` what the machine does not predict. Where answers vary, the most likely one
+    is right. `forecasts` say how likely the machine held what came.
     """
 
     right: int = 0
@@ -50,6 +56,21 @@ class MachineScore:
     assumed_wrong: int = 0
     unseen: int = 0
     first_mismatch: Mismatch | None = None
+    forecasts: Forecasts = field(default_factory=Forecasts)
+
+    @property
+    def log_loss(self) -> float | None:
+        """The mean of −ln p over steps that are predicted, p being the chance of what came.
+
+        It is None where no step is predicted. An answer that never came before is held to be
+        unlikely, not impossible: how unlikely, the answers to all other questions tell.
+        """
+        return self.forecasts.log_loss
+
+    @property
+    def calibration(self) -> tuple[Calibration, ...]:
+        """How often the main answer came, by how likely the machine held it to be."""
+        return self.forecasts.calibration
 
     @property
     def steps(self) -> int:
@@ -78,6 +99,7 @@ class MachineScore:
             self.assumed_wrong + later.assumed_wrong,
             self.unseen + later.unseen,
             mismatch,
+            self.forecasts + later.forecasts,
         )
 
     def __str__(self) -> str:

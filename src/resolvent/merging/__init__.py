@@ -1,7 +1,7 @@
 """Merging: `SampleSet` → prefix tree → red-blue state merging → raw automaton + event log."""
 
 from resolvent.merging.answers import Agreement, Answer, Answers, ProposedMerge
-from resolvent.merging.automaton import Automaton, Contradiction, Event
+from resolvent.merging.automaton import Automaton, Contradiction, Event, moves_alone
 from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
@@ -20,5 +20,6 @@ __all__ = [
     "engine_for",
     "find_contradiction",
     "merge",
+    "moves_alone",
     "strategy_named",
 ]

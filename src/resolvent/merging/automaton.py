@@ -50,6 +50,30 @@ class Automaton:
         return len(self.access)
 
 
+def moves_alone(transitions: Codes) -> Automaton:
+    """Return an automaton of a table [state, label], −1 where there is no move, without answers.
+
+    >>> moves_alone(np.int32([[1, -1], [0, 1]])).transition_target.tolist()
+    [1, 0, 1]
+    """
+    state, label = (column.astype(np.int32) for column in np.nonzero(transitions >= 0))
+    none, no_counts = np.empty(0, np.int32), np.empty(0, np.int64)
+    return Automaton(
+        access=np.zeros(len(transitions), np.int32),
+        transition_state=state,
+        transition_label=label,
+        transition_target=transitions[state, label],
+        transition_count=np.zeros(len(state), np.int64),
+        output_state=none,
+        output_alpha=none,
+        output_value=none,
+        output_count=no_counts,
+        events=(),
+        attempts=0,
+        tree_nodes=0,
+    )
+
+
 class Contradiction(Exception):  # noqa: N818
     """Two rows read the same labels and answer the same alpha differently.
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from resolvent.machines import Machine, Machines, Support, Termination
+from resolvent.machines.spread import answered
 from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
 from resolvent.replay.shown import answers_vary
 from resolvent.traces import Codes, Label, Vocabulary
@@ -22,7 +23,9 @@ def rebuilt(
 
     Labels named as trivial are so for all machines, beside those that a machine has as
     such. With `constants`, answers that are the same in every state are kept apart, as
-    reduction does.
+    reduction does. Where a state answers a question in more than one way, the machine
+    answers with what came most often, and holds the others in its spread. What was asked
+    where the state is not known tells nothing of any state, and is left out.
     """
     tables = Tables.of(machines, shown.alphabets, trivial)
     built = []
@@ -41,9 +44,9 @@ def _paired(
     seen: Sightings, alphabets: Alphabets, states: int
 ) -> tuple[Sightings, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
-    pair, action = np.divmod(seen.answers["question"], len(alphabets.actions))
+    answers = seen.known.copy()
+    pair, action = np.divmod(answers["question"], len(alphabets.actions))
     occurring, code = distinct_numbers(pair, len(alphabets.observations) * states)
-    answers = seen.answers.copy()
     answers["question"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
     observed = map(list(alphabets.observations).__getitem__, observation.tolist())
@@ -60,8 +63,7 @@ def _rebuilt(
     constants: bool,
 ) -> M:
     state, question, output, count = (
-        np.ascontiguousarray(seen.answers[name])
-        for name in ("state", "question", "output", "count")
+        np.ascontiguousarray(seen.known[name]) for name in ("state", "question", "output", "count")
     )
     size = len(observations) * len(alphabets.actions)
     constant = np.zeros(len(output), bool)
@@ -71,9 +73,11 @@ def _rebuilt(
     answer = np.empty(len(always), np.int32)
     answer[place] = output[constant]
     times = np.bincount(place, count[constant], len(always)).astype(np.int64)
+    by_state = answered(*(column[~constant] for column in (state, question, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named})))
     moves = np.zeros(transitions.shape, np.int64)
-    moves[seen.moves["state"], seen.moves["label"]] = seen.moves["count"]
+    made = seen.moves[seen.moves["output"] >= 0]
+    moves[made["state"], made["label"]] = made["count"]
     moves[:, list(trivial)] = 0  # they are no moves
     return replace(
         machine,
@@ -83,14 +87,15 @@ def _rebuilt(
         outputs=alphabets.outputs(machine.predicts),
         transitions=transitions,
         trivial=trivial,
-        output_state=state[~constant],
-        output_question=question[~constant],
-        output_value=output[~constant],
+        output_state=by_state.state,
+        output_question=by_state.question,
+        output_value=by_state.value,
+        spread=by_state.spread,
         constant_question=always,
         constant_value=answer,
         asked_state=state[constant],
         asked_question=question[constant],
-        support=Support(moves, count[~constant], times, count[constant]),
+        support=Support(moves, by_state.asked, times, count[constant]),
     )
 
 

@@ -66,7 +66,7 @@ def replay_traces(
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
     >>> shown = replay_traces(rs.infer(traces).machines, traces)
     >>> shown.traces, shown.consistent, int(shown.machines["reward"].answers["count"].sum())
-    (20, True, 550)
+    (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
     _check_columns(machines, shard.alphabets)

@@ -5,11 +5,16 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
+from resolvent.machines.likelihood.chances import chances
+from resolvent.machines.likelihood.forecasts import Forecasts
+from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay.replaying import replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import Codes, TraceFolder, TraceSet
 from resolvent.traces.given import as_traces
+
+Numbers = NDArray[np.int64]
 
 
 def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
@@ -20,9 +25,10 @@ def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
     """
     traces = as_traces(traces)
     shards = [traces] if isinstance(traces, TraceSet) else traces
+    see = machines.senses.on
     together, first = Score(), 0
     for shard in shards:
-        together = together.then(score_of(machines, replay_traces(machines, shard)), first)
+        together = together.then(score_of(machines, replay_traces(machines, see(shard))), first)
         first += len(shard)
     return together
 
@@ -38,15 +44,16 @@ def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScor
     rows = sightings.answers
     states = shown.sizes.get("transition", 1)
     asked = in_machine_codes(machine, rows, shown.alphabets, states)
-    state = np.ascontiguousarray(rows["state"])
+    state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
     predicted = machine.answer_many(state, asked.question)
     level = machine.knowledge_many(state, asked.question)
     right = predicted == asked.output
+    told = level != UNSEEN_CODE
 
     def steps(which: NDArray[np.bool_]) -> int:
-        return int(rows["count"][which].sum())
+        return int(count[which].sum())
 
-    wrong = np.flatnonzero(~right & (level != UNSEEN_CODE))
+    wrong = np.flatnonzero(~right & told)
     first = None
     if len(wrong):
         row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
@@ -71,4 +78,15 @@ def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScor
         steps(~right & (level == ASSUMED_CODE)),
         steps(level == UNSEEN_CODE) + sightings.unasked,
         first,
+        _forecasts(machine, state[told], asked.question[told], asked.output[told], count[told]),
     )
+
+
+def _forecasts(
+    machine: Machine, state: Codes, question: Numbers, output: Codes, count: Numbers
+) -> Forecasts:
+    """Say how likely a machine holds the answers that came, each so often."""
+    main = machine.answer_many(state, question)
+    told = smoothing_of(machine), state, question
+    of_output, of_main = (chances(machine, *told, one) for one in (output, main))
+    return Forecasts.of(of_output, of_main, main == output, count)

@@ -27,6 +27,8 @@ _PLAIN = frozenset({bool, int, float, str})
 class LabelCodes(dict[Any, int]):
     """Labels as a file spells them → codes; two spellings of one label share a code.
 
+    Files list propositions in any order, and a list is a tuple here, to be looked up.
+
     >>> codes = LabelCodes()
     >>> codes[None], codes["key"], codes["key",], codes["key", "door"], codes["door", "key"]
     (0, 1, 1, 2, 2)
@@ -37,7 +39,8 @@ class LabelCodes(dict[Any, int]):
         self.sets: Interner[Label] = Interner()
 
     def __missing__(self, spelling: Any) -> int:
-        code = self[spelling] = self.sets[as_label(spelling)]
+        label = as_label(list(spelling) if type(spelling) is tuple else spelling)
+        code = self[spelling] = self.sets[label]
         return code
 
 

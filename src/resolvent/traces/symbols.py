@@ -6,11 +6,13 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 """
 
 import enum
+import hashlib
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.errors import TraceError
 from resolvent.wording import visible
@@ -25,6 +27,11 @@ INFO_KEYS = ("labels", "label", "events")
 """Where environments put labels in their infos; the first that is there counts."""
 
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
+_NUMBERS = {int, float, bool}
+_FEW = 12
+"""Numbers up to which a row of them is written out, however long they are."""
+_LINE = 60
+"""Characters up to which a symbol is written out."""
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 
 
@@ -32,7 +39,8 @@ def as_symbol(value: Any) -> Symbol:
     """Turn an observation or action into the symbol that stands for it.
 
     NumPy arrays and lists become nested tuples, mappings become tuples of
-    (key, value) pairs in key order, enum members become their values.
+    (key, value) pairs in key order, enum members become their values. Of a named tuple,
+    such as a graph of Gymnasium's, parts that are None are left out.
 
     >>> as_symbol(np.array([[1, 2], [3, 4]]))
     ((1, 2), (3, 4))
@@ -44,9 +52,13 @@ def as_symbol(value: Any) -> Symbol:
         return value  # type: ignore[no-any-return]
     if isinstance(value, enum.Enum):
         return as_symbol(value.value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim:
+        return _symbol_of_array(value)
     if isinstance(value, np.generic | np.ndarray):
         return as_symbol(value.tolist())
     if isinstance(value, tuple | list):
+        if hasattr(value, "_fields"):  # a graph without edges has None there
+            value = [part for part in value if part is not None]
         return tuple(map(as_symbol, value))
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
@@ -65,15 +77,37 @@ def as_symbol(value: Any) -> Symbol:
     )
 
 
+def _symbol_of_array(array: NDArray[Any]) -> Symbol:
+    """Turn numbers into nested tuples, all at once, for images have many."""
+    if array.dtype.kind == "f":
+        finite = np.isfinite(array)
+        if not finite.all():
+            return as_symbol(array[~finite][0])  # which it refuses
+        array = array + 0.0  # one zero, not two
+    return _nested(array.tolist(), array.ndim)
+
+
+def _nested(rows: list[Any], depth: int) -> tuple[Any, ...]:
+    return tuple(rows) if depth == 1 else tuple(_nested(row, depth - 1) for row in rows)
+
+
 def as_label(value: Any) -> Label:
     """Turn what an environment or a file calls a label into a set of propositions.
 
+    A tuple has an order, and so have the numbers of an array: two or more of them are one
+    proposition, in that order.
+
     >>> sorted(as_label(["key", "door"])), as_label("key"), as_label(None), as_label(3)
     (['door', 'key'], frozenset({'key'}), frozenset(), frozenset({'3'}))
+    >>> as_label((1, 2)), as_label((2, 1))
+    (frozenset({'(1, 2)'}), frozenset({'(2, 1)'}))
     """
     if value is None:
         return NO_EVENT
     if isinstance(value, _COLLECTIONS):
+        ordered = type(value) is tuple or (type(value) is np.ndarray and value.dtype.kind in "biuf")
+        if ordered and len(value) > 1:
+            return frozenset((event_text(as_symbol(value)),))
         return frozenset(map(_as_proposition, value))
     return frozenset((_as_proposition(value),))
 
@@ -116,12 +150,108 @@ def label_text(label: Label) -> str:
 def symbol_text(symbol: Symbol) -> str:
     """Write a symbol for people: strings bare, everything else as Python does.
 
-    What would not show, or change the terminal it shows on, is written out.
+    What would be longer than a line has a short name instead, the same wherever it is
+    met: the kind of thing, some digits that tell it from others, and its shape. What
+    would not show, or change the terminal it shows on, is written out.
 
     >>> symbol_text("corridor"), symbol_text((1, 2)), symbol_text(0.5)
     ('corridor', '(1, 2)', '0.5')
+    >>> symbol_text(as_symbol(np.zeros((7, 7, 3), int)))
+    'image#f186cf2d02 (7×7×3)'
+    >>> symbol_text(as_symbol({"image": np.zeros((7, 7, 3), int), "direction": 3}))
+    '{direction: 3, image: image#f186cf2d02 (7×7×3)}'
     """
-    return visible(symbol if isinstance(symbol, str) else repr(symbol))
+    if isinstance(symbol, str):
+        return visible(symbol)
+    text = repr(symbol)
+    few = isinstance(symbol, tuple) and len(symbol) <= _FEW and set(map(type, symbol)) <= _NUMBERS
+    return visible(text if few or len(text) <= _LINE else _short_name(symbol, text))
+
+
+def quoted_text(symbol: Symbol) -> str:
+    """Write a symbol as `symbol_text` does, strings in quotes.
+
+    >>> quoted_text("corridor"), quoted_text(7), quoted_text((0,) * 40)
+    ("'corridor'", '7', 'row#b990af7155 (40)')
+    """
+    return symbol_text(symbol) if isinstance(symbol, tuple) else repr(symbol)
+
+
+def event_text(symbol: Symbol) -> str:
+    """Write a symbol as the name of an event: two symbols that differ have different names.
+
+    >>> event_text("corridor"), event_text(7), event_text("7")
+    ('corridor', '7', "'7'")
+    """
+    if not isinstance(symbol, str):
+        return symbol_text(symbol)
+    number = symbol[:1] in "-+0123456789" and "…" not in symbol  # which intervals are named with
+    looks_otherwise = number or symbol[:1] in "({'\"" or symbol in ("True", "False")
+    return repr(symbol) if looks_otherwise or "#" in symbol or "→" in symbol else symbol
+
+
+def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
+    """Return the shape of the array of numbers that a symbol was; None if it was something else.
+
+    >>> array_shape(((1, 2), (3, 4), (5, 6))), array_shape((1, (2, 3))), array_shape(1)
+    ((3, 2), None, None)
+    """
+    array = as_array(symbol)
+    return None if array is None else array.shape
+
+
+def as_array(symbol: Symbol) -> NDArray[Any] | None:
+    """Return the array of numbers that a symbol was; None if it was something else.
+
+    >>> as_array(((1, 2), (3, 4))).sum(), as_array(("a", 1)), as_array(())
+    (np.int64(10), None, None)
+    """
+    if not isinstance(symbol, tuple):
+        return None
+    try:
+        array = np.array(symbol)
+    except (ValueError, OverflowError):  # rows of different lengths
+        return None
+    # Numbers beyond 64 bits are objects, as are tuples of tuples and numbers.
+    return array if array.dtype.kind in "biuf" and array.size else None
+
+
+def is_mapping(symbol: Symbol) -> bool:
+    """Whether a symbol was a mapping: a tuple of pairs, each of which begins with a key.
+
+    >>> is_mapping(as_symbol({"direction": 3})), is_mapping((1, 2)), is_mapping(())
+    (True, False, False)
+    """
+    return (
+        isinstance(symbol, tuple)
+        and len(symbol) > 0
+        and all(
+            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in symbol
+        )
+    )
+
+
+def _short_name(symbol: Any, text: str) -> str:
+    """Name a symbol whose text is too long; the text makes it different from all others."""
+    digits = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+    if isinstance(symbol, str):
+        return f"text#{digits} ({len(symbol)} characters)"
+    shape = array_shape(symbol)
+    if shape is not None:
+        kind = {1: "row", 2: "image", 3: "image"}.get(len(shape), "array")
+        return f"{kind}#{digits} ({'×'.join(map(str, shape))})"
+    if not isinstance(symbol, tuple):  # a very long number
+        return f"number#{digits} ({len(text)} digits)"
+    if is_mapping(symbol):
+        named = "{" + ", ".join(f"{key}: {_part_text(value)}" for key, value in symbol) + "}"
+    else:
+        named = f"({', '.join(map(_part_text, symbol))})"
+    return named if len(named) <= 2 * _LINE else f"tuple#{digits} ({len(symbol)} parts)"
+
+
+def _part_text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LINE else _short_name(value, text)
 
 
 def symbol_order(symbol: Any) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent import notebook
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
@@ -33,25 +32,19 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
+from resolvent.traces.in_notebooks import html_of_traces
 from resolvent.traces.symbols import (
     Label,
     Symbol,
     label_order,
-    label_text,
     symbol_order,
-    symbol_text,
 )
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
-from resolvent.wording import amount, short
+from resolvent.wording import short
 
 Column = tuple[Sequence[Any], Codes]
 
-_TRACES_SHOWN = 2
-"""How many traces share the rows that a notebook shows, if they are long."""
-
-_COLUMNS_SHOWN = 3
-"""How many columns of steps, the reward being the first, a notebook shows."""
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -291,32 +284,7 @@ class TraceSet(Sequence[Trace]):
 
     def _repr_html_(self) -> str:
         """Show the first steps of the first traces in a notebook, and how many there are."""
-        names = [*self.columns][:_COLUMNS_SHOWN]
-        header = ["trace", "step", "observation", "label", "action", *names]
-        return notebook.panel(
-            f"{amount(len(self), 'trace')}, {amount(self.steps, 'step')}",
-            notebook.table(header, self._first_steps(names), self.steps),
-            notebook.figures(
-                (f"values of {name}", f"{len(column.values):,}")
-                for name, column in [*self.all_columns.items()][: 3 + _COLUMNS_SHOWN]
-            ),
-        )
-
-    def _first_steps(self, names: Sequence[str]) -> Iterator[list[Any]]:
-        """Yield the first few steps of each trace, as texts."""
-        columns = [(self.actions, self.action_codes), *(self.columns[name] for name in names)]
-        most = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(self), 1))
-        for number, length in enumerate(np.diff(self.offsets[: notebook.MOST_ROWS + 1]).tolist()):
-            for step in range(min(length, most)):
-                acted = int(self.offsets[number]) + step
-                seen = acted + number
-                yield [
-                    number,
-                    step,
-                    symbol_text(self.observations[self.observation_codes[seen]]),
-                    label_text(self.labels[self.label_codes[seen]]),
-                    *(symbol_text(values[codes[acted]]) for values, codes in columns),
-                ]
+        return html_of_traces(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Made anew from its columns, a copy is frozen as the original is.

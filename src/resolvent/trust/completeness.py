@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.machines.columns import look_up
 from resolvent.machines.drawing import history_text
-from resolvent.machines.machine import look_up
 from resolvent.replay import StepsAsked
 from resolvent.traces import Label, label_text
 from resolvent.trust.counting import MovesSeen

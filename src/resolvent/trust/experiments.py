@@ -10,6 +10,7 @@ import numpy as np
 from resolvent.machines import Machine, TransitionMachine
 from resolvent.machines.drawing import history_text
 from resolvent.traces import Label, Symbol, label_text
+from resolvent.traces.symbols import quoted_text
 from resolvent.traces.vocabulary import codes_of
 from resolvent.trust.completeness import Completeness
 from resolvent.trust.on_demand import OnDemand
@@ -44,7 +45,7 @@ class Experiment:
         if self.question is None:
             return f"{read}; then go on ({self.why})"
         observation, action = self.question
-        return f"{read}; then in {observation!r} do {action!r} ({self.why})"
+        return f"{read}; then in {quoted_text(observation)} do {quoted_text(action)} ({self.why})"
 
 
 class NextExperiments(OnDemand[Experiment]):

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict, dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,9 +43,12 @@ def check(
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
-    Exit code 0 when no prediction is wrong, 1 when one is. A prediction is assumed where
+    Exit code 0 when no prediction is wrong, 1 when one is; of machines with noise, when more
+    are than that noise explains. A prediction is assumed where
     the question had one answer throughout, but was never asked in that state. A step that
-    the machines were never shown is unseen: neither right nor wrong.
+    the machines were never shown is unseen: neither right nor wrong. Where a state has more
+    than one answer, the most likely one is right, and log loss says how likely the machines
+    held what came.
     """
     loaded = load(machines)
     with ProgressBar() as bar:
@@ -63,7 +67,7 @@ def check(
         _print_score(checked)
         if checked.evidence is not None:
             _print_evidence(checked.evidence)
-    if checked.score.first_mismatch is not None:
+    if any(map(checked.is_wrong, checked.machines)):
         raise typer.Exit(1)
 
 
@@ -77,6 +81,13 @@ class _Checked:
     score: Score
     seconds: dict[str, float]
     evidence: Evidence | None = None
+
+    def is_wrong(self, kind: str) -> bool:
+        """Whether a machine is wrong more often than its noise explains, give or take chance."""
+        score, noise = self.score[kind], self.machines[kind].noise
+        wrong = score.wrong + score.assumed_wrong
+        told = wrong + score.right + score.assumed_right
+        return wrong > noise * told + 3 * sqrt(noise * (1 - noise) * told)
 
     def figures(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -135,6 +146,7 @@ def _figures(score: MachineScore) -> dict[str, Any]:
         "assumed_right": score.assumed_right,
         "assumed_wrong": score.assumed_wrong,
         "unseen": score.unseen,
+        "log_loss": score.log_loss,
         "first_mismatch": None if first is None else asdict(first),
     }
 
@@ -146,9 +158,14 @@ def _print_score(checked: _Checked) -> None:
     score = checked.score
     header = ["", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
     rows = []
+    noisy = any(one.is_noisy for one in checked.machines.values())
+    if noisy:
+        header.append("log loss")
     for kind, one in score.items():
         counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
-        rows.append([checked.machines[kind].title, *(f"{count:,}" for count in counts)])
+        loss = "" if one.log_loss is None else f"{one.log_loss:.3f}"
+        told = [*(f"{count:,}" for count in counts), *([loss] if noisy else [])]
+        rows.append([checked.machines[kind].title, *told])
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:

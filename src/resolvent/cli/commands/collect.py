@@ -1,19 +1,23 @@
 """`resolvent collect`: a Gymnasium environment → a file of traces."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from resolvent.cli.environments import Environment, Settings, make_environment
+from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.live.collecting import collect as collect_traces
-from resolvent.traces.symbols import label_text
+from resolvent.traces.symbols import Label, label_text
+
+_SHOWN = 20
 
 
 def collect(
@@ -30,12 +34,22 @@ def collect(
         ),
     ],
     settings: Settings = None,
+    imports: Imports = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to play.")
     ] = 500,
     seed: Annotated[
         int, typer.Option(metavar="S", min=0, help="The same seed gives the same traces.")
     ] = 0,
+    labels: Annotated[
+        str,
+        choice(
+            "--labels",
+            (*LABELLINGS, "auto"),
+            "What a label is made of: given by the environment, or what is seen and done; with "
+            "auto given if it is, for `infer --labels auto` finds events by itself.",
+        ),
+    ] = "given",
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,12 +69,13 @@ def collect(
     check_trace_target(output, format)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment, settings)
+        world = make_environment(environment, settings, imports)
         try:
             traces = collect_traces(
                 world,
                 episodes=episodes,
                 seed=seed,
+                labels=labels,
                 columns=columns or (),
                 max_steps=max_steps,
                 progress=bar.stage(f"collecting in {environment}", Amount(episodes, "episodes")),
@@ -78,6 +93,7 @@ def collect(
                 "terminated": int(traces.terminated.sum()),
                 "observations": len(traces.observations),
                 "actions": len(traces.actions),
+                "labelling": labels,
                 "labels": [sorted(label) for label in traces.labels],
                 "columns": list(traces.columns),
                 "output": str(output),
@@ -85,5 +101,13 @@ def collect(
         )
         return
     print(f"wrote {output}: {size(traces)}")
-    print(f"labels seen: {', '.join(map(label_text, traces.labels))}")
-    print(f"\nnext: {command('infer', output, '-o', 'machines.json')}")
+    print(f"labels seen: {_some(traces.labels)}")
+    made = () if labels == "given" else ("--labels", labels)
+    print(f"\nnext: {command('infer', output, *made, '-o', 'machines.json')}")
+
+
+def _some(labels: Sequence[Label]) -> str:
+    """List labels, of which there may be as many as observations."""
+    named = ", ".join(map(label_text, labels[:_SHOWN]))
+    more = len(labels) - _SHOWN
+    return f"{named} and {more:,} more" if more > 0 else named

@@ -18,6 +18,7 @@ from resolvent.display.progress import ProgressBar
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.labelling import LABELLINGS
 
 
 @takes_table()
@@ -25,10 +26,23 @@ def diagnose(
     source: Traces,
     table: TableOptions,
     outputs: Outputs = None,
-    timing: Annotated[
+    labels: Annotated[
         str,
-        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
-    ] = str(LabelTiming.CURRENT),
+        choice(
+            "--labels",
+            (*LABELLINGS, "auto"),
+            "What a label is made of: those of TRACES, or what is seen and done.",
+        ),
+    ] = "given",
+    timing: Annotated[
+        str | None,
+        choice(
+            "--timing",
+            LabelTiming,
+            "Which labels are read before a step is answered.",
+            show_default="what fits the labels",
+        ),
+    ] = None,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
     ] = None,
@@ -47,7 +61,7 @@ def diagnose(
             traces = scan_traces(source, columns)
         else:
             traces = table.read(source, columns, bar.reading(source), format=format)
-        found = findings_in(traces, outputs=named, timing=timing)
+        found = findings_in(traces, outputs=named, labels=labels, timing=timing)
     if json:
         print_json(found.as_dict())
     else:

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,12 +24,14 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
-from resolvent.pipeline import READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.pipeline import FINDING_EVENTS, READING, REFINE_ABOVE, REPLAYING, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.labelling import LABELLINGS
 from resolvent.wording import amount
 
 _TOO_MANY_STATES = 500
@@ -57,6 +59,32 @@ def infer(
         ),
     ] = None,
     outputs: Outputs = None,
+    labels: Annotated[
+        str,
+        choice(
+            "--labels",
+            (*LABELLINGS, "auto"),
+            "What machines read as labels: those of the traces; what is seen or done, each as a "
+            "label; or the events found in that.",
+        ),
+    ] = "given",
+    noise: Annotated[
+        str,
+        choice(
+            "--noise",
+            ("none", "auto"),
+            "Where traces contradict each other: refuse them, or find the most likely machines.",
+        ),
+    ] = _DEFAULTS.noise,
+    discretise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Put numbers in observations into intervals: auto for as many as pay, or "
+            "quantile, uniform or kmeans with a number of intervals, such as quantile:6.",
+            show_default="numbers are taken as they are",
+        ),
+    ] = None,
     strategy: Annotated[
         str,
         choice(
@@ -67,9 +95,14 @@ def infer(
         ),
     ] = _DEFAULTS.strategy.name,
     timing: Annotated[
-        str,
-        choice("--timing", LabelTiming, "Which labels are read before a step is answered."),
-    ] = str(_DEFAULTS.timing),
+        str | None,
+        choice(
+            "--timing",
+            LabelTiming,
+            "Which labels are read before a step is answered.",
+            show_default="current; for labels that are made, current-with-initial",
+        ),
+    ] = None,
     trivial: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,8 +189,11 @@ def infer(
         check_target(output, source)
     options = Options(
         outputs=names_in(outputs),
+        discretise=_intervals(discretise),
+        noise=noise,  # type: ignore[arg-type]
+        labels=labels,  # type: ignore[arg-type]  # Options makes of both what they should be
         strategy=STRATEGIES[strategy],
-        timing=LabelTiming(timing),
+        timing=timing,  # type: ignore[arg-type]
         trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
         supplement=not no_supplement,
         remove_redundant=not keep_redundant,
@@ -192,6 +228,20 @@ def infer(
         _print_summary(result, seconds_reading, source, output)
 
 
+def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
+    """Return how numbers are put into intervals, by what a user writes.
+
+    >>> _intervals("uniform:4")
+    Discretise('uniform', bins=4)
+    """
+    if how is None or how == "auto":
+        return how  # type: ignore[return-value]
+    method, colon, count = how.partition(":")
+    if colon and not count.isdecimal():
+        raise OptionError(f"--discretise {how}: write a number of intervals, as in quantile:6")
+    return Discretise(method, int(count)) if colon else Discretise(method)
+
+
 def _may_be_scarce(result: InferenceResult) -> bool:
     """Whether a stronger search is worth a try: merging errs when evidence is thin."""
     most = max(one.states for one in result.statistics.values())
@@ -202,6 +252,8 @@ def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> 
     """Show how far the search for a machine is."""
     if machine in (READING, REPLAYING):
         text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+    elif machine == FINDING_EVENTS:
+        text, of = "looking for events", None
     elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
     else:
@@ -240,10 +292,15 @@ def _print_summary(
     header = ["", "states", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 5)))
     print()
-    for line in result.trivial_labels():
-        print(f"labels {line}")
+    if result.machines.senses.labelling.is_given:
+        for line in result.trivial_labels():
+            print(f"labels {line}")
+    else:
+        print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
+    for line in result.noise_text():
+        print(f"noise: {line}")
     print(f"learned from {result.refinement}")
     print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
     if result.machines.termination.ambiguous:

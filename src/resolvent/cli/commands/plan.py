@@ -2,13 +2,15 @@
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium as gym
 import typer
 
-from resolvent.cli.environments import Settings, built_in_worlds, make_environment
+from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
 from resolvent.cli.options import (
     Json,
     Machines,
@@ -55,12 +57,13 @@ def plan(
         str | None,
         typer.Option(
             metavar="ENV",
-            help="Act by the plan in this environment: a Gymnasium id, or module:Name-v0.",
+            help="Act by the plan in this environment: a Gymnasium id, or module:Class.",
             autocompletion=built_in_worlds,
             show_default=False,
         ),
     ] = None,
     settings: Settings = None,
+    imports: Imports = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to act.")
     ] = 100,
@@ -110,8 +113,12 @@ def plan(
     runs = None
     if environment is not None:
         acting = time.perf_counter()
-        options = {"episodes": episodes, "seed": seed, "max_steps": max_steps}
-        runs = _run(found, environment, settings, {**options, "on_unseen": on_unseen})
+        runs = _run(
+            found,
+            environment,
+            lambda: make_environment(environment, settings, imports),
+            {"episodes": episodes, "seed": seed, "max_steps": max_steps, "on_unseen": on_unseen},
+        )
         seconds["run"] = time.perf_counter() - acting
     seconds["total"] = time.perf_counter() - started
     if json:
@@ -132,11 +139,14 @@ def plan(
 
 
 def _run(
-    found: Plan, environment: str, settings: list[str] | None, options: dict[str, Any]
+    found: Plan,
+    environment: str,
+    make: Callable[[], gym.Env[Any, Any]],
+    options: dict[str, Any],
 ) -> Runs:
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment, settings)
+        world = make()
         try:
             episodes = Amount(options["episodes"], "episodes")
             acting = bar.stage(f"acting in {environment}", episodes)

@@ -24,6 +24,7 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
+from resolvent.machines.answer import Answer
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
 from resolvent.wording import listed, short
@@ -190,5 +191,15 @@ def _tables(machine: Machine) -> dict[str, Any]:
             if code not in machine.trivial
             and (target := int(machine.transitions[state, code])) >= 0
         ],
-        "outputs": [answer._asdict() for answer in machine.answers()],
+        "outputs": [
+            {**answer._asdict(), **_shares(machine, answer)} for answer in machine.answers()
+        ],
     }
+
+
+def _shares(machine: Machine, answer: Answer) -> dict[str, Any]:
+    """Return all answers where a state has more than one, each with its share."""
+    if answer.state is None or not machine.is_noisy:
+        return {}
+    found = machine.distribution(answer.state, answer.observation, answer.action)
+    return {"distribution": [list(one) for one in found.items()]} if len(found) > 1 else {}

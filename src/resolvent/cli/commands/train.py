@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import gymnasium as gym
 import typer
 
-from resolvent.cli.environments import Environment, Settings, make_environment
+from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, check_target, choice
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.training_report import TrainingReport
@@ -43,6 +43,7 @@ def train(
         typer.Option(metavar="K", min=1, help="Show the learner the last K observations instead."),
     ] = None,
     settings: Settings = None,
+    imports: Imports = None,
     episodes: Annotated[
         int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many to learn from.")
     ] = 1500,
@@ -144,7 +145,7 @@ def train(
     _check_targets(curve, picture, output, inputs=(machines, traces))
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        plain = make_environment(environment, settings)
+        plain = make_environment(environment, settings, imports)
         try:
             env = _in_view(plain, machines, stack)
             model = _model(env, traces, bar) if counterfactual or shaping else None

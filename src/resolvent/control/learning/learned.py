@@ -22,6 +22,7 @@ from resolvent.control.learning.evaluating import (
 from resolvent.control.learning.naming import shown_text
 from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.traces.symbols import Symbol, as_symbol
+from resolvent.traces.thumbnails import shown_together
 
 _LATEST = 100
 """How many of the last episodes a notebook tells the mean of."""
@@ -122,13 +123,16 @@ class Learned(ByValue):
             told.append((f"mean return of the last {len(late)}", f"{late.mean():.4g}"))
         if self.evaluations:
             told.append(("value, by evaluation", f"{self.evaluations[-1].value:.4g}"))
+        first = self.situations[: notebook.MOST_ROWS]
         rows = (
             [
-                shown_text(shown, self.observation_names),
+                notebook.Pictured(shown_text(shown, self.observation_names), pictures),
                 shown_text(self.action(shown), self.action_names),
                 f"{self.q[number].max():.4g}",
             ]
-            for number, shown in enumerate(self.situations)
+            for number, (shown, pictures) in enumerate(
+                zip(first, shown_together(first), strict=True)
+            )
         )
         return notebook.panel(
             "learned by Q-learning",

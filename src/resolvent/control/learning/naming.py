@@ -1,6 +1,6 @@
 """What an environment showed, and the names of its numbers → words."""
 
-from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.traces.symbols import Symbol, is_mapping, symbol_text
 from resolvent.wording import short
 
 
@@ -14,7 +14,7 @@ def shown_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
     >>> shown_text(1, ("hall", "attic")), shown_text((1, 2), ("hall", "attic"))
     ('attic', '(1, 2)')
     """
-    if not isinstance(shown, tuple) or not all(map(_is_named, shown)):
+    if not isinstance(shown, tuple) or not is_mapping(shown):
         return short(symbol_text(named(shown, names)))
     return ", ".join(
         f"{short(part).replace('_', ' ')} "
@@ -34,5 +34,12 @@ def named(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
     return names[value]
 
 
-def _is_named(part: Symbol) -> bool:
-    return isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str)
+def observed(shown: Symbol) -> Symbol:
+    """Return the observation within what an environment showed, if it is a part of that.
+
+    >>> observed((("observation", "hall"), ("reward_state", 1))), observed("hall")
+    ('hall', 'hall')
+    """
+    if not isinstance(shown, tuple) or not is_mapping(shown):
+        return shown
+    return next((value for part, value in shown if part == "observation"), shown)

@@ -159,6 +159,17 @@ def _checked_actions(env: Any) -> gym.spaces.Discrete:
         )
     if not isinstance(env.action_space, gym.spaces.Discrete):
         raise OptionError(f"q_learning needs Discrete actions, not {env.action_space}")
+    augmented = augmented_inside(env)
+    if (
+        augmented is not None
+        and augmented.machines.senses.discretise is not None
+        and env.observation_space is augmented.observation_space
+    ):
+        raise OptionError(
+            "q_learning keeps a value for each observation, and these hold numbers that hardly "
+            "come twice, which only the machines see as intervals: use a learner for such "
+            "observations, such as Stable-Baselines3"
+        )
     return env.action_space
 
 

@@ -76,7 +76,20 @@ class Model(ByValue):
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
-        acting = that_matter(machines)
+        numbers = machines.senses.discretise
+        if numbers is not None and numbers.of == "action":
+            raise ModelError(
+                "the machines know of actions only in which interval their numbers lie, so that "
+                "no plan can say what to do: give actions that are symbols"
+            )
+        acting, traces = that_matter(machines), machines.senses.on(traces)
+        for one in acting.values():
+            if one.is_noisy:
+                raise ModelError(
+                    f"the {one.kind} machine answers with chance ({one.noise:.1%} of the answers "
+                    f"are not the most likely one), and plans are for worlds without: learn by "
+                    f"rs.q_learning, or another learner, in AugmentObservation"
+                )
         _check_acquainted(acting, traces)
         shown = replay_traces(acting, traces, states=True)
         _check_predictions(acting, shown)

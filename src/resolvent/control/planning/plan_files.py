@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from resolvent.atomic_file import atomic_write
 from resolvent.control.planning.situations import by_name
 from resolvent.errors import ModelError, TraceError
+from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 
@@ -34,13 +36,14 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
-    """What a plan's file holds."""
+    """What a plan's file holds; `senses` as in a file of machines."""
 
     format: str
     version: int
     gamma: Annotated[float, msgspec.Meta(gt=0, le=1)]
     timing: LabelTiming
     policy: list[Row]
+    senses: StoredSenses | UnsetType = UNSET
 
 
 def json_number(number: float) -> float | None:
@@ -60,7 +63,10 @@ def content_of(plan: "Plan") -> PlanFile:
         )
         for number in range(len(model))
     ]
-    return PlanFile(FORMAT, VERSION, plan.gamma, plan.machines.timing, rows)
+    machines = plan.machines
+    return PlanFile(
+        FORMAT, VERSION, plan.gamma, machines.timing, rows, stored_senses(machines.senses)
+    )
 
 
 def save(plan: "Plan", path: str | Path) -> None:
@@ -77,9 +83,10 @@ def load(path: str | Path) -> PlanFile:
         content = msgspec.json.decode(path.read_bytes(), type=PlanFile)
         for row in content.policy:
             row.observation, row.action = as_symbol(row.observation), as_symbol(row.action)
+        senses_in(content.senses)
     except FileNotFoundError:
         raise ModelError(f"{path}: there is no such file") from None
-    except (msgspec.DecodeError, TraceError) as error:
+    except (msgspec.DecodeError, ModelError, TraceError, ValueError) as error:
         raise ModelError(f"{path}: not a plan that Resolvent wrote: {error}") from error
     if (content.format, content.version) != (FORMAT, VERSION):
         raise ModelError(

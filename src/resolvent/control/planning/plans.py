@@ -31,7 +31,9 @@ from resolvent.machines import Machines
 from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
+from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
 
@@ -279,7 +281,9 @@ class Plan(ByValue):
         episodes: int = 100,
         seed: int | None = None,
         options: dict[str, Any] | None = None,
+        labels: str | Labelling | None = None,
         label_of: Callable[..., Any] | None = None,
+        name_of: Callable[[Any], Any] | None = None,
         columns: Iterable[str] = (),
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] = "raise",
@@ -288,7 +292,7 @@ class Plan(ByValue):
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
-        `collect` finds them; `options` go to every reset. In a situation the plan
+        `AugmentObservation` finds them; `options` go to every reset. In a situation the plan
         does not know, it raises `ModelError`, or with `on_unseen="random"` does
         anything, by the seed. `progress` is called with the share of episodes done,
         after each.
@@ -298,10 +302,10 @@ class Plan(ByValue):
 
         >>> import gymnasium as gym, resolvent as rs
         >>> env = gym.make("resolvent/House-v0")
-        >>> result = rs.infer(rs.collect(env, episodes=2, seed=0))  # too few
+        >>> result = rs.infer(rs.collect(env, episodes=1, seed=0))  # too few
         >>> runs = rs.plan(result, result.all_traces()).run(env, episodes=1)
         >>> print(runs.contradicts[0])
-        episode 0 was promised 0.95 and paid 0
+        episode 0 was promised 0.8574 and paid 0
         >>> result = result.update(runs.traces)
         """
         return run(
@@ -310,7 +314,9 @@ class Plan(ByValue):
             episodes=episodes,
             seed=seed,
             options=options,
+            labels=labels,
             label_of=label_of,
+            name_of=name_of,
             columns=check_column_names(columns),
             max_steps=max_steps,
             on_unseen=on_unseen,
@@ -368,14 +374,17 @@ class Plan(ByValue):
     def _repr_html_(self) -> str:
         """Show the figures in a notebook, and what to do in the first situations."""
         model = self.model
+        situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
+        pictures = shown_together(observation for observation, *_ in situations)
         rows = (
             [
-                *by_name(model.named(number)).values(),
+                notebook.Pictured(symbol_text(situations[number][0]), pictures[number]),
+                *situations[number][1:],
                 symbol_text(model.actions[int(self.policy[number])]),
                 f"{self.pessimistic[number]:.4g}",
                 f"{self.optimistic[number]:.4g}",
             ]
-            for number in range(len(model))
+            for number in range(len(situations))
         )
         header = [*by_name(model.named(0)), "action", "at least", "at most"]
         return notebook.panel(

@@ -1,6 +1,5 @@
 """A plan + a Gymnasium environment → what acting by the plan really pays."""
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,10 @@ from resolvent.control.planning.situations import states_text, that_matter
 from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
+from resolvent.senses import LiveSenses
 from resolvent.traces import TraceSet
-from resolvent.traces.live.naming import Names
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.symbols import Symbol, symbol_text
@@ -113,7 +114,9 @@ def run(
     episodes: int,
     seed: int | None,
     options: dict[str, Any] | None,
+    labels: str | Labelling | None,
     label_of: Callable[..., Any] | None,
+    name_of: Callable[[Any], Any] | None,
     columns: Sequence[str],
     max_steps: int | None,
     on_unseen: str,
@@ -128,9 +131,9 @@ def run(
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     if on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={on_unseen!r}: use 'raise' or 'random'")
-    actor = _Actor(
-        plan, env, seed, Recorder(env, label_of, columns), max_steps, on_unseen == "random"
-    )
+    live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
+    recorder = Recorder(env, live.label_of, columns, name_of=name_of)
+    actor = _Actor(plan, env, seed, live, recorder, max_steps, on_unseen == "random")
     for number in range(episodes):
         with locating(f"episode {number}"):
             actor.episode(number, seed if number == 0 else None, options)
@@ -174,8 +177,8 @@ class _Policy:
 
     def __init__(self, plan: "Plan", augmented: AugmentObservation, places: list[int]) -> None:
         self._plan, self._augmented, self._places = plan, augmented, places
-        self._observations = Names(augmented.env, "observation")
-        self._actions = Names(augmented.env, "action")
+        live = augmented.live
+        self._observations, self._actions = live.observations, live.actions
 
     def __call__(self, shown: Any) -> Any:
         """Return what to do in the situation in which the environment is."""
@@ -193,29 +196,29 @@ class _Actor:
         plan: "Plan",
         env: gym.Env[Any, Any],
         seed: int | None,
+        live: LiveSenses,
         recorder: Recorder,
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
         self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
-        self.recorder = recorder
+        self.live, self.recorder = live, recorder
         self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
-        self.space = copy.deepcopy(env.action_space)  # the environment's own is left alone
-        self.space.seed(seed)
+        self.space = random_actions(env, seed)
         self.has_limit = max_steps is not None or time_limit(env) is not None
         self.random_steps = 0
 
     def episode(self, number: int, seed: int | None, options: dict[str, Any] | None) -> None:
         """Play one episode into the recorder, and note where it began."""
         observation, info = self.env.reset(seed=seed, options=options)
-        memory, recorder = self.memory, self.recorder
+        memory, recorder, seen_as = self.memory, self.recorder, self.live.observations
         memory.reset(recorder.begin(observation, info))
-        self.starts.append(self._situation(recorder.observations(observation), memory))
+        self.starts.append(self._situation(seen_as(observation), memory))
         taken = planned = 0
         terminated = truncated = False
         while not (terminated or truncated):
-            symbol = recorder.observations(observation)
+            symbol = seen_as(observation)
             action = self._planned(symbol, memory)
             planned += 1
             if action is None:
@@ -247,7 +250,7 @@ class _Actor:
         if situation is None:
             return None
         action = self.plan.model.actions[int(self.plan.policy[situation])]
-        return self.recorder.actions.value(action)
+        return self.live.actions.value(action)
 
 
 def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:

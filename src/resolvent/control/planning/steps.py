@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machines
-from resolvent.machines.machine import look_up
+from resolvent.machines.columns import look_up
 from resolvent.replay import Replay
 from resolvent.traces import Symbol, TraceSet, Vocabulary
 from resolvent.traces.symbols import symbol_order

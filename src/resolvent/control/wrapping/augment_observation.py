@@ -11,6 +11,8 @@ from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machine
 from resolvent.control.wrapping.memory import Memory, OnUnseen
 from resolvent.control.wrapping.step_knowledge import StepKnowledge
 from resolvent.errors import OptionError
+from resolvent.senses import LiveSenses
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.naming import Labels
 
 
@@ -30,9 +32,15 @@ class AugmentObservation(
     Each machine has its state there, in the order of the set and under the name of
     its kind: a third one that predicts "cost" comes last, as "cost_state".
     A "discrete" number is ((o − start) · |Q| + q) · |U| + u, where |Q| and |U| are
-    the numbers of states. All but "dict" count from 0, wherever the inner space starts.
+    the numbers of states. All count from 0, wherever the inner space starts; "dict" leaves
+    numbers as they are unless some are below 0. Parts of nested observations are there by
+    names such as "robot/arm", and a text as the numbers of its characters, so that deep
+    learners take them; a `SpaceWarning` says which parts they do not take.
 
-    Labels are found as by `rs.collect`: pass the same `label_of`, if any. With
+    Labels are found as by `rs.collect`: pass the same `label_of` and `name_of`, if any.
+    Machines that were inferred with `labels="observation"` and the like make them by
+    themselves; for those inferred from traces that `collect` labelled so, pass the same
+    `labels`. With
     on_unseen="stay" a label that a machine was never shown leaves its state as it
     is; with "raise" it raises a `ModelError`, except after the episode has
     terminated. `info["transition_state"]`, `info["reward_state"]` and
@@ -63,7 +71,9 @@ class AugmentObservation(
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
+        labels: str | Labelling | None = None,
         label_of: Callable[..., Any] | None = None,
+        name_of: Callable[[Any], Any] | None = None,
         knowledge: bool | None = None,
     ) -> None:
         if not isinstance(env, gym.Env):
@@ -77,18 +87,22 @@ class AugmentObservation(
             machines=str(machines) if isinstance(machines, str | Path) else self.machines,
             mode=mode,
             on_unseen=on_unseen,
+            labels=labels,
             label_of=label_of,
+            name_of=name_of,
             knowledge=knowledge,
             _disable_deepcopy=True,
         )
         gym.Wrapper.__init__(self, env)
-        check_fit(self.machines, env, env.observation_space, env.action_space)
+        self.live = live = LiveSenses(env, self.machines.senses, labels, label_of, name_of)
+        check_fit(self.machines, live, env.observation_space, env.action_space)
         self._augmentation = augmentation(mode, env.observation_space, self.machines)
         self.observation_space = self._augmentation.space
         if mode == "discrete":
             self.observation_names = None  # those of the inner observations name other numbers
         self._memory = Memory(self.machines, on_unseen=on_unseen)
-        self.label_of, self._labels = label_of, Labels(env, label_of)
+        self.label_of, self.name_of = live.label_of, name_of
+        self._labels = Labels(env, live.label_of)
         self._state_names = state_names(self.machines)
         self._named: dict[tuple[int, ...], dict[str, int]] = {}  # those met, by their states
         self._knowledge: StepKnowledge | None = None
@@ -96,9 +110,9 @@ class AugmentObservation(
         if knowledge is None:
             knowledge = all(isinstance(space, gym.spaces.Discrete) for space in spaces)
         if knowledge:
-            self._knowledge = StepKnowledge(self.machines, env, *spaces)
+            self._knowledge = StepKnowledge(self.machines, live, *spaces)
         self._seen: Any = None
-        self.is_plain = on_unseen == "stay" and label_of is None
+        self.is_plain = on_unseen == "stay" and live.label_of is None and name_of is None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -111,7 +125,7 @@ class AugmentObservation(
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step; all machines read the label it led to."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        label = self._labels.after_step(self._seen, action, observation, info)
+        label = self._labels.after_step(self._seen, action, reward, observation, info)
         if self._knowledge is not None:
             levels = self._knowledge.one(self._seen, action, self._memory.values)
             info = {**info, "knowledge": levels}

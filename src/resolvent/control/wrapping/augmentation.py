@@ -4,8 +4,9 @@ Each shape says which space its observations fill, and makes them for one
 environment or for many at once. States come in the order of the machines.
 """
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,7 +16,17 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from resolvent.errors import OptionError
+from resolvent.control.wrapping.parts import (
+    Part,
+    flattened,
+    is_taken,
+    no_fixed_size,
+    part_name,
+    parts_of,
+    refusal,
+    space_text,
+)
+from resolvent.errors import OptionError, SpaceWarning
 from resolvent.machines import Machines
 
 Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete"]
@@ -68,13 +79,27 @@ def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augme
     counts = (machine.states for machine in machines.values())
     sizes = dict(zip(state_names(machines), counts, strict=True))
     if mode == "dict":
-        return WithKeys(inner, sizes) if isinstance(inner, spaces.Dict) else InDict(inner, sizes)
+        return _in_dict(inner, sizes)
+    refused = no_fixed_size(mode, inner)
+    if refused is not None:
+        raise refused
     shapes: dict[str, type[Flat | Columns | Numbered]] = {
         "flatten": Flat,
         "multidiscrete": Columns,
         "discrete": Numbered,
     }
     return shapes[mode](inner, sizes)
+
+
+def _in_dict(inner: gym.Space[Any], sizes: Sizes) -> Augmentation:
+    parts = parts_of(inner)
+    for part in parts:
+        if not is_taken(part.space):
+            warnings.warn(f"Stable-Baselines3 {refusal(part)}", SpaceWarning, stacklevel=4)
+    depth = 1 if isinstance(inner, spaces.Dict) else 0
+    if any(len(part.path) > depth or part.shown is not None for part in parts):
+        return InParts(inner, parts, sizes)
+    return WithKeys(inner, sizes) if isinstance(inner, spaces.Dict) else InDict(inner, sizes)
 
 
 class InDict(Augmentation):
@@ -97,11 +122,7 @@ class WithKeys(Augmentation):
     """A Dict observation with a key more for each machine."""
 
     def __init__(self, inner: spaces.Dict, sizes: Sizes) -> None:
-        taken = [key for key in sizes if key in inner.spaces]
-        if taken:
-            raise OptionError(
-                f'the observation has a key {taken[0]!r} already: rename it, or use mode="flatten"'
-            )
+        _check_free(inner.spaces, sizes)
         self.space = spaces.Dict([*inner.spaces.items(), *_state_spaces(sizes)])
         self._names = list(sizes)
 
@@ -114,6 +135,35 @@ class WithKeys(Augmentation):
         return {**observations, **_copies(self._names, states)}
 
 
+class InParts(Augmentation):
+    """The parts of an observation with parts within parts, and a key more for each machine."""
+
+    def __init__(self, inner: gym.Space[Any], parts: Sequence[Part], sizes: Sizes) -> None:
+        prefix = () if isinstance(inner, spaces.Dict) else ("observation",)
+        names = [part_name((*prefix, *part.path)) for part in parts]
+        if len(set(names)) < len(names):
+            raise OptionError(
+                f"two parts of the observation would be called {max(names, key=names.count)!r}: "
+                'rename one, or use mode="flatten"'
+            )
+        _check_free(names, sizes)
+        self._parts = dict(zip(names, parts, strict=True))
+        shown = [(name, part.space) for name, part in self._parts.items()]
+        self.space = spaces.Dict([*shown, *_state_spaces(sizes)])
+        self._names = list(sizes)
+
+    def one(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return a dict of all parts and all states."""
+        parts = {name: part.one(observation) for name, part in self._parts.items()}
+        return {**parts, **dict(zip(self._names, states, strict=True))}
+
+    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a dict of the batches of all parts and all columns of states."""
+        count = len(states[0])
+        parts = {name: part.many(observations, count) for name, part in self._parts.items()}
+        return {**parts, **_copies(self._names, states)}
+
+
 class Flat(Augmentation):
     """One vector: the flattened observation, then the state of each machine one-hot.
 
@@ -122,11 +172,7 @@ class Flat(Augmentation):
     """
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
-        flat = spaces.utils.flatten_space(inner)
-        if not isinstance(flat, spaces.Box):
-            raise OptionError(
-                f'mode="flatten" cannot flatten observations of {inner}: use mode="dict"'
-            )
+        flat: Any = spaces.utils.flatten_space(inner)
         counts = list(sizes.values())
         self.space = spaces.Box(
             np.concatenate([flat.low, np.zeros(sum(counts), flat.dtype)]),
@@ -143,7 +189,7 @@ class Flat(Augmentation):
         """Return one vector."""
         vector = np.zeros(self._length, self._dtype)
         if self._start is None:
-            vector[: self._width] = self._flattened(observation)
+            vector[: self._width] = flattened(self._inner, observation)
         else:
             vector[observation - self._start] = 1
         for column, state in zip(self._columns, states, strict=True):
@@ -162,13 +208,10 @@ class Flat(Augmentation):
         else:
             each = iterate(batch_space(self._inner, count), observations)
             for row, observation in enumerate(each):
-                matrix[row, : self._width] = self._flattened(observation)
+                matrix[row, : self._width] = flattened(self._inner, observation)
         for column, state in zip(self._columns, states, strict=True):
             matrix[rows, column + state] = 1
         return matrix
-
-    def _flattened(self, observation: Any) -> NDArray[Any]:
-        return np.asarray(spaces.utils.flatten(self._inner, observation))
 
 
 class Columns(Augmentation):
@@ -183,7 +226,7 @@ class Columns(Augmentation):
         else:
             raise OptionError(
                 'mode="multidiscrete" needs Discrete observations or one row of MultiDiscrete '
-                f'ones, not {inner}: use mode="dict" or mode="flatten"'
+                f'ones, not {space_text(inner)}: use mode="dict" or mode="flatten"'
             )
         self.space = spaces.MultiDiscrete([*widths, *sizes.values()])
         self._width = len(widths)
@@ -211,7 +254,7 @@ class Numbered(Augmentation):
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
         if not isinstance(inner, spaces.Discrete):
             raise OptionError(
-                f'mode="discrete" needs Discrete observations, not {inner}: '
+                f'mode="discrete" needs Discrete observations, not {space_text(inner)}: '
                 'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
             )
         self._sizes = tuple(sizes.values())
@@ -239,6 +282,14 @@ class Numbered(Augmentation):
             number, state = divmod(number, size)
             states.append(state)
         return number + self._start, *reversed(states)
+
+
+def _check_free(names: Container[str], sizes: Sizes) -> None:
+    taken = [key for key in sizes if key in names]
+    if taken:
+        raise OptionError(
+            f'the observation has a key {taken[0]!r} already: rename it, or use mode="flatten"'
+        )
 
 
 def _state_spaces(sizes: Sizes) -> list[tuple[str, gym.Space[Any]]]:

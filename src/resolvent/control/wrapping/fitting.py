@@ -10,7 +10,7 @@ import gymnasium as gym
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machine, Machines, load
 from resolvent.result import InferenceResult
-from resolvent.traces.live.naming import AnyEnv, Names
+from resolvent.senses import LiveSenses
 from resolvent.traces.symbols import Symbol
 
 GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
@@ -33,7 +33,7 @@ def machines_from(given: GivenMachines) -> Machines:
 
 def check_fit(
     machines: Machines,
-    env: AnyEnv,
+    live: LiveSenses,
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
 ) -> None:
@@ -41,19 +41,20 @@ def check_fit(
 
     Machines need not know all actions and observations, for traces need not show
     all, and may know observations of a larger world. But they cannot know actions
-    that the environment lacks, nor share no observation with it. `env` is the one
-    whose names count; what cannot be listed is not checked.
+    that the environment lacks, nor share no observation with it. What cannot be listed
+    is not checked.
 
     >>> from resolvent.environments import House
     >>> from resolvent.pipeline import infer
     >>> from resolvent.traces import Trace, TraceSet
     >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
-    >>> check_fit(shop.machines, House(), House().observation_space, House().action_space)
+    >>> live = LiveSenses(House(), shop.machines.senses)
+    >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
     Traceback (most recent call last):
     resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \
 (it has 'up', 'down', 'left', …): they were learned in another one
     """
-    actions = Names(env, "action").of_space(action_space)
+    actions = live.actions.of_space(action_space)
     if actions is not None:
         known = dict.fromkeys(action for one in machines.values() for action in one.actions)
         lacking = [action for action in known if action not in actions]
@@ -63,7 +64,7 @@ def check_fit(
                 f"(it has {_examples(actions)}): they were learned in another one"
             )
     seen = dict.fromkeys(one for machine in machines.values() for one in _observed(machine))
-    observations = Names(env, "observation").of_space(observation_space)
+    observations = live.observations.of_space(observation_space)
     if observations is not None and len(seen) and not any(one in seen for one in observations):
         raise ModelError(
             f"the machines know none of the environment's observations "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Knowledge, Machines
 from resolvent.machines.knowledge import LEVELS
-from resolvent.traces.live.naming import AnyEnv, Names
+from resolvent.senses import LiveSenses
 from resolvent.traces.live.vector_naming import Mask, split
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import DENSE, codes_of
@@ -26,25 +26,25 @@ _WORDS = np.array([*LEVELS, None], object)  # −1 is the last one
 class StepKnowledge:
     """Says of each machine whether its answer to a step is witnessed, assumed or unseen.
 
-    The environment is the one whose names count; the spaces are those of one
-    environment. Where both are Discrete, levels are looked up.
+    The spaces are those of one environment. Where both are Discrete, levels are looked up.
 
     >>> from resolvent.environments import House
     >>> house = House()
+    >>> machines, live = house.machines(), LiveSenses(house, house.machines().senses)
     >>> spaces = house.observation_space, house.action_space
-    >>> print(StepKnowledge(house.machines(), house, *spaces).one(0, 2, (0, 0))["transition"])
+    >>> print(StepKnowledge(machines, live, *spaces).one(0, 2, (0, 0))["transition"])
     witnessed
     """
 
     def __init__(
         self,
         machines: Machines,
-        env: AnyEnv,
+        live: LiveSenses,
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
     ) -> None:
         self._machines = machines
-        self._observations, self._actions = Names(env, "observation"), Names(env, "action")
+        self._observations, self._actions = live.observations, live.actions
         self._tables: Levels | None = None
         self._first = 0, 0
         self._met: dict[tuple[int, int, tuple[int, ...]], dict[str, Knowledge]] = {}

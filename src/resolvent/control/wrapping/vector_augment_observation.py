@@ -15,6 +15,8 @@ from resolvent.control.wrapping.memory import OnUnseen
 from resolvent.control.wrapping.step_knowledge import Levels, StepKnowledge, knowledge_infos
 from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
+from resolvent.senses import LiveSenses
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.vector_naming import Mask, VectorEpisodes, one_environment
 
 
@@ -45,7 +47,9 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
+        labels: str | Labelling | None = None,
         label_of: Callable[..., Any] | None = None,
+        name_of: Callable[[Any], Any] | None = None,
         knowledge: bool = False,
     ) -> None:
         if not isinstance(envs, gym.vector.VectorEnv):
@@ -58,14 +62,15 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         spaces = envs.single_observation_space, envs.single_action_space
         self._knowledge: StepKnowledge | None = None
         with one_environment(envs) as env:
-            check_fit(self.machines, env, *spaces)
+            live = LiveSenses(env, self.machines.senses, labels, label_of, name_of)
+            check_fit(self.machines, live, *spaces)
             if knowledge:
-                self._knowledge = StepKnowledge(self.machines, env, *spaces)
+                self._knowledge = StepKnowledge(self.machines, live, *spaces)
         self._augmentation = augmentation(mode, envs.single_observation_space, self.machines)
         self.single_observation_space = self._augmentation.space
         self.observation_space = batch_space(self._augmentation.space, envs.num_envs)
         self._memory = VectorMemory(self.machines, envs.num_envs, on_unseen=on_unseen)
-        self._episodes = VectorEpisodes(envs, label_of)
+        self._episodes = VectorEpisodes(envs, live.label_of)
         self._all = np.ones(envs.num_envs, bool)
         self._state_names = state_names(self.machines)
         self._seen: Any = None
@@ -84,7 +89,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take a step in all environments; their machines read the labels it led to."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        step = self._episodes.step(actions, observations, terminations, truncations, infos)
+        step = self._episodes.step(actions, observations, rewards, terminations, truncations, infos)
         started = step.started.any()
         memory = self._memory
         levels = self._levels(actions)

@@ -4,6 +4,7 @@ from typing import Any
 
 from resolvent.display.machine_names import short_name
 from resolvent.display.report.decisions import found, timeline
+from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import proof
 from resolvent.display.report.reductions import reductions, spared
@@ -32,19 +33,24 @@ _ASSUMED = (
 _HAPPENS = {"transition": "then sees", "reward": "is paid"}
 
 
-def contents(machines: Machines, traces: TraceSet, evidence: Evidence) -> dict[str, Any]:
+def contents(
+    machines: Machines, traces: TraceSet, evidence: Evidence, gallery: Gallery | None = None
+) -> dict[str, Any]:
     """Say all that is known of machines on some traces, by the evidence gathered from them.
 
-    The traces are not replayed again: the evidence holds what their replay showed.
+    The traces are not replayed again: the evidence holds what their replay showed. What
+    observations look like goes into the gallery, those of the player first.
     """
+    gallery = Gallery() if gallery is None else gallery
     score = score_of(machines, evidence.shown)
+    player = replays(machines, traces, score, evidence.shown.states, gallery)
     return {
         "summary": summary(machines, traces, score, evidence),
         "machines": [
-            _about(one, score[kind], element)
+            _about(one, score[kind], element, gallery)
             for (kind, one), element in zip(evidence.items(), elements(machines), strict=True)
         ],
-        "player": replays(machines, traces, score, evidence.shown.states),
+        "player": player,
         "map": grid_map(machines, traces),
         "found": found(machines),
     }
@@ -100,7 +106,7 @@ def verdict(score: Score) -> dict[str, Any]:
         text = f"{amount(wrong, 'wrong prediction')}.{_assumed(score)} First: {first}"
         return {
             "kind": "wrong",
-            "text": short(text, 400),
+            "text": short(text, 600),
             "place": [first.trace, first.step],
         }
     unseen = max(one.unseen for one in score.values())
@@ -132,7 +138,9 @@ def _origin(machines: Machines, traces: TraceSet) -> list[str]:
     return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
 
 
-def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict[str, Any]:
+def _about(
+    evidence: MachineEvidence, score: MachineScore, element: str, gallery: Gallery
+) -> dict[str, Any]:
     machine = evidence.machine
     return {
         "element": element,
@@ -148,8 +156,8 @@ def _about(evidence: MachineEvidence, score: MachineScore, element: str) -> dict
             "assumed_wrong": score.assumed_wrong,
             "unseen": score.unseen,
         },
-        "states": state_rows(evidence),
-        "proof": proof(evidence),
-        "spared": spared(machine),
+        "states": state_rows(evidence, gallery),
+        "proof": proof(evidence, gallery),
+        "spared": spared(machine, gallery),
         "timeline": timeline(machine),
     }

@@ -12,9 +12,10 @@ import numpy as np
 
 from resolvent.control import Learned, Plan
 from resolvent.control.learning import policy_files
-from resolvent.control.learning.naming import named, shown_text
+from resolvent.control.learning.naming import named, observed, shown_text
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.plan_files import PlanFile
+from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.wording import value_text
 from resolvent.errors import ModelError
 
@@ -70,14 +71,15 @@ class _Kind(msgspec.Struct):
     format: str = ""
 
 
-def policy(given: Learned | Plan | PlanFile) -> dict[str, Any]:
+def policy(given: Learned | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
     """Return the best action and its worth for the situations known, the most valuable first."""
     if isinstance(given, Learned):
-        return _learned_policy(given)
-    return _planned_policy(plan_files.content_of(given) if isinstance(given, Plan) else given)
+        return _learned_policy(given, gallery)
+    plan = plan_files.content_of(given) if isinstance(given, Plan) else given
+    return _planned_policy(plan, gallery)
 
 
-def _planned_policy(plan: PlanFile) -> dict[str, Any]:
+def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
     order = sorted(
         plan.policy, key=lambda row: -(-inf if row.pessimistic is None else row.pessimistic)
     )
@@ -86,8 +88,11 @@ def _planned_policy(plan: PlanFile) -> dict[str, Any]:
         "named": True,
         "rows": [
             [
-                f"observation {value_text(row.observation)}, reward state {row.reward_state}, "
-                f"transition state {row.transition_state}",
+                gallery.told(
+                    row.observation,
+                    f"observation {value_text(row.observation)}, reward state "
+                    f"{row.reward_state}, transition state {row.transition_state}",
+                ),
                 value_text(row.action),
                 _worth(row.pessimistic, row.optimistic),
             ]
@@ -110,7 +115,7 @@ def _worth(least: float | None, most: float | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _learned_policy(learned: Learned) -> dict[str, Any]:
+def _learned_policy(learned: Learned, gallery: Gallery) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     order = np.argsort(-values, kind="stable")[:_MOST_SITUATIONS].tolist()
     situations = [learned.situations[number] for number in order]
@@ -119,7 +124,10 @@ def _learned_policy(learned: Learned) -> dict[str, Any]:
         "named": learned.action_names is not None,
         "rows": [
             [
-                shown_text(situation, learned.observation_names),
+                gallery.told(
+                    named(observed(situation), learned.observation_names),
+                    shown_text(situation, learned.observation_names),
+                ),
                 value_text(named(learned.action(situation), learned.action_names)),
                 f"{values[number]:.4g}",
             ]

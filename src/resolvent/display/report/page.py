@@ -28,7 +28,7 @@ def page(title: str, contents: Mapping[str, Any], machines: Iterable[Machine]) -
     style = _part("page.css")
     script = "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
     parts = {
-        "policy": content_policy(script, (style, SCREEN_STYLE)),
+        "policy": content_policy(script, (style, SCREEN_STYLE), bool(contents.get("pictures"))),
         "title": escape(title),
         "style": style,
         "script": script,
@@ -75,12 +75,12 @@ def inert_json(value: Any) -> str:
     return text
 
 
-def content_policy(script: str, styles: tuple[str, ...]) -> str:
-    """Allow this script and these style sheets, and nothing else."""
+def content_policy(script: str, styles: tuple[str, ...], pictures: bool) -> str:
+    """Allow this script, these style sheets and pictures that the page holds, and nothing else."""
     allowed = " ".join(map(_hash, styles))
     return (
         f"default-src 'none'; script-src {_hash(script)}; style-src {allowed}; "
-        f"base-uri 'none'; form-action 'none'"
+        f"{'img-src data:; ' * pictures}base-uri 'none'; form-action 'none'"
     )
 
 

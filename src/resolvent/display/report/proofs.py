@@ -3,7 +3,8 @@
 from itertools import combinations
 from typing import Any
 
-from resolvent.display.report.wording import value_text
+from resolvent.display.report.gallery import Gallery, Told, answer_told
+from resolvent.machines import Machine
 from resolvent.machines.drawing import history_text
 from resolvent.trust import MachineEvidence, Separation, Separations
 from resolvent.wording import short
@@ -12,7 +13,7 @@ MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8
 
 
-def proof(evidence: MachineEvidence) -> dict[str, Any]:
+def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     """Return the matrix of states against states, the weakest pairs, and what is missing.
 
     An entry of `matrix` is [state, state, questions, times asked, labels to read first].
@@ -25,7 +26,9 @@ def proof(evidence: MachineEvidence) -> dict[str, Any]:
             [one, other, *_figures(separations, separations.number(one, other))]
             for one, other in combinations(range(shown), 2)
         ],
-        "weakest": [_weak(one) for one in separations.weakest(_MOST_WEAK)],
+        "weakest": [
+            _weak(one, evidence.machine, gallery) for one in separations.weakest(_MOST_WEAK)
+        ],
         "inseparable": int((separations.depth < 0).sum()),
         "pairs": len(separations),
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
@@ -41,14 +44,20 @@ def _figures(separations: Separations, pair: int) -> list[int]:
     return [int(column[pair]) for column in columns]
 
 
-def _weak(one: Separation) -> dict[str, Any]:
-    told = one.suffix is not None and one.question is not None
-    after = f" after {history_text(one.suffix)}" if one.suffix else ""
+def _weak(one: Separation, machine: Machine, gallery: Gallery) -> dict[str, Any]:
     return {
         "states": [one.first, one.second],
-        "by": short(f"{one.question}{after}") if told else "nothing",
+        "by": _by(one, gallery),
         "questions": one.questions,
         "support": one.support,
-        "answers": [value_text(answer.output) for answer in one.answers or ()],
+        "answers": [answer_told(machine, answer.output, gallery) for answer in one.answers or ()],
         "places": [list(answer.place) for answer in one.answers or ()],
     }
+
+
+def _by(one: Separation, gallery: Gallery) -> Told:
+    """Say by which question two states are told apart."""
+    if one.suffix is None or one.question is None:
+        return "nothing"
+    after = f" after {history_text(one.suffix)}" if one.suffix else ""
+    return gallery.told(one.question.observation, short(f"{one.question}{after}"))

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from resolvent.display.report.wording import event_text, value_text
+from resolvent.display.report.gallery import Gallery, answer_told
+from resolvent.display.report.wording import event_text
 from resolvent.machines import Machine
 from resolvent.trust.separation import question_of
 from resolvent.wording import amount, short
@@ -29,18 +30,22 @@ def reductions(machine: Machine) -> list[str]:
     return said
 
 
-def spared(machine: Machine) -> dict[str, Any]:
+def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     """Return the labels and the answers that took no part in the search, as many as can be read."""
-    answers = list(zip(machine.constant_question, machine.constant_value, strict=True))
+    numbers = zip(machine.constant_question[:_MOST_LISTED], machine.constant_value, strict=False)
+    answers = [
+        (question_of(machine, int(question)), machine.outputs[int(value)])
+        for question, value in numbers
+    ]
     return {
         "labels": [event_text(label) for label in machine.trivial_labels[:_MOST_LISTED]],
         "all_labels": len(machine.trivial),
         "answers": [
             [
-                short(str(question_of(machine, int(question)))),
-                value_text(machine.outputs[int(value)]),
+                gallery.told(question.observation, short(str(question))),
+                answer_told(machine, value, gallery),
             ]
-            for question, value in answers[:_MOST_LISTED]
+            for question, value in answers
         ],
         "all_answers": len(machine.constant_value),
     }

@@ -1,10 +1,12 @@
 """Machines + traces → some traces step by step: what was predicted, and what happened."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import UNSEEN, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
@@ -18,18 +20,40 @@ MOST_STEPS = 2000
 
 
 class Texts:
-    """Texts that are written once each, however often they occur."""
+    """Texts that are written once each, however often they occur, with their pictures."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+        self.all: list[Told] = []
+        self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
 
-    def number(self, text: str) -> int:
-        """Return the number of a text."""
-        return self.numbers.setdefault(text, len(self.numbers))
+    def numbers(
+        self,
+        codes: Codes,
+        tell: Callable[[Any], Told],
+        values: Sequence[Any],
+        unknown: str = "",
+    ) -> list[int]:
+        """Return for codes of values the numbers of their texts; a code below 0 is unknown."""
+        told = {
+            code: self._number(tell(values[code]) if code >= 0 else unknown)
+            for code in dict.fromkeys(codes.tolist())
+        }
+        return [told[code] for code in codes.tolist()]
+
+    def _number(self, told: Told) -> int:
+        key = (told, ()) if isinstance(told, str) else (told["text"], tuple(told["pictures"]))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.all)
+            self.all.append(told)
+        return self._numbers[key]
 
 
 def replays(
-    machines: Machines, traces: TraceSet, score: Score, states: Mapping[str, Codes]
+    machines: Machines,
+    traces: TraceSet,
+    score: Score,
+    states: Mapping[str, Codes],
+    gallery: Gallery,
 ) -> dict[str, Any]:
     """Play the traces worth looking at; `states` are those that their replay found.
 
@@ -40,10 +64,10 @@ def replays(
     """
     texts = Texts()
     shown = [
-        _played(machines, traces, number, why, _first_shown(number, score), states, texts)
+        _played(machines, traces, number, why, _first_shown(number, score), states, texts, gallery)
         for number, why in chosen(traces, score, states).items()
     ]
-    return {"texts": list(texts.numbers), "traces": shown}
+    return {"texts": texts.all, "traces": shown}
 
 
 def chosen(traces: TraceSet, score: Score, states: Mapping[str, Codes]) -> dict[int, str]:
@@ -92,33 +116,33 @@ def _played(
     start: int,
     states: Mapping[str, Codes],
     texts: Texts,
+    gallery: Gallery,
 ) -> dict[str, Any]:
     one = traces.take([number])
-    trace, read = one[0], labels_read(one, machines.timing)
+    read = labels_read(one, machines.timing)
     rows = slice(*traces.offsets[number : number + 2])
     asked = steps_asked(machines, one, {kind: codes[rows] for kind, codes in states.items()})
-    stop = min(len(trace), start + MOST_STEPS)
-    answers = [_answers(each, one, range(start, stop), texts) for each in asked.values()]
-    steps = []
-    for place, step in enumerate(range(start, stop)):
-        label = int(read[step])
-        words = (
-            value_text(trace.observations[step]),
-            event_text(one.labels[label]) if label >= 0 else "",
-            value_text(trace.actions[step]),
-        )
-        steps.append([*map(texts.number, words), *(each[place] for each in answers)])
+    shown = slice(start, start + MOST_STEPS)
+    words = (
+        texts.numbers(one.at_step(one.observation_codes)[shown], gallery.told, one.observations),
+        texts.numbers(read[shown], event_text, one.labels, unknown=""),
+        texts.numbers(one.action_codes[shown], value_text, one.actions),
+    )
+    answers = (_answers(each, one, shown, texts, gallery) for each in asked.values())
+    steps = [list(step) for step in zip(*words, *answers, strict=True)]
     return {
         "number": number,
         "why": why,
-        "length": len(trace),
+        "length": one.steps,
         "first": start,
-        "terminated": trace.terminated,
+        "terminated": bool(one.terminated[0]),
         "steps": steps,
     }
 
 
-def _answers(asked: StepsAsked, one: TraceSet, steps: range, texts: Texts) -> list[list[int]]:
+def _answers(
+    asked: StepsAsked, one: TraceSet, shown: slice, texts: Texts, gallery: Gallery
+) -> list[list[int]]:
     """Return for some steps of a trace what happened, and what a machine made of it."""
     machine = asked.machine
     if machine.predicts == "observation":
@@ -126,19 +150,15 @@ def _answers(asked: StepsAsked, one: TraceSet, steps: range, texts: Texts) -> li
         codes = one.after_step(one.observation_codes)
     else:
         values, codes = one.column(machine.predicts)
-    predicted = asked.predicted
-    level = machine.knowledge_many(asked.states, asked.questions)
-    rows = []
-    for step in steps:
-        code = int(predicted[step])
-        outcome = -1 if code < 0 else int(code == asked.outputs[step])
-        rows.append(
-            [
-                texts.number(value_text(values[int(codes[step])])),
-                texts.number(value_text(UNSEEN if code < 0 else machine.outputs[code])),
-                int(asked.states[step]),
-                outcome,
-                int(level[step] == ASSUMED_CODE),
-            ]
-        )
-    return rows
+    predicted = asked.predicted[shown]
+    tell = partial(answer_told, machine, gallery=gallery)
+    columns = (
+        texts.numbers(codes[shown], tell, values),
+        texts.numbers(predicted, tell, machine.outputs, unknown=value_text(UNSEEN)),
+        asked.states[shown].tolist(),
+        np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
+        (machine.knowledge_many(asked.states, asked.questions)[shown] == ASSUMED_CODE)
+        .astype(int)
+        .tolist(),
+    )
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.display.report.wording import event_text, value_text
+from resolvent.display.report.gallery import Gallery, answer_told
+from resolvent.display.report.wording import event_text
 from resolvent.machines import Machine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.drawing import history_text, main_share
 from resolvent.trust import MachineEvidence
 from resolvent.trust.separation import question_of
 from resolvent.wording import short
@@ -16,7 +17,7 @@ MOST_STATES = 300
 _MOST_QUESTIONS, _MOST_LABELS = 4, 6
 
 
-def state_rows(evidence: MachineEvidence) -> list[dict[str, Any]]:
+def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, Any]]:
     """Return a row for each state, at most `MOST_STATES`."""
     machine = evidence.machine
     asked = _counted(evidence.answers.state, evidence.answers.count, machine.states)
@@ -36,7 +37,8 @@ def state_rows(evidence: MachineEvidence) -> list[dict[str, Any]]:
             "unread": unseen.get(state, [])[:_MOST_LABELS],
             "unread_count": len(unseen.get(state, [])),
             "answers": [
-                _answer(machine, row, int(telling[row])) for row in _best(machine, telling, state)
+                _answer(machine, row, int(telling[row]), gallery)
+                for row in _best(machine, telling, state)
             ],
         }
         for state in range(min(machine.states, MOST_STATES))
@@ -81,10 +83,13 @@ def _best(machine: Machine, telling: NDArray[np.int64], state: int) -> list[int]
     return [int(row) for row in rows[:_MOST_QUESTIONS] if telling[row] > 0]
 
 
-def _answer(machine: Machine, row: int, others: int) -> dict[str, Any]:
-    question = question_of(machine, int(machine.output_question[row]))
+def _answer(machine: Machine, row: int, others: int, gallery: Gallery) -> dict[str, Any]:
+    number = int(machine.output_question[row])
+    question = question_of(machine, number)
+    output = machine.outputs[int(machine.output_value[row])]
+    share = main_share(machine, int(machine.output_state[row]), *machine.question(number))
     return {
-        "question": short(str(question)),
-        "output": value_text(machine.outputs[int(machine.output_value[row])]),
+        "question": gallery.told(question.observation, short(str(question))),
+        "output": answer_told(machine, output, gallery, share),
         "others": others,
     }

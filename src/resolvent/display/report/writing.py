@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from resolvent.atomic_file import atomic_write
 from resolvent.display.report.contents import contents
+from resolvent.display.report.gallery import DrawOf, Gallery
 from resolvent.display.report.page import page
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
@@ -27,12 +28,17 @@ def report(
     evidence: Evidence | None = None,
     policy: "Learned | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
+    draw_of: DrawOf | None = None,
 ) -> None:
     """Write one HTML page about machines and traces, which any browser shows without a network.
 
     The machines drawn, traces replayed step by step, and the evidence, which is gathered
     unless it is given. `policy` adds what was learned or planned, `returns` what each
     episode of learning paid (those of a learned policy if none are given).
+
+    Observations that are arrays of H×W, H×W×1 or H×W×3 numbers are shown as small pictures.
+    `draw_of` draws them instead: it is given an observation as the traces hold it and
+    returns an array of H×W×3 numbers from 0 to 255, or None for no picture.
 
     >>> import tempfile, gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -45,22 +51,27 @@ def report(
     Raises:
         ModelError: when the evidence is about other machines or traces, or the machines know
             nothing of these traces.
+        OptionError: when `draw_of` fails, or gives no picture.
     """
     from resolvent.control import Learned
     from resolvent.display.report import learning
 
+    gallery = Gallery(draw_of)
     result = machines if isinstance(machines, InferenceResult) else None
     shown = machines_in(machines)
+    traces = shown.senses.on(traces)
     if evidence is None:
         evidence = gathered(machines, traces)
     _check_about(evidence, shown, traces)
-    said = contents(shown, traces, evidence)
+    said = contents(shown, traces, evidence, gallery)
     if result is not None:
         said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
     if returns is None and isinstance(policy, Learned):
         returns = policy.curve.returns.tolist()
     said["curve"] = learning.curve(returns) if returns else None
-    said["policy"] = None if policy is None else learning.policy(policy)
+    said["policy"] = None if policy is None else learning.policy(policy, gallery)
+    said["pictures"] = gallery.pictures()
+    said["summary"]["sentences"] += gallery.missing(said["pictures"])
     text = page("Resolvent report", said, shown.values())
     with atomic_write(path) as file:
         file.write(text.encode())

@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from resolvent.machines.drawing import graph_name
-from resolvent.machines.machine import UNSEEN, Machine, State
+from resolvent.machines.machine import Machine
+from resolvent.machines.unseen import UNSEEN, State
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 
 READ = "ok"

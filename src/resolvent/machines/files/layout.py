@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent.machines.files.stored_senses import StoredSenses
+from resolvent.machines.files.stored_spread import StoredSpread
 from resolvent.machines.machine_set import Provenance
 from resolvent.samples import LabelTiming
 
@@ -59,13 +61,18 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Machine(msgspec.Struct, forbid_unknown_fields=True):
-    """A machine: the column it answers with, how it reads observations, and its tables."""
+    """A machine: the column it answers with, how it reads observations, and its tables.
+
+    `spread` lists all answers of the rows of `by_state` that have more than one: the row, the
+    output, and how often it came. Each such row names the most frequent of them.
+    """
 
     predicts: str
     supplemented: bool
     digits: int | None
     tables: Tables
     asked: Asked | UnsetType = UNSET
+    spread: StoredSpread | UnsetType = UNSET
 
 
 class Termination(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,4 +103,5 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     termination: Termination
     support: dict[str, Support]
     decisions: dict[str, Decisions] | UnsetType = UNSET
+    senses: StoredSenses | UnsetType = UNSET
     provenance: Provenance | None

@@ -16,12 +16,16 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
-from resolvent.errors import ModelError, TraceError
+from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.machines.columns import is_among, places
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
-from resolvent.machines.machine import Machine, Support, is_among, machine_class
+from resolvent.machines.files.stored_senses import senses_in, stored_senses
+from resolvent.machines.files.stored_spread import MOST_TIMES, spread_in, stored_spread
+from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
+from resolvent.machines.support import Support
 from resolvent.machines.termination import Situation, Termination
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
@@ -54,7 +58,14 @@ def encode(machines: Machines) -> bytes:
         version=VERSION,
         timing=machines.timing,
         machines=[
-            layout.Machine(one.predicts, one.supplemented, one.digits, _tables(one), _asked(one))
+            layout.Machine(
+                one.predicts,
+                one.supplemented,
+                one.digits,
+                _tables(one),
+                _asked(one),
+                stored_spread(one),
+            )
             for one in machines.values()
         ],
         termination=layout.Termination(
@@ -67,6 +78,7 @@ def encode(machines: Machines) -> bytes:
             if one.support is not None
         },
         decisions=decisions or UNSET,
+        senses=stored_senses(machines.senses),
         provenance=machines.provenance,
     )
     return _in_lines(msgspec.to_builtins(content))
@@ -122,6 +134,7 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         OverflowError,
         RecursionError,
         ModelError,
+        OptionError,
         TraceError,
     ) as error:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
@@ -233,7 +246,7 @@ def _machines(content: layout.File) -> Machines:
         _named_situations(machines, content.termination.ends, "ends"),
         _named_situations(machines, content.termination.ambiguous, "ambiguous"),
     )
-    return machines.replacing(termination=termination)
+    return machines.replacing(termination=termination, senses=senses_in(content.senses))
 
 
 def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:
@@ -295,6 +308,7 @@ def _machine(
         supplemented=described.supplemented,
         digits=described.digits,
     )
+    machine = replace(machine, spread=spread_in(described.spread, machine))
     if is_among(fixed_question, question).any():
         raise ValueError("a constant answer depends on the state as well")
     if machine.kind == "reward" and not all(isinstance(one, float) for one in outputs):
@@ -343,6 +357,13 @@ def _counted(machine: Machine, counts: layout.Support) -> Support:
         len(machine.constant_value),
     ) or len(asked) not in (0, len(machine.asked_state)):
         raise ValueError("support does not fit the tables")
+    every = [*counts.transitions, *counts.by_state, *counts.constant, *asked]
+    if every and not 0 <= min(every) <= max(every) <= MOST_TIMES:
+        raise ValueError(f"support holds a count that is not from 0 to {MOST_TIMES:,}")
+    spread = machine.spread
+    several = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    if not np.array_equal(np.array(counts.by_state)[several[spread.starts]], spread.totals):
+        raise ValueError("support does not fit the spread")
     table = np.zeros(machine.transitions.shape, np.int64)
     table[known] = counts.transitions
     columns = (counts.by_state, counts.constant, asked)

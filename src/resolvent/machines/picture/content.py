@@ -7,12 +7,14 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
+
 from resolvent.errors import OptionError
 from resolvent.machines.drawing import edges
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
-from resolvent.traces.symbols import Label, label_text
-from resolvent.wording import amount
+from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
+from resolvent.wording import amount, percent, short
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
 MOST_STATES = 30
@@ -21,6 +23,8 @@ MOST_ARROWS = 100
 
 _NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12
+_MOST_VARYING, _MOST_ANSWERS = 8, 120
+"""How many questions with more than one answer a state tells of, and in how many characters."""
 _MOST_LABELS = 40
 """More do not fit in three lines, however short: each takes a comma and a space."""
 
@@ -83,7 +87,27 @@ def _box(machine: Machine, state: int, leads_out: bool) -> StateBox:
         return StateBox(state, ("not reached",), f"state {state}: no labels lead here", leads_out)
     history = machine.history(state)
     after = f"after {listed([*map(label_text, history)])}" if history else "start"
-    return StateBox(state, _state_name(history), f"state {state}: {after}", leads_out)
+    hover = "\n".join([f"state {state}: {after}", *_varying(machine, state)])
+    return StateBox(state, _state_name(history), hover, leads_out)
+
+
+def _varying(machine: Machine, state: int) -> list[str]:
+    """Say what a state answers in more than one way, first what most often came otherwise."""
+    spread = machine.spread
+    rows = np.flatnonzero(spread.state[spread.starts] == state)
+    oddest = np.argsort(spread.most[rows] - spread.totals[rows], kind="stable")
+    told = []
+    for row in rows[oddest[:_MOST_VARYING]]:
+        observation, action = machine.question(int(spread.question[spread.starts[row]]))
+        shares = machine.distribution(state, observation, action)
+        answers = [f"{_cut(output)} {percent(share)}" for output, share in shares.items()]
+        told.append(f"{_cut(observation)}, {_cut(action)}: {listed(answers, _MOST_ANSWERS)}")
+    left_out = len(rows) - len(told)
+    return [*told, *([f"and {amount(left_out, 'other answer')} that vary"] if left_out else [])]
+
+
+def _cut(symbol: Symbol) -> str:
+    return short(symbol_text(symbol), 40)
 
 
 def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
@@ -143,6 +167,9 @@ def _notes(machine: Machine, drawn: int) -> list[str]:
         left_out = len(machine.trivial) - len(named)
         more = [f"{left_out} more"] if left_out else []
         notes.append(f"Labels that change nothing are not drawn: {', '.join([*names, *more])}.")
+    if machine.is_noisy:
+        odd = percent(machine.noise)
+        notes.append(f"Noise: {odd} of all answers were others than the most frequent ones.")
     if (machine.transitions[:drawn] < 0).any():
         notes.append("A label without an arrow was never seen in that state.")
     return notes

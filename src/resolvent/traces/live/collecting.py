@@ -1,6 +1,5 @@
 """Collecting: a Gymnasium environment and a policy → `TraceSet`."""
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -8,7 +7,9 @@ import gymnasium as gym
 
 from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import check_column_names
-from resolvent.traces.live.naming import AnyEnv
+from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.live.naming import AnyEnv, told_if_any
+from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import rolling_world, time_limit
 from resolvent.traces.live.vector_collecting import collect_from_vector
@@ -21,7 +22,9 @@ def collect(
     episodes: int,
     seed: int | None = None,
     policy: Callable[[Any], Any] | None = None,
+    labels: str | Labelling = "given",
     label_of: Callable[..., Any] | None = None,
+    name_of: Callable[[Any], Any] | None = None,
     columns: Iterable[str] = (),
     max_steps: int | None = None,
     inner: bool | None = None,
@@ -31,16 +34,22 @@ def collect(
 
     `policy` turns an observation into an action; without one, actions are drawn
     at random. The same seed gives the same traces if environment and policy are
-    deterministic: the seed goes to the first reset and to the random policy.
+    deterministic: the seed goes to the first reset, and the random policy draws by
+    another that follows from it, so that its actions do not follow the environment's chance.
 
-    Labels are those of `label_of(observation)` if given, or of
-    `label_of(observation, action, next_observation)` if it has three parameters;
-    otherwise those in `info["labels"]`, `info["label"]` or `info["events"]`, or
+    Labels are those in `info["labels"]`, `info["label"]` or `info["events"]`, or
     what the environment's `get_events()` or `labels()` returns. A reset that
-    tells no label counts as no event.
+    tells no label counts as no event. For an environment without any,
+    `labels="observation"`, `"action"` or `"action+observation"` makes them of what is
+    seen and done, and `labels="auto"` takes those it has and otherwise no event, for
+    `infer(traces, labels="auto")`. Or `label_of` makes them: a function of
+    `(observation)`; of `(observation, action, next_observation)`, which counts a reset as
+    no event; or of `(observation, action, reward, next_observation, info)`, which is asked
+    at a reset, too, with None for what is not there.
 
     An environment with `observation_names` or `action_names` has its integers
-    written as these names: that is how the house's traces say "corridor".
+    written as these names: that is how the house's traces say "corridor". So it is
+    with what `name_of(observation)` returns.
 
     `columns` names further columns of the traces: `columns=["cost"]` keeps
     `info["cost"]` after every step.
@@ -73,6 +82,10 @@ def collect(
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     named = check_column_names(columns)
+    if labels == "auto":
+        labelling, label_of = Labelling(), label_of or told_if_any
+    else:
+        labelling = as_labelling(labels, label_of, found=True)
     if inner is None:
         inner = getattr(policy, "acts_inside", False)
     if isinstance(env, gym.vector.VectorEnv):
@@ -84,17 +97,20 @@ def collect(
             episodes=episodes,
             seed=seed,
             label_of=label_of,
+            labelling=labelling,
+            name_of=name_of,
             columns=named,
             max_steps=max_steps,
             progress=progress,
         )
-    plain = policy is None and label_of is None and not inner
+    plain = policy is None and name_of is None and label_of in (None, told_if_any) and not inner
     rolls_out = plain and not named  # the core has no infos
     if rolls_out and (world := rolling_world(env)) is not None:
-        draws = _seeded_actions(env, seed).np_random
-        return world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
+        draws = random_actions(env, seed).np_random
+        played = world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
+        return labelling.on(played)
     choose = policy or _random_policy(env, seed)
-    recorder = Recorder(env, label_of, named, inner=inner)
+    recorder = Recorder(env, label_of, named, labelling=labelling, name_of=name_of, inner=inner)
     for number in range(episodes):
         with locating(f"episode {number}"):
             _play(env, seed if number == 0 else None, choose, recorder, max_steps)
@@ -125,12 +141,5 @@ def _play(
 
 
 def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
-    space = _seeded_actions(env, seed)
+    space = random_actions(env, seed)
     return lambda observation: space.sample()
-
-
-def _seeded_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
-    # A copy, so that the environment's own space draws as if nobody had collected.
-    space = copy.deepcopy(env.action_space)
-    space.seed(seed)
-    return space

@@ -14,23 +14,56 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.errors import OptionError, TraceError
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
+from resolvent.wording import short
 
 AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 
 _METHODS = ("get_events", "labels")
 
+ONE = ("observation",)
+STEP = ("observation", "action", "next_observation")
+STEP_AND_INFO = ("observation", "action", "reward", "next_observation", "info")
+"""What a labelling function may read; at a reset the last has None for what is not there."""
+
+_WAYS = " or ".join(f"({', '.join(way)})" for way in (ONE, STEP, STEP_AND_INFO))
+
 
 class Names:
-    """Turns an observation or action into its symbol, by name where there are names, and back."""
+    """Turns an observation or action into its symbol, by name where there are names, and back.
 
-    def __init__(self, env: AnyEnv, kind: str) -> None:
+    Names are those of the environment, or what `name_of` returns for a value. `then`
+    makes another symbol of each.
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        kind: str,
+        name_of: Callable[[Any], Any] | None = None,
+        then: Callable[[Symbol], Symbol] | None = None,
+    ) -> None:
+        self._then = then
         self._kind = kind
         self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
-        self._names: Sequence[Symbol] | None = _attribute(env, f"{kind}_names")
+        self._names: Sequence[Symbol] | None = None
+        self._name_of = name_of
+        if name_of is None:
+            self._names = _attribute(env, f"{kind}_names")
+        elif not callable(name_of):
+            raise OptionError(
+                f"name_of is a {type(name_of).__name__}: give a function of an observation"
+            )
 
     def __call__(self, value: Any) -> Symbol:
-        """Return the symbol that traces hold for a value of the environment."""
+        """Return the symbol that traces, or machines, hold for a value of the environment."""
+        symbol = self._first(value)
+        return symbol if self._then is None else self._then(symbol)
+
+    def _first(self, value: Any) -> Symbol:
+        if self._name_of is not None:
+            return self._named(self._name_of, value)
         symbol = as_symbol(value)
         if self._names is None or type(symbol) is not int:
             return symbol
@@ -41,11 +74,24 @@ class Names:
             )
         return self._names[symbol]
 
+    def _named(self, name_of: Callable[[Any], Any], value: Any) -> Symbol:
+        call = f"name_of({reprlib.repr(value)})"
+        try:
+            name = name_of(value)
+        except Exception as error:
+            raise TraceError(f"{call} {_raised(error)}") from error
+        try:
+            return as_symbol(name)
+        except TraceError as error:
+            raise TraceError(f"{call} gave {reprlib.repr(name)}: {error}") from error
+
     def of_space(self, space: gym.Space[Any]) -> Sequence[Symbol] | None:
         """Return the symbols of all values in a space, or None where they cannot be listed."""
         if not isinstance(space, gym.spaces.Discrete):
             return None
         values = range(int(space.start), int(space.start + space.n))
+        if self._name_of is not None or self._then is not None:
+            return [self(value) for value in values]
         return values if self._names is None else self._names[values.start : values.stop]
 
     @property
@@ -61,37 +107,60 @@ class Names:
 
 
 class Labels:
-    """Finds the label of each step, wherever the environment or the caller gives it."""
+    """Finds the label of each step, wherever the environment or the caller gives it.
+
+    `made` says whether `label_of` makes labels, and `reads` what it is to be called with.
+    """
 
     def __init__(self, env: gym.Env[Any, Any] | None, label_of: Callable[..., Any] | None) -> None:
-        self._label_of = label_of
-        self.of_step = label_of is not None and takes_step(label_of)
         self._ask = None
         if env is not None:
             method = label_method(env)
             self._ask = None if method is None else _attribute(env, method)
+        if label_of is told_if_any and self._ask is not None:
+            label_of = None
+        self._label_of = label_of
+        self.reads = () if label_of is None else parameters_of(label_of)
+
+    @property
+    def made(self) -> bool:
+        """Whether labels are made by a function, whatever the environment says."""
+        return self._label_of is not None
+
+    @property
+    def of_step(self) -> bool:
+        """Whether labels are made of more than what a step led to."""
+        return len(self.reads) > 1
 
     def at_reset(self, observation: Any, info: Mapping[str, Any]) -> Label:
         """Return the label of an episode's first observation; no event if none is told."""
         if self._label_of is None:
             found = self._told(info)
             return NO_EVENT if found is None else found
-        return NO_EVENT if self.of_step else self._called(observation)
+        if self.reads == STEP:
+            return NO_EVENT
+        if self.reads == STEP_AND_INFO:
+            return self._called(None, None, None, observation, info)
+        return self._called(observation)
 
     def after_step(
-        self, observation: Any, action: Any, following: Any, info: Mapping[str, Any]
+        self, observation: Any, action: Any, reward: Any, following: Any, info: Mapping[str, Any]
     ) -> Label:
         """Return the label of the observation that a step led to."""
         if self._label_of is None:
             found = self._told(info)
             if found is None:
                 raise TraceError(
-                    'the environment gives no label: put a set of strings into info["labels"] '
-                    "at every step (the empty set for no event), or in Python pass label_of="
+                    'the environment gives no label: pass labels="auto" (--labels auto) to have '
+                    'events found, or "observation", "action" or "action+observation" to make '
+                    "them of what is seen and done, or label_of=, or put a set of strings into "
+                    'info["labels"] at every step (the empty set for no event)'
                 )
             return found
-        if self.of_step:
+        if self.reads == STEP:
             return self._called(observation, action, following)
+        if self.reads == STEP_AND_INFO:
+            return self._called(observation, action, reward, following, info)
         return self._called(following)
 
     def _told(self, info: Mapping[str, Any]) -> Label | None:
@@ -101,16 +170,44 @@ class Labels:
         return None if self._ask is None else as_label(self._ask())
 
     def _called(self, *arguments: Any) -> Label:
+        if isinstance(self._label_of, MadeOf):  # no function of the user's: its errors are ours
+            return self._label_of(*arguments)
         try:
             told = self._label_of(*arguments)  # type: ignore[misc]
         except Exception as error:
-            raise TraceError(
-                f"{_call(arguments)} raised {type(error).__name__}: {error}"
-            ) from error
+            raise TraceError(f"{_call(arguments)} {_raised(error)}") from error
         try:
             return as_label(told)
         except TraceError as error:
             raise TraceError(f"{_call(arguments)} gave {reprlib.repr(told)}: {error}") from error
+
+
+def told_if_any(
+    observation: Any, action: Any, reward: Any, following: Any, info: Mapping[str, Any]
+) -> Any:
+    """Return the label that an info tells, or None: a `label_of` for worlds that may have none."""
+    return next((info[key] for key in INFO_KEYS if key in info), None)
+
+
+class MadeOf:
+    """A function for `label_of` that makes labels of what is seen and done, by a `Labelling`."""
+
+    def __init__(
+        self,
+        labelling: Labelling,
+        observations: Callable[[Any], Symbol],
+        actions: Callable[[Any], Symbol],
+    ) -> None:
+        self._labelling = labelling
+        self._observations, self._actions = observations, actions
+
+    def __call__(
+        self, observation: Any, action: Any, reward: Any, following: Any, info: Mapping[str, Any]
+    ) -> Label:
+        """Return the label of what a step led to, or of a reset, which has no action."""
+        if action is None:
+            return self._labelling.at_reset(self._observations(following))
+        return self._labelling.after_step(self._actions(action), self._observations(following))
 
 
 def finite_reward(reward: Any) -> float:
@@ -151,6 +248,11 @@ def _call(arguments: tuple[Any, ...]) -> str:
     return f"label_of({', '.join(map(reprlib.repr, arguments))})"
 
 
+def _raised(error: Exception) -> str:
+    """Say in one line what a function of the user's raised."""
+    return f"raised {type(error).__name__}: {short(str(error), 400)}"
+
+
 def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
     """Undo `as_symbol` for a value of this space."""
     if isinstance(space, gym.spaces.Dict):
@@ -162,17 +264,18 @@ def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
     return symbol
 
 
-def takes_step(label_of: Callable[..., Any]) -> bool:
-    """Whether a labelling function reads (observation, action, next observation)."""
+def parameters_of(label_of: Callable[..., Any]) -> tuple[str, ...]:
+    """Return what a labelling function reads: `ONE`, `STEP` or `STEP_AND_INFO`.
+
+    >>> parameters_of(lambda observation: "key")
+    ('observation',)
+    """
     if not callable(label_of):
-        raise OptionError(
-            f"label_of is a {type(label_of).__name__}: give a function of (observation) "
-            "or of (observation, action, next_observation)"
-        )
+        raise OptionError(f"label_of is a {type(label_of).__name__}: give a function of {_WAYS}")
     try:
         parameters = inspect.signature(label_of).parameters.values()
     except ValueError:  # some built-in functions tell no signature
-        return False
+        return ONE
     # Parameters with defaults are often constants bound to a lambda, so they do not count.
     required = [
         parameter
@@ -180,12 +283,10 @@ def takes_step(label_of: Callable[..., Any]) -> bool:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         and parameter.default is parameter.empty
     ]
-    if len(required) not in (0, 1, 3):
-        raise OptionError(
-            f"label_of has {len(required)} parameters: "
-            "give it (observation) or (observation, action, next_observation)"
-        )
-    return len(required) == 3
+    ways = {0: ONE, **{len(way): way for way in (ONE, STEP, STEP_AND_INFO)}}
+    if len(required) not in ways:
+        raise OptionError(f"label_of has {len(required)} parameters: give it {_WAYS}")
+    return ways[len(required)]
 
 
 def _attribute(env: AnyEnv, name: str) -> Any:

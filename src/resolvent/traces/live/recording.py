@@ -12,7 +12,8 @@ import gymnasium as gym
 from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live.naming import Labels, Names, finite_reward, told_column
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.naming import Labels, MadeOf, Names, finite_reward, told_column
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 
@@ -42,14 +43,19 @@ class Recorder:
         label_of: Callable[..., Any] | None = None,
         columns: Sequence[str] = (),
         *,
+        labelling: Labelling | None = None,
+        name_of: Callable[[Any], Any] | None = None,
         inner: bool = False,
     ) -> None:
         self._wrapper: Any = None
         if inner:
             self._wrapper = shown_inside(env)
-            env, label_of = self._wrapper.env, label_of or self._wrapper.label_of
+            env, name_of = self._wrapper.env, name_of or self._wrapper.name_of
+            label_of = label_of or self._wrapper.label_of
+        self.observations, self.actions = Names(env, "observation", name_of), Names(env, "action")
+        if labelling is not None and not labelling.is_given:
+            label_of = MadeOf(labelling, self.observations, self.actions)
         self.labels = Labels(env, label_of)
-        self.observations, self.actions = Names(env, "observation"), Names(env, "action")
         self._columns = tuple(columns)
         self._coder, self._played = ColumnCoder(), CodedEpisodes()
         self._seen: Any = None
@@ -77,7 +83,7 @@ class Recorder:
             lists[ACTION].append(self.actions(action))
             lists[REWARD].append(finite_reward(reward))
             lists[OBSERVATION].append(self.observations(following))
-            label = self.labels.after_step(self._seen, action, following, info)
+            label = self.labels.after_step(self._seen, action, reward, following, info)
             lists[LABEL].append(label)
             for name in self._columns:
                 lists[name].append(told_column(info, name))
@@ -101,7 +107,7 @@ def shown_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]:
     """Return the wrapper, from under any others, that adds to what it is shown itself.
 
     It is recognised by what it has: `inner_observation`, which it was shown last, and
-    `label_of`, by which it finds labels.
+    `label_of` and `name_of`, by which it finds labels and names.
     """
     while isinstance(env, gym.Wrapper):
         if hasattr(type(env), "inner_observation"):

@@ -10,7 +10,8 @@ from gymnasium.vector import AutoresetMode
 from resolvent.errors import OptionError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
-from resolvent.traces.live.naming import Names, finite_reward, told_column
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.naming import MadeOf, Names, finite_reward, told_column
 from resolvent.traces.live.vector_naming import (
     Infos,
     Mask,
@@ -31,6 +32,8 @@ def collect_from_vector(
     episodes: int,
     seed: int | None = None,
     label_of: Callable[..., Any] | None = None,
+    labelling: Labelling | None = None,
+    name_of: Callable[[Any], Any] | None = None,
     columns: Sequence[str] = (),
     max_steps: int | None = None,
     progress: Callable[[float], object] | None = None,
@@ -48,7 +51,11 @@ def collect_from_vector(
     """
     if max_steps is not None:
         _check_can_cut(envs)
-    plays = _Plays(envs, episodes, label_of, columns, max_steps)
+    with one_environment(envs) as env:
+        names = Names(env, "observation", name_of), Names(env, "action")
+    if labelling is not None and not labelling.is_given:
+        label_of = MadeOf(labelling, *names)
+    plays = _Plays(envs, episodes, names, label_of, columns, max_steps)
     observations, infos = envs.reset(seed=seed)
     plays.begin(observations, infos, np.ones(envs.num_envs, bool))
     told = 0
@@ -121,6 +128,7 @@ class _Plays:
         self,
         envs: VectorEnv,
         episodes: int,
+        names: tuple[Names, Names],
         label_of: Callable[..., Any] | None,
         columns: Sequence[str],
         max_steps: int | None,
@@ -135,9 +143,7 @@ class _Plays:
         self._order = [(number % count, number // count) for number in range(episodes)]
         self._coder = ColumnCoder()
         self._live = VectorEpisodes(envs, label_of, self._place)
-        with one_environment(envs) as env:
-            self._observation_named = Names(env, "observation")
-            self._action_named = Names(env, "action")
+        self._observation_named, self._action_named = names
 
     def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
         """Take what a reset of the masked environments gave."""
@@ -153,7 +159,7 @@ class _Plays:
         infos: Infos,
     ) -> Mask:
         """Take what a step gave; return which environments the caller must reset."""
-        step = self._live.step(actions, observations, terminations, truncations, infos)
+        step = self._live.step(actions, observations, rewards, terminations, truncations, infos)
         ended = terminations | truncations
         seen = self._split(observations)
         led_to = list(seen)

@@ -18,7 +18,7 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.traces.live.naming import AnyEnv, Labels, label_method
+from resolvent.traces.live.naming import STEP_AND_INFO, AnyEnv, Labels, label_method
 from resolvent.traces.symbols import INFO_KEYS
 
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
@@ -58,7 +58,6 @@ class VectorEpisodes:
         self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._envs = envs
         self._labels = Labels(None, label_of)
-        self._calls_label_of = label_of is not None
         with one_environment(envs) as env:
             self._method = label_method(env) if isinstance(env, gym.Env) else None
         self._where = where
@@ -66,6 +65,7 @@ class VectorEpisodes:
         self._none = ~self._all
         self._ended = self._none
         self._observations: Any = None
+        self._rewards: Any = None
 
     def reset(self, observations: Any, infos: Infos, mask: Mask | None = None) -> Sequence[Any]:
         """Take what a reset of all or of the masked environments gave; return their labels."""
@@ -75,11 +75,17 @@ class VectorEpisodes:
         return self._first_labels(mask, observations, infos)
 
     def step(
-        self, actions: Any, observations: Any, terminations: Mask, truncations: Mask, infos: Infos
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Mask,
+        truncations: Mask,
+        infos: Infos,
     ) -> VectorStep:
         """Take the actions and what a step with them gave; say what it meant."""
         before, ended = self._ended, terminations | truncations
-        self._ended = ended
+        self._ended, self._rewards = ended, rewards
         if self.mode is AutoresetMode.SAME_STEP and ended.any():
             step = self._step_with_ends(ended, actions, observations, infos)
         elif self.mode is AutoresetMode.NEXT_STEP and before.any():
@@ -117,14 +123,14 @@ class VectorEpisodes:
         first = self._first_labels(ended, observations, infos)
         labels = list(self._after_step(~ended, actions, observations, infos))
         final_infos = infos.get("final_info", {})
-        if not self._calls_label_of and self._method and not _tells(final_infos):
+        if not self._labels.made and self._method and not _tells(final_infos):
             raise TraceError(
                 f"{self._method}() cannot be asked for the label at an episode's end, since the "
                 'next one has begun in the same step: put labels into info["labels"], '
                 "pass label_of=, or use another autoreset mode"
             )
         last: list[Any] = [None] * self._envs.num_envs
-        if self._calls_label_of:
+        if self._labels.made:
             for number, observation in self.final_observations(ended, infos).items():
                 last[number] = observation
         at_end = self._column(ended, final_infos)
@@ -163,13 +169,13 @@ class VectorEpisodes:
         for number, info in self._infos(which, infos):
             with locating(self._where(number)):
                 told[number] = self._labels.after_step(
-                    before[number], done[number], following[number], info
+                    before[number], done[number], self._reward(number), following[number], info
                 )
         return told
 
     def _column(self, which: Mask, infos: Infos) -> Sequence[Any] | None:
         """Return the labels in `infos` as they are, if they are there for each asked for."""
-        if self._calls_label_of:
+        if self._labels.made:
             return None
         for key in INFO_KEYS:
             if key in infos:
@@ -179,22 +185,28 @@ class VectorEpisodes:
         return None
 
     def _infos(self, which: Mask, infos: Infos) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the environments asked for, each with the part of `infos` about labels."""
+        """Go through the environments asked for, each with what `infos` say for its label."""
         asked = None
         for number in np.flatnonzero(which).tolist():
+            if self._labels.reads == STEP_AND_INFO:
+                yield number, info_of(number, infos)
+                continue
             info = {
                 key: infos[key][number]
                 for key in INFO_KEYS
                 if key in infos and infos.get(f"_{key}", self._all)[number]
             }
-            if not (info or self._calls_label_of or self._method is None):
+            if not (info or self._labels.made or self._method is None):
                 asked = asked or self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
                 info = {INFO_KEYS[0]: asked[number]}
             yield number, info
 
+    def _reward(self, number: int) -> Any:
+        return self._rewards[number] if self._labels.of_step else None
+
     def _split(self, observations: Any) -> Sequence[Any]:
         """Return the observation of each environment, where they are asked for."""
-        if not self._calls_label_of:
+        if not self._labels.made:
             return [None] * self._envs.num_envs
         return split(self._envs.observation_space, observations)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from resolvent.errors import TraceError, locating
 from resolvent.traces.live.naming import Labels
 from resolvent.traces.minari.datasets import propositions_of, row_bytes
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label
+from resolvent.traces.symbols import INFO_KEYS, Label
 from resolvent.traces.vocabulary import Codes
 
 _HOW_TO_RECORD = (
@@ -27,19 +27,38 @@ class MadeLabels:
         self._made = Labels(None, label_of)
         self._known: dict[int, Label] = {}
 
-    def labels(self, seen: Sequence[Any], done: Sequence[Any], codes: Codes) -> list[Label]:
+    def labels(
+        self,
+        seen: Sequence[Any],
+        done: Sequence[Any],
+        paid: Sequence[Any],
+        infos: Sequence[Mapping[str, Any]] | None,
+        codes: Codes,
+    ) -> list[Label]:
         """Return a label for each observation; the codes tell which observations are the same."""
         if self._made.of_step:
-            labels = [NO_EVENT]
+            told = infos or [{}] * len(seen)
+            with locating("reset"):
+                labels = [self._made.at_reset(seen[0], told[0])]
             for step in range(min(len(done), len(seen) - 1)):
+                after = step + 1
                 with locating(f"step {step}"):
-                    labels.append(self._made.after_step(seen[step], done[step], seen[step + 1], {}))
+                    labels.append(
+                        self._made.after_step(
+                            seen[step], done[step], paid[step], seen[after], told[after]
+                        )
+                    )
             return labels
         for step, code in enumerate(codes.tolist()):
             if code not in self._known:
                 with locating(f"step {step}"):
                     self._known[code] = self._made.at_reset(seen[step], {})
         return [self._known[code] for code in codes.tolist()]
+
+
+def tells_labels(infos: Mapping[str, Any] | None) -> bool:
+    """Whether the infos of an episode hold labels at all."""
+    return any(key in (infos or {}) for key in INFO_KEYS)
 
 
 def told_labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:

@@ -25,7 +25,7 @@ from resolvent.traces.minari.datasets import (
     plain_errors,
     row_bytes,
 )
-from resolvent.traces.minari.labels import MadeLabels, told_labels
+from resolvent.traces.minari.labels import MadeLabels, tells_labels, told_labels
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner
@@ -78,6 +78,7 @@ class _Columns:
         named: Sequence[str],
     ) -> None:
         self._made = None if label_of is None else MadeLabels(label_of)
+        self._labelled: bool | None = None
         self._observations = _Symbols(meanings.get("observations"))
         self._labels = LabelCodes()
         self._actions = _Symbols(meanings.get("actions"))
@@ -92,15 +93,20 @@ class _Columns:
             observations = self._observations.code(episode.observations)
         with locating("actions"):
             actions = self._actions.code(episode.actions)
-        if self._made is None:
-            labels: Sequence[Any] = told_labels(episode.infos)
-        else:
+        with locating("rewards"):
+            paid = _rewards(episode.rewards)
+            rewards = self._rewards.encode(paid)
+        labels: Sequence[Any]
+        if self._made is not None:
             seen = self._observations.shown(episode.observations, observations)
             done = self._actions.shown(episode.actions, actions)
-            labels = self._made.labels(seen, done, observations)
+            infos = episode.infos and _Shown(episode.infos, len(observations))
+            labels = self._made.labels(seen, done, paid, infos, observations)
+        elif self._is_labelled(episode.infos):
+            labels = told_labels(episode.infos)
+        else:
+            labels = [()] * len(observations)
         label_codes = np.fromiter(map(self._labels.__getitem__, labels), np.int32, len(labels))
-        with locating("rewards"):
-            rewards = self._rewards.encode(_rewards(episode.rewards))
         further = {
             name: self._code_info(name, symbols, episode.infos or {})
             for name, symbols in self._further.items()
@@ -116,6 +122,12 @@ class _Columns:
             terminated=_last(episode.terminations),
             truncated=_last(episode.truncations),
         )
+
+    def _is_labelled(self, infos: Mapping[str, Any] | None) -> bool:
+        """Whether episodes tell labels: all do, or none does."""
+        if self._labelled is None:
+            self._labelled = tells_labels(infos)
+        return self._labelled or tells_labels(infos)
 
     def _code_info(self, name: str, symbols: "_Symbols", infos: Mapping[str, Any]) -> Codes:
         """Code what the infos say after each step; their first row is of the reset."""

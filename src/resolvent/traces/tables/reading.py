@@ -86,8 +86,8 @@ def read_table(
     The warning is a `TableWarning`. Resolvent's own Parquet files have the first of these.
 
     >>> import pyarrow as pa
-    >>> table = pa.table({"day": [1, 1, 2, 2], "sky": ["sun", "rain", "sun", "sun"],
-    ...                   "walk": ["out", None, "in", None]})
+    >>> skies, walks = ["sun", "rain", "sun", "sun"], ["out", None, "in", None]
+    >>> table = pa.table({"day": [1, 1, 2, 2], "sky": skies, "walk": walks})
     >>> traces = read_table(table, episode="day", observation="sky", action="walk")
     >>> traces[0].observations, traces[0].actions
     (('sun', 'rain'), ('out',))

@@ -7,8 +7,24 @@ const byId = (id) => document.getElementById(id);
 function make(tag, kind, ...children) {
   const element = document.createElement(tag);
   if (kind) element.className = kind;
-  element.append(...children);
+  element.append(...children.flatMap(nodes));
   return element;
+}
+
+// A text that tells of something with a picture is { text, pictures }, the others are strings.
+const words = (told) => told.text ?? told;
+const around = (told, say) => told.pictures ? { ...told, text: say(told.text) } : say(told);
+const nodes = (child) => child.pictures ? [make("span", "pictured",
+  ...child.pictures.flatMap(picture), make("span", "", child.text))] : [child];
+
+// Of pictures that would make the file too large there is none.
+function picture(number) {
+  if (!data.pictures[number]) return [];
+  const image = document.createElement("img");
+  [image.src, image.width, image.height] = data.pictures[number];
+  image.alt = "";
+  image.className = "picture";
+  return [image];
 }
 
 function table(header, rows, right = []) {

@@ -53,7 +53,7 @@ function showEvidence() {
         scrolling(`Weakest pairs: ${name}`, table(
           ["states", "told apart by, such as", "questions", "asked", "answers", "first seen"],
           proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
-            count(one.support), one.answers.join(" / "),
+            count(one.support), make("td", "", ...one.answers.flatMap((told, at) => at ? [" / ", told] : [told])),
             places(one.places)]), [2, 3])));
     } else {
       section.append(make("p", "note", "One state: there is nothing to tell apart."));

@@ -19,9 +19,9 @@ const KINDS = { 1: "right", 0: "wrong", "-1": "unseen" };
 
 function outcome({ happens }, { happened, predicted, verdict, assumed }) {
   const said = verdict === 1 ? "as predicted"
-    : verdict === 0 ? `predicted ${predicted}` : "never shown: no prediction";
+    : verdict === 0 ? around(predicted, (name) => `predicted ${name}`) : "never shown: no prediction";
   return fact(happens, happened, `${KINDS[verdict]}${assumed ? " assumed" : ""}`,
-    `${said}${assumed ? " (assumed)" : ""}`);
+    around(said, (what) => `${what}${assumed ? " (assumed)" : ""}`));
 }
 
 function showStep() {
@@ -43,7 +43,7 @@ function showStep() {
   answers.forEach(({ state }, at) => light(data.machines[at].element, memory[at]?.state ?? -1, state));
   showRow();
   for (const cell of document.querySelectorAll(".cell")) {
-    cell.classList.toggle("lit", cell.dataset.text === text(step[SEEN]));
+    cell.classList.toggle("lit", cell.dataset.text === words(text(step[SEEN])));
   }
 }
 

@@ -17,13 +17,13 @@ function showStates() {
 }
 
 function lines(texts) {
-  return make("td", "", ...texts.map((line) => make("div", "", line)));
+  return make("td", "", ...texts.map((line) => make("div", "", ...[line].flat())));
 }
 
 function told({ answers }, all) {
   if (!answers.length) return make("td", "soft", all > 1 ? "no answer of its own" : "the only state");
   return lines(answers.map(({ question, output, others }) =>
-    `${question} → ${output}, unlike in ${plural(others, "other state")}`));
+    [question, " ", around(output, (name) => `→ ${name}, unlike in ${plural(others, "other state")}`)]));
 }
 
 function unread(one) {

@@ -1,0 +1,136 @@
+"""A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
+
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from optima import GAMMA
+from rows import Row
+from systems import SYSTEMS
+
+import resolvent as rs
+
+FRESH, FRESH_IN_SHORT = 100, 5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a row.
+
+    Attributes:
+        row: What was tried.
+        steps: How many steps it was learned from.
+        findings: What `rs.diagnose` says of the traces, errors and warnings alone, by kind.
+        refused: Whether `rs.infer` refused the traces.
+        warned: What `rs.infer` warned of, by kind.
+        states: The states of each machine, by its name.
+        shares: Of fresh steps: right and assumed (and right) by the machine that is right least
+            often, wrong and unseen by those that are so most often.
+        promised: What the plan says it is worth.
+        contradicted: Whether the runs of the plan say that the world contradicts it.
+        paid: What acting paid, in the mean, discounted.
+        optimum: What the best policy would have been paid.
+        is_true: Whether the machine of a log is that of its system.
+        true_states: How many states that one has.
+    """
+
+    row: Row
+    steps: int
+    findings: tuple[str, ...]
+    refused: bool = False
+    warned: tuple[str, ...] = ()
+    states: dict[str, int] | None = None
+    shares: tuple[float, float, float, float] | None = None
+    promised: float | None = None
+    contradicted: bool = False
+    paid: float | None = None
+    optimum: float | None = None
+    is_true: bool | None = None
+    true_states: int | None = None
+
+
+def measure(row: Row, short: bool = False) -> Measured:
+    """Run the code of a row, and look at what it came to."""
+    episodes, unknown = (row.short, FRESH_IN_SHORT) if short else (row.episodes, FRESH)
+    prepare, result, learn = row.code.partition("result = ")
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # environments warn of what they like
+        known = _ran(prepare, row, episodes, 0, Path(folder))
+        fresh = _ran(prepare, row, unknown, 1, Path(folder))["traces"]
+        steps = known["traces"].steps
+        diagnosis = eval(learn.replace("rs.infer", "rs.diagnose"), known)  # noqa: S307
+        told = diagnosis.warnings
+        findings = tuple(dict.fromkeys(finding.kind for finding in told))
+        try:
+            exec(result + learn, known)  # noqa: S102
+        except rs.ContradictoryTraces:
+            return Measured(row, steps, findings, refused=True)
+        found: rs.InferenceResult = known["result"]
+        return Measured(
+            row,
+            steps,
+            findings,
+            warned=tuple(dict.fromkeys(warning.kind for warning in found.warnings)),
+            states={name: machine.states for name, machine in found.machines.items()},
+            shares=_shares(found.machines.score(fresh)),
+            **_acted(row, known, unknown),
+            **_compared(row, found),
+        )
+
+
+def _ran(code: str, row: Row, episodes: int, seed: int, folder: Path) -> dict[str, Any]:
+    known = {"gym": gym, "rs": rs, "episodes": episodes, "seed": seed}
+    if row.system is not None:
+        log = folder / f"{row.system}-{seed}.csv"
+        SYSTEMS[row.system].write_log(log, episodes, seed)
+        known["log"] = log
+    exec(code, known)  # noqa: S102
+    return known
+
+
+def _shares(score: rs.Score) -> tuple[float, float, float, float]:
+    """Return the worst that any of the machines does."""
+    of_each = [
+        (one.right / one.steps, one.assumed_right / one.steps, one.all_wrong, one.unseen)
+        for one in score.values()
+    ]
+    steps = max(one.steps for one in score.values())
+    right, assumed = min((one[:2] for one in of_each), key=sum)
+    return (
+        right,
+        assumed,
+        max(one[2] for one in of_each) / steps,
+        max(one[3] for one in of_each) / steps,
+    )
+
+
+def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
+    if row.acting is None or row.optimum is None:
+        return {}
+    env, result = known["env"], known["result"]
+    if row.acting == "q-learning":
+        wrapped = rs.AugmentObservation(env, result.machines)
+        learned = rs.q_learning(wrapped, episodes=15 * episodes, seed=0, gamma=GAMMA)
+        paid = learned.evaluate(wrapped, episodes=episodes, seed=1).value
+        return {"paid": paid, "optimum": row.optimum(env, ())}
+    plan = rs.plan(result, known["traces"], gamma=GAMMA)
+    runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
+    starts = [trace.observations[0] for trace in runs.traces]
+    paid = float(runs.discounted_returns.mean())
+    return {
+        "promised": plan.value,
+        "contradicted": bool(runs.contradicts),
+        "paid": paid,
+        "optimum": row.optimum(env, starts),
+    }
+
+
+def _compared(row: Row, found: rs.InferenceResult) -> dict[str, Any]:
+    if row.system is None:
+        return {}
+    system = SYSTEMS[row.system]
+    is_true = system.is_machine(found.machines["response"], "nothing")
+    return {"is_true": is_true, "true_states": system.states()}

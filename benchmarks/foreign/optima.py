@@ -1,0 +1,69 @@
+"""Environments of others → what the best policy that sees all of their state is paid."""
+
+import copy
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+GAMMA = 0.95
+_CLOSE = 1e-12
+
+
+def best_of_tables(env: gym.Env[Any, Any], starts: Sequence[Any]) -> float:
+    """Value iteration over the tables that Gymnasium's toy environments carry along.
+
+    The mean over the states that episodes began in, where these are shown, and otherwise
+    over those in which they may begin.
+    """
+    world: Any = env.unwrapped
+    values = np.zeros(len(world.P))
+    while True:
+        better = np.array([_best(world.P[state], values) for state in range(len(values))])
+        if np.abs(better - values).max() < _CLOSE:
+            break
+        values = better
+    shown = env.observation_space == world.observation_space
+    return float(values[list(starts)].mean() if shown else values @ world.initial_state_distrib)
+
+
+def _best(actions: dict[int, list[tuple[float, int, float, bool]]], values: Any) -> float:
+    return max(
+        sum(
+            chance * (pay + GAMMA * values[after] * (not ends))
+            for chance, after, pay, ends in leads
+        )
+        for leads in actions.values()
+    )
+
+
+def best_of_cards(env: gym.Env[Any, Any], starts: Sequence[Any]) -> float:
+    """Name the right card at every step from the one on that there is something to name."""
+    steps = env.unwrapped.max_episode_length
+    first = max(getattr(env.unwrapped, "k", 1) - 1, 0)
+    return sum(GAMMA**step for step in range(first, steps)) / (steps - first)
+
+
+def best_of_minigrid(env: gym.Env[Any, Any], starts: Sequence[Any]) -> float:
+    """Breadth-first search for the goal in each of the layouts; being there is worth 1."""
+    layouts = env.get_wrapper_attr("seeds")
+    return sum(GAMMA ** (_shortest(env.unwrapped, seed) - 1) for seed in layouts) / len(layouts)
+
+
+def _shortest(world: Any, seed: int) -> int:
+    first = copy.deepcopy(world)
+    first.reset(seed=seed)
+    seen, queue = {first.hash()}, deque([(first, 0)])
+    while queue:
+        before, steps = queue.popleft()
+        for action in range(before.action_space.n):
+            after = copy.deepcopy(before)
+            _, pay, terminated, _, _ = after.step(action)
+            if pay > 0:
+                return steps + 1
+            if not terminated and after.hash() not in seen:
+                seen.add(after.hash())
+                queue.append((after, steps + 1))
+    raise ValueError(f"nothing is paid in the layout of seed {seed}")

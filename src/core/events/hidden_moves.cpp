@@ -1,0 +1,196 @@
+#include "hidden_moves.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace resolvent {
+
+namespace {
+
+constexpr float least = 1e-30F;  // what is impossible under the tables counts as this
+
+// The work is cut into so many parts whatever the machine is, so that sums are the same on all.
+constexpr std::size_t parts = 2;
+
+// Rows of the tables are padded to `Width` states, which no move leads to, so that loops unroll.
+template <std::size_t Width>
+class Expectation {
+ public:
+  using States = std::array<float, Width>;
+
+  Expectation(const Steps& steps, std::size_t states, std::span<const States> moves, std::span<const States> answers)
+      : steps_(steps),
+        states_(states),
+        moves_(moves),
+        answers_(answers),
+        move_counts_(moves.size() * Width),
+        answer_counts_(answers.size() * Width) {}
+
+  void add(std::size_t first, std::size_t last) {
+    if (first == last) return;
+    forward(first, last);
+    backward(first, last);
+  }
+
+  void give(HiddenTables<double> counts) const {
+    for (std::size_t row = 0; row < counts.moves.size() / states_; ++row)
+      for (std::size_t after = 0; after < states_; ++after)
+        counts.moves[row * states_ + after] +=
+            move_counts_[(row / states_ * Width + row % states_) * Width + after];
+    for (std::size_t answer = 0; answer < answers_.size(); ++answer)
+      for (std::size_t state = 0; state < states_; ++state)
+        counts.answers[answer * states_ + state] += answer_counts_[answer * Width + state];
+  }
+
+  [[nodiscard]] double log_likelihood() const { return log_likelihood_; }
+
+ private:
+  void forward(std::size_t first, std::size_t last) {
+    reached_.resize(last - first + 1);
+    reached_[0] = {};
+    reached_[0][0] = 1.0F;
+    for (std::size_t at = first; at < last; ++at) {
+      const States& now = reached_[at - first];
+      States next = now;
+      if (steps_.source[at] != none) {
+        const States* rows = &moves_[static_cast<std::size_t>(steps_.source[at]) * Width];
+        next = {};
+        for (std::size_t before = 0; before < Width; ++before)
+          for (std::size_t after = 0; after < Width; ++after) next[after] += now[before] * rows[before][after];
+      }
+      if (steps_.answer[at] != none) {
+        const States& likely = answers_[static_cast<std::size_t>(steps_.answer[at])];
+        for (std::size_t state = 0; state < Width; ++state) next[state] *= likely[state];
+        const float total = std::max(sum(next), least);
+        log_likelihood_ += std::log(static_cast<double>(total));
+        for (float& share : next) share /= total;
+      }
+      reached_[at - first + 1] = next;
+    }
+  }
+
+  void backward(std::size_t first, std::size_t last) {
+    States later;
+    later.fill(1.0F);
+    for (std::size_t at = last; at-- > first;) {
+      if (steps_.answer[at] != none) count_answer(static_cast<std::size_t>(steps_.answer[at]), reached_[at - first + 1], later);
+      if (steps_.source[at] != none) count_move(static_cast<std::size_t>(steps_.source[at]), reached_[at - first], later);
+    }
+  }
+
+  // Takes the answer into how likely all that comes later is.
+  void count_answer(std::size_t answer, const States& reached, States& later) {
+    States share;
+    for (std::size_t state = 0; state < Width; ++state) share[state] = reached[state] * later[state];
+    const float total = std::max(sum(share), least);
+    double* count = &answer_counts_[answer * Width];
+    for (std::size_t state = 0; state < Width; ++state) count[state] += static_cast<double>(share[state] / total);
+    take_in(answer, later);
+  }
+
+  void take_in(std::size_t answer, States& later) const {
+    const States& likely = answers_[answer];
+    for (std::size_t state = 0; state < Width; ++state) later[state] *= likely[state];
+    scale(later);
+  }
+
+  void count_move(std::size_t source, const States& reached, States& later) {
+    const States* rows = &moves_[source * Width];
+    double* count = &move_counts_[source * Width * Width];
+    States earlier;
+    float total = 0.0F;
+    for (std::size_t before = 0; before < Width; ++before) {
+      States through;
+      for (std::size_t after = 0; after < Width; ++after) through[after] = rows[before][after] * later[after];
+      earlier[before] = sum(through);
+      total += reached[before] * earlier[before];
+    }
+    total = std::max(total, least);
+    float most = least;
+    for (std::size_t before = 0; before < Width; ++before) {
+      const float share = reached[before] / total;
+      if (share > 1e-7F)
+        for (std::size_t after = 0; after < Width; ++after)
+          count[before * Width + after] += static_cast<double>(share * rows[before][after] * later[after]);
+      most = std::max(most, earlier[before]);
+    }
+    for (std::size_t before = 0; before < Width; ++before) later[before] = earlier[before] / most;
+  }
+
+  static void scale(States& later) {
+    const float most = std::max(*std::max_element(later.begin(), later.end()), least);
+    for (float& each : later) each /= most;
+  }
+
+  static float sum(const States& states) {
+    float total = 0.0F;
+    for (const float each : states) total += each;
+    return total;
+  }
+
+  Steps steps_;
+  std::size_t states_;
+  std::span<const States> moves_;
+  std::span<const States> answers_;
+  std::vector<double> move_counts_;
+  std::vector<double> answer_counts_;
+  std::vector<States> reached_;  // entry t: how likely each state is after t steps, given their answers
+  double log_likelihood_ = 0.0;
+};
+
+template <std::size_t Width>
+struct PaddedTables {
+  using States = typename Expectation<Width>::States;
+
+  PaddedTables(std::size_t states, HiddenTables<const float> likely)
+      : moves(likely.moves.size() / (states * states) * Width), answers(likely.answers.size() / states) {
+    for (std::size_t row = 0; row < likely.moves.size() / states; ++row)
+      std::copy_n(&likely.moves[row * states], states, moves[row / states * Width + row % states].begin());
+    for (std::size_t answer = 0; answer < answers.size(); ++answer)
+      std::copy_n(&likely.answers[answer * states], states, answers[answer].begin());
+  }
+
+  std::vector<States> moves;
+  std::vector<States> answers;
+};
+
+// Calls work(part, first step, last step) for each trace, the parts side by side.
+template <typename Work>
+void for_traces(const Steps& steps, Work work) {
+  const std::size_t traces = steps.offsets.size() - 1;
+  in_parallel(parts, [&](std::size_t part) {
+    for (std::size_t trace = traces * part / parts; trace < traces * (part + 1) / parts; ++trace)
+      work(part, static_cast<std::size_t>(steps.offsets[trace]), static_cast<std::size_t>(steps.offsets[trace + 1]));
+  });
+}
+
+template <std::size_t Width>
+double expect_all(const Steps& steps, Id states, HiddenTables<const float> likely, HiddenTables<double> counts) {
+  const auto used = static_cast<std::size_t>(states);
+  const PaddedTables<Width> tables(used, likely);
+  std::vector<Expectation<Width>> expectations(parts, Expectation<Width>(steps, used, tables.moves, tables.answers));
+  for_traces(steps, [&](std::size_t part, std::size_t first, std::size_t last) { expectations[part].add(first, last); });
+  double log_likelihood = 0.0;
+  for (const auto& expectation : expectations) {
+    expectation.give(counts);
+    log_likelihood += expectation.log_likelihood();
+  }
+  return log_likelihood;
+}
+
+}  // namespace
+
+double expect_moves(const Steps& steps, Id states, HiddenTables<const float> likely, HiddenTables<double> counts) {
+  if (states <= 4) return expect_all<4>(steps, states, likely, counts);
+  if (states <= 8) return expect_all<8>(steps, states, likely, counts);
+  if (states <= 12) return expect_all<12>(steps, states, likely, counts);
+  if (states <= 16) return expect_all<16>(steps, states, likely, counts);
+  return expect_all<static_cast<std::size_t>(most_hidden_states)>(steps, states, likely, counts);
+}
+
+}  // namespace resolvent

@@ -1,0 +1,86 @@
+#include "answer_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+// How often noise alone gives an answer to a question, at most: so many standard deviations
+// more than is expected.
+double rare(const AnswerCells& cells, std::size_t asked, double noise, double deviations) {
+  const double expected = noise * static_cast<double>(cells.asked(asked)) / std::max<double>(cells.answers(asked), 1);
+  return expected + deviations * std::sqrt(expected);
+}
+
+}  // namespace
+
+AnswerCells number_answers(const Answers& answers) {
+  const std::size_t rows = answers.alpha.size();
+  Id most = none;
+  for (const Id alpha : answers.alpha) most = std::max(most, alpha);
+  const std::size_t questions = index(most + 1);
+
+  std::vector<std::size_t> begin(questions + 1);
+  for (const Id alpha : answers.alpha)
+    if (alpha != none) ++begin[index(alpha) + 1];
+  for (std::size_t asked = 0; asked < questions; ++asked) begin[asked + 1] += begin[asked];
+  std::vector<Id> given(begin.back());
+  {
+    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+    for (std::size_t row = 0; row < rows; ++row)
+      if (answers.alpha[row] != none) given[next[index(answers.alpha[row])]++] = answers.output[row];
+  }
+
+  AnswerCells cells;
+  std::vector<Id> output;  // by cell
+  cells.first.reserve(questions + 1);
+  for (std::size_t asked = 0; asked < questions; ++asked) {
+    cells.first.push_back(static_cast<Id>(output.size()));
+    std::sort(&given[0] + begin[asked], &given[0] + begin[asked + 1]);
+    for (std::size_t at = begin[asked]; at < begin[asked + 1]; ++at) {
+      if (at == begin[asked] || given[at] != given[at - 1]) {
+        output.push_back(given[at]);
+        cells.question.push_back(static_cast<Id>(asked));
+        cells.count.push_back(0);
+      }
+      ++cells.count.back();
+    }
+  }
+  cells.first.push_back(static_cast<Id>(output.size()));
+
+  cells.of_row.assign(rows, none);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (answers.alpha[row] == none) continue;
+    const auto from = output.begin() + cells.first[index(answers.alpha[row])];
+    const auto to = output.begin() + cells.first[index(answers.alpha[row]) + 1];
+    cells.of_row[row] = static_cast<Id>(std::lower_bound(from, to, answers.output[row]) - output.begin());
+  }
+  return cells;
+}
+
+AnswerCells telling_answers(const AnswerCells& cells, double noise, double deviations) {
+  AnswerCells kept;
+  std::vector<Id> renumbered(cells.size(), none);
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    const double at_most = rare(cells, asked, noise, deviations);
+    std::vector<Id> telling;
+    for (Id cell = cells.first[asked]; cell < cells.first[asked + 1]; ++cell)
+      if (static_cast<double>(cells.count[index(cell)]) > at_most) telling.push_back(cell);
+    if (telling.size() < 2) continue;
+    kept.first.push_back(static_cast<Id>(kept.size()));
+    for (const Id cell : telling) {
+      renumbered[index(cell)] = static_cast<Id>(kept.size());
+      kept.question.push_back(static_cast<Id>(kept.first.size()) - 1);
+      kept.count.push_back(cells.count[index(cell)]);
+    }
+  }
+  kept.first.push_back(static_cast<Id>(kept.size()));
+  kept.of_row.reserve(cells.of_row.size());
+  for (const Id cell : cells.of_row) kept.of_row.push_back(cell == none ? none : renumbered[index(cell)]);
+  return kept;
+}
+
+}  // namespace resolvent

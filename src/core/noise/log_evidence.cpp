@@ -1,0 +1,190 @@
+#include "log_evidence.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 3000.0, 10000.0};
+constexpr std::array shares{0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07,
+                            0.1,    0.15,   0.2,   0.25,  0.3,   0.35, 0.4,   0.5,  0.6,  0.7,  0.85};
+
+// ln Γ(from + n) − ln Γ(from), from a table while n is small.
+class RisingLog {
+ public:
+  explicit RisingLog(double from) : from_(from), at_zero_(std::lgamma(from)) {
+    double sum = 0.0;
+    for (double& each : table_) {
+      each = sum;
+      sum += std::log(from + static_cast<double>(&each - table_.data()));
+    }
+  }
+  double operator()(Id n) const {
+    return index(n) < table_.size() ? table_[index(n)] : std::lgamma(from_ + n) - at_zero_;
+  }
+
+ private:
+  double from_;
+  double at_zero_;
+  std::array<double, 128> table_{};
+};
+
+// Rising logarithms for questions with so many answers: around any answer, and around the main one.
+struct Rising {
+  Rising(const NoiseShape& noise, Id answers)
+      : other(noise.strength * noise.share / answers),
+        main(noise.strength * noise.share / answers + noise.strength * (1.0 - noise.share)) {}
+  RisingLog other;
+  RisingLog main;
+};
+
+template <std::size_t Size>
+std::size_t nearest(const std::array<double, Size>& grid, double value) {
+  std::size_t best = 0;
+  for (std::size_t at = 1; at < Size; ++at)
+    if (std::abs(std::log(grid[at] / value)) < std::abs(std::log(grid[best] / value))) best = at;
+  return best;
+}
+
+// Reads all labels with a machine: how often each state gave each answer, and which moves were read.
+std::vector<Id> counted(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
+                        std::vector<std::uint8_t>& read) {
+  const std::size_t width = moves.size() / index(states);
+  std::vector<Id> counts(index(states) * cells.size());
+  for (std::size_t trace = 0; trace + 1 < labels.offsets.size(); ++trace) {
+    std::size_t state = 0;
+    const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row) {
+      if (const Id label = labels.beta[row]; label != none) {
+        const std::size_t move = state * width + index(label);
+        if (moves[move] == none) throw std::invalid_argument("a label is read that the machine has no move for");
+        read[move] = 1;
+        state = index(moves[move]);
+      }
+      if (cells.of_row[row] != none) ++counts[state * cells.size() + index(cells.of_row[row])];
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying) {
+  const auto moving = static_cast<double>(read - staying);
+  const double shares_unknown = std::lgamma(static_cast<double>(staying) + 1.0) + std::lgamma(moving + 1.0) -
+                                std::lgamma(static_cast<double>(read) + 2.0);
+  return shares_unknown - moving * std::log(std::max<double>(static_cast<double>(states - 1), 1.0)) +
+         std::lgamma(static_cast<double>(states));
+}
+
+double log_answers(const AnswerCells& cells, std::span<const Id> counts, const NoiseShape& noise) {
+  const std::size_t states = cells.size() == 0 ? 0 : counts.size() / cells.size();
+  std::map<Id, Rising> rising;
+  const RisingLog all(noise.strength);
+  std::vector<double> weight;
+  std::vector<double> exponent;
+  double total = 0.0;
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    const Id answers = cells.answers(asked);
+    if (answers < 2) continue;  // it can only be answered in one way
+    const Rising& logs = rising.try_emplace(answers, noise, answers).first->second;
+    const auto first = index(cells.first[asked]);
+    const double pooled = static_cast<double>(cells.asked(asked)) + 0.5 * answers;
+    weight.clear();
+    for (std::size_t at = 0; at < index(answers); ++at)
+      weight.push_back((static_cast<double>(cells.count[first + at]) + 0.5) / pooled);
+    for (std::size_t state = 0; state < states; ++state) {
+      const Id* row = &counts[state * cells.size() + first];
+      Id given = 0;
+      double unseen = 1.0;  // weight of main answers that the row never gave
+      double most = 0.0;
+      exponent.clear();
+      for (std::size_t at = 0; at < index(answers); ++at) {
+        if (row[at] == 0) continue;
+        given += row[at];
+        unseen -= weight[at];
+        const double other = logs.other(row[at]);
+        total += other;
+        exponent.push_back(std::log(weight[at]) + logs.main(row[at]) - other);
+        most = std::max(most, exponent.back());
+      }
+      if (given == 0) continue;
+      double sum = std::max(unseen, 0.0) * std::exp(-most);
+      for (const double each : exponent) sum += std::exp(each - most);
+      total += most + std::log(sum) - all(given);
+    }
+  }
+  return total;
+}
+
+double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, NoiseShape& noise) {
+  std::map<std::pair<std::size_t, std::size_t>, double> known;
+  const auto at = [&](std::size_t strength, std::size_t share) {
+    const auto [place, fresh] = known.try_emplace({strength, share}, 0.0);
+    if (fresh) place->second = log_answers(cells, counts, {strengths[strength], shares[share]});
+    return place->second;
+  };
+  std::size_t strength = nearest(strengths, noise.strength);
+  std::size_t share = nearest(shares, noise.share);
+  double best = at(strength, share);
+  for (bool climbed = true; climbed;) {
+    climbed = false;
+    const std::array<std::pair<std::size_t, std::size_t>, 4> around{
+        {{strength, share + 1}, {strength, share - 1}, {strength + 1, share}, {strength - 1, share}}};
+    for (const auto& [other_strength, other_share] : around) {
+      if (other_strength >= strengths.size() || other_share >= shares.size()) continue;  // −1 wraps around
+      if (const double other = at(other_strength, other_share); other > best) {
+        best = other;
+        strength = other_strength;
+        share = other_share;
+        climbed = true;
+      }
+    }
+  }
+  noise = {strengths[strength], shares[share]};
+  return best;
+}
+
+MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
+                              const NoiseShape& noise) {
+  MachineEvidence evidence{0.0, noise, std::vector<std::uint8_t>(moves.size())};
+  const std::vector<Id> counts = counted(cells, labels, moves, states, evidence.read);
+  std::int64_t read = 0;
+  std::int64_t staying = 0;
+  for (std::size_t move = 0; move < moves.size(); ++move) {
+    if (evidence.read[move] == 0) continue;
+    ++read;
+    staying += index(moves[move]) == move / (moves.size() / index(states));
+  }
+  evidence.log_evidence = fitted_log_answers(cells, counts, evidence.noise) + log_moves(states, read, staying);
+  return evidence;
+}
+
+double share_off_main(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states) {
+  std::vector<std::uint8_t> read(moves.size());
+  const std::vector<Id> counts = counted(cells, labels, moves, states, read);
+  std::int64_t answered = 0;
+  std::int64_t off_main = 0;
+  for (std::size_t state = 0; state < index(states); ++state) {
+    for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+      Id given = 0;
+      Id main = 0;
+      for (Id cell = cells.first[asked]; cell < cells.first[asked + 1]; ++cell) {
+        given += counts[state * cells.size() + index(cell)];
+        main = std::max(main, counts[state * cells.size() + index(cell)]);
+      }
+      answered += given;
+      off_main += given - main;
+    }
+  }
+  return answered == 0 ? 0.0 : static_cast<double>(off_main) / static_cast<double>(answered);
+}
+
+}  // namespace resolvent

@@ -1,0 +1,246 @@
+#include "table_replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "noisy_rows.hpp"
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+constexpr double worth_it = 0.01;     // the least that a change must gain
+constexpr double polish_slack = 20.0;  // how far the score may fall on the way to a better one
+constexpr double settle_slack = 10.0;
+constexpr double coolest = 0.01;  // of the first heat
+
+}  // namespace
+
+NoisyTree::NoisyTree(const HistoryTree& tree, const AnswerCells& telling, Id label_count)
+    : histories(tree), cells(telling), labels(label_count), first_edge(index(label_count) + 1) {
+  std::vector<std::size_t> rows;
+  const auto first = rows_by_node(tree, rows);
+  for (std::size_t node = 0; node + 1 < first.size(); ++node) {
+    first_answer.push_back(answer.size());
+    for (std::size_t at = first[node]; at < first[node + 1]; ++at)
+      if (const Id cell = cells.of_row[rows[at]]; cell != none) answer.push_back(cell);
+    // In the order of their codes, so that the order of traces makes no difference.
+    std::sort(answer.begin() + static_cast<std::ptrdiff_t>(first_answer.back()), answer.end());
+  }
+  first_answer.push_back(answer.size());
+  for (std::size_t node = 1; node < tree.label.size(); ++node) ++first_edge[index(tree.label[node]) + 1];
+  for (std::size_t label = 0; label + 1 < first_edge.size(); ++label) first_edge[label + 1] += first_edge[label];
+  edge.resize(tree.label.size() - 1);
+  std::vector<std::size_t> next(first_edge.begin(), first_edge.end() - 1);
+  for (std::size_t node = 1; node < tree.label.size(); ++node)
+    edge[next[index(tree.label[node])]++] = static_cast<Id>(node);
+}
+
+SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
+  std::map<Id, Id> longest;  // by number of answers: how often one of them was given at most
+  std::int64_t asked_most = 0;
+  for (std::size_t question = 0; question < cells.questions(); ++question) {
+    asked_most = std::max(asked_most, cells.asked(question));
+    Id& most = longest[cells.answers(question)];
+    for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
+      most = std::max(most, static_cast<Id>(cells.count[index(cell)]));
+  }
+  std::map<Id, std::size_t> begins;
+  for (const auto& [answers, most] : longest) {
+    begins[answers] = tables_.size();
+    const double base = noise.strength * noise.share / answers;
+    for (Id n = 0; n <= most; ++n) tables_.push_back(std::log(base + n));
+    double main = 0.0;
+    for (Id n = 0; n <= most; ++n) {
+      tables_.push_back(main);
+      main += std::log((base + n + noise.strength * (1.0 - noise.share)) / (base + n));
+    }
+  }
+  for (std::int64_t n = 0; n <= asked_most; ++n) any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+  cell_.reserve(cells.size());
+  for (std::size_t question = 0; question < cells.questions(); ++question) {
+    const Id answers = cells.answers(question);
+    const std::size_t begin = begins[answers];
+    const auto of = cells.count.begin();
+    const auto most = std::max_element(of + cells.first[question], of + cells.first[question + 1]);
+    const auto favourite = static_cast<double>(*most);
+    for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
+      cell_.push_back({begin, begin + index(longest[answers]) + 1,
+                       std::log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
+  }
+}
+
+TableReplay::TableReplay(const NoisyTree& tree, const SearchScore& score)
+    : tree_(tree), value_(score), state_of_(tree.histories.parent.size()), moved_at_(tree.histories.parent.size()) {}
+
+double TableReplay::best_main(std::size_t question, const Id* counts) const {
+  double best = -std::numeric_limits<double>::infinity();
+  for (auto cell = index(tree_.cells.first[question]); cell < index(tree_.cells.first[question + 1]); ++cell)
+    best = std::max(best, value_.main(cell, counts[cell]));
+  return best;
+}
+
+void TableReplay::add(Id node) {
+  const std::size_t state = index(state_of_[index(node)]);
+  Id* counts = &counts_[state * tree_.cells.size()];
+  Id* asked = &asked_[state * tree_.cells.questions()];
+  double* main = &main_[state * tree_.cells.questions()];
+  for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
+    const std::size_t cell = index(tree_.answer[at]);
+    const std::size_t question = index(tree_.cells.question[cell]);
+    score_ += value_.other(cell, counts[cell]) - value_.any(asked[question]);
+    ++counts[cell];
+    const double before = main[question];
+    if (asked[question]++ == 0) {
+      main[question] = best_main(question, counts);
+      score_ += main[question];
+    } else if (const double now = value_.main(cell, counts[cell]); now > before) {
+      main[question] = now;
+      score_ += now - before;
+    }
+  }
+}
+
+void TableReplay::remove(Id node) {
+  const std::size_t state = index(state_of_[index(node)]);
+  Id* counts = &counts_[state * tree_.cells.size()];
+  Id* asked = &asked_[state * tree_.cells.questions()];
+  double* main = &main_[state * tree_.cells.questions()];
+  for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
+    const std::size_t cell = index(tree_.answer[at]);
+    const std::size_t question = index(tree_.cells.question[cell]);
+    const bool was_main = value_.main(cell, counts[cell]) >= main[question];
+    --counts[cell];
+    --asked[question];
+    score_ -= value_.other(cell, counts[cell]) - value_.any(asked[question]);
+    if (asked[question] == 0) {
+      score_ -= main[question];
+      main[question] = 0.0;
+    } else if (was_main) {
+      const double now = best_main(question, counts);
+      score_ += now - main[question];
+      main[question] = now;
+    }
+  }
+}
+
+void TableReplay::put(Id node, Id state) {
+  remove(node);
+  state_of_[index(node)] = state;
+  add(node);
+}
+
+void TableReplay::start(const Moves& moves, Pulse& pulse) {
+  moves_ = moves;
+  states_ = static_cast<Id>(moves.size() / index(tree_.labels));
+  counts_.assign(index(states_) * tree_.cells.size(), 0);
+  asked_.assign(index(states_) * tree_.cells.questions(), 0);
+  main_.assign(index(states_) * tree_.cells.questions(), 0.0);
+  score_ = 0.0;
+  state_of_[0] = 0;
+  for (Id node = 0; node < tree_.histories.size(); ++node) {
+    pulse.beat();
+    if (node > 0) {
+      const Id before = state_of_[index(tree_.histories.parent[index(node)])];
+      state_of_[index(node)] = moves_[index(before * tree_.labels + tree_.histories.label[index(node)])];
+    }
+    add(node);
+  }
+}
+
+bool TableReplay::try_move(Id state, Id label, Id target, double at_least, double slack, Pulse& pulse) {
+  Id& move = moves_[index(state * tree_.labels + label)];
+  const Id before = move;
+  const double score_before = score_;
+  move = target;
+  ++changes_;
+  moved_.clear();
+  const auto shift = [&](Id node, Id to) {
+    moved_.emplace_back(node, state_of_[index(node)]);
+    moved_at_[index(node)] = changes_;
+    put(node, to);
+    pulse.beat();
+  };
+  for (std::size_t at = tree_.first_edge[index(label)]; at < tree_.first_edge[index(label) + 1]; ++at) {
+    const Id child = tree_.edge[at];
+    const auto parent = index(tree_.histories.parent[index(child)]);
+    // What hangs below a node that was moved was moved with it.
+    if (state_of_[parent] != state || moved_at_[parent] == changes_) continue;
+    std::size_t next = moved_.size();
+    shift(child, target);
+    for (; next < moved_.size(); ++next) {
+      const auto node = index(moved_[next].first);
+      const Id* row = &moves_[index(state_of_[node] * tree_.labels)];
+      for (Id below = tree_.histories.first_child[node]; below < tree_.histories.first_child[node + 1]; ++below) {
+        const Id to = row[tree_.histories.label[index(below)]];
+        if (to != state_of_[index(below)]) shift(below, to);
+      }
+    }
+    if (score_ < at_least - slack) break;
+  }
+  if (score_ >= at_least) return true;
+  move = before;
+  for (const auto& [node, was_in] : moved_) put(node, was_in);
+  score_ = score_before;  // exactly, whatever was rounded on the way
+  return false;
+}
+
+void TableReplay::polish(Pulse& pulse) {
+  for (bool better = true; better;) {
+    better = false;
+    for (Id state = 0; state < states_; ++state)
+      for (Id label = 0; label < tree_.labels; ++label) {
+        if (tree_.first_edge[index(label)] == tree_.first_edge[index(label) + 1]) continue;
+        for (Id target = 0; target < states_; ++target)
+          if (target != moves_[index(state * tree_.labels + label)] &&
+              try_move(state, label, target, score_ + worth_it, polish_slack, pulse))
+            better = true;
+      }
+  }
+}
+
+void TableReplay::settle(Id one, Id other, Pulse& pulse) {
+  for (bool better = true; better;) {
+    better = false;
+    for (Id state = 0; state < states_; ++state)
+      for (Id label = 0; label < tree_.labels; ++label) {
+        if (tree_.first_edge[index(label)] == tree_.first_edge[index(label) + 1]) continue;
+        const Id now = moves_[index(state * tree_.labels + label)];
+        if ((now == one || now == other) &&
+            try_move(state, label, now == one ? other : one, score_ + worth_it, settle_slack, pulse))
+          better = true;
+        if (state != one && state != other) continue;
+        for (Id target = 0; target < states_; ++target)
+          if (target != moves_[index(state * tree_.labels + label)] &&
+              try_move(state, label, target, score_ + worth_it, settle_slack, pulse))
+            better = true;
+      }
+  }
+}
+
+void TableReplay::anneal(std::int64_t tries, double hot, Random& random, Pulse& pulse) {
+  std::vector<Id> read;
+  for (Id label = 0; label < tree_.labels; ++label)
+    if (tree_.first_edge[index(label)] < tree_.first_edge[index(label) + 1]) read.push_back(label);
+  if (read.empty() || states_ < 2) return;
+  Moves best = moves_;
+  double most = score_;
+  for (std::int64_t tried = 0; tried < tries; ++tried) {
+    const double heat = hot * std::pow(coolest, static_cast<double>(tried) / static_cast<double>(tries));
+    const Id state = random.below(states_);
+    const Id label = read[index(random.below(static_cast<Id>(read.size())))];
+    Id target = random.below(states_ - 1);
+    if (target >= moves_[index(state * tree_.labels + label)]) ++target;
+    const double at_least = score_ + heat * std::log(random.unit() + 1e-300);
+    if (try_move(state, label, target, at_least, 2.0 * heat, pulse) && score_ > most) {
+      most = score_;
+      best = moves_;
+    }
+  }
+  start(best, pulse);
+}
+
+}  // namespace resolvent

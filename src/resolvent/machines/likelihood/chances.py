@@ -1,0 +1,67 @@
+"""A machine and answers → how likely it holds each of them to be, and never impossible.
+
+An answer that came `c` times of `n` has the chance (c + s·b) / (n + s), where s is the
+strength of the machine's smoothing, and b is 1 − noise for the main answer; all other
+outputs share the noise evenly. An output that the machine does not know has a small chance
+of its own, by which all others are reduced.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines.columns import places
+from resolvent.machines.likelihood.smoothing import Smoothing
+from resolvent.machines.machine import Machine
+from resolvent.traces.vocabulary import Codes
+
+
+def chances(
+    machine: Machine,
+    smoothing: Smoothing,
+    states: Codes,
+    questions: NDArray[np.int64],
+    outputs: Codes,
+) -> NDArray[np.float64]:
+    """Return how likely a machine holds outputs to be, in these states and to these questions.
+
+    All are codes of the machine, −1 for what it does not know; where it has no answer, the
+    chance is nan. An answer that is the same in every state counts as often as it came in
+    all of them; what was not counted came once.
+
+    >>> from resolvent.environments import House
+    >>> machine = House().machines().transition
+    >>> told = machine.output_state[:1], machine.output_question[:1]
+    >>> right, other = machine.output_value[:1], np.array([-1], np.int32)
+    >>> few = Smoothing(noise=0.2, strength=1, novelty=0.01)
+    >>> [chances(machine, few, *told, one).round(3).tolist() for one in (right, other)]
+    [[0.891], [0.01]]
+    """
+    row = places(machine._output_keys, machine._keys(states, questions))
+    fixed = places(machine.constant_question, questions)
+    asked = np.zeros(len(row), np.int64)
+    for place, times in zip((row, fixed), machine._times_asked, strict=True):
+        asked[place >= 0] = times[place[place >= 0]]
+    main = machine.answer_many(states, questions)
+    came = np.where(main == outputs, asked, 0)
+    if machine.is_noisy:
+        varies, count = _varying(machine, row, outputs)
+        came[varies] = count[varies]
+    noise, strength, novelty = smoothing.noise, smoothing.strength, smoothing.novelty
+    share = np.where(main == outputs, 1 - noise, noise / max(len(machine.outputs) - 1, 1))
+    chance = (1 - novelty) * (came + strength * share) / (asked + strength)
+    chance[outputs < 0] = novelty
+    chance[main < 0] = np.nan
+    return chance
+
+
+def _varying(
+    machine: Machine, row: Codes, outputs: Codes
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which rows of outputs have more than one, and how often the given one came there."""
+    spread, width = machine.spread, len(machine.outputs)
+    its_row = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    several = np.zeros(len(machine.output_value) + 1, bool)  # the last is for rows of −1
+    several[its_row] = True
+    wanted = np.where((row >= 0) & (outputs >= 0), row.astype(np.int64) * width + outputs, -1)
+    place = places(its_row.astype(np.int64) * width + spread.value, wanted)
+    return several[row], np.where(place >= 0, spread.count[place], 0)

@@ -1,0 +1,67 @@
+"""All that stands between raw steps and what machines read, as one value of the model."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from resolvent.senses.discretise import Discretise
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.shards import Shards, ShardsInMemory
+from resolvent.traces.trace_set import TraceSet
+
+
+@dataclass(frozen=True)
+class Senses:
+    """How machines see a world: which readings look equal, and what they take for its labels.
+
+    Numbers are put into intervals first, so that labels can be made of these.
+
+    To see the same traces twice through the same senses changes nothing.
+
+    >>> from resolvent.traces import Trace
+    >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
+    >>> Senses().on(traces) is traces
+    True
+    """
+
+    labelling: Labelling = field(default_factory=Labelling)
+    discretise: Discretise | None = None
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether traces are taken as they are."""
+        return self.labelling.is_given and self.discretise is None
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return traces as the machines see them."""
+        if self.discretise is not None:
+            traces = self.discretise.on(traces)
+        return self.labelling.on(traces)
+
+    def on_shards(self, shards: Shards) -> Shards:
+        """Return shards of traces as the machines see them, each when it is read."""
+        if self.are_plain:
+            return shards
+        if isinstance(shards, ShardsInMemory):
+            return ShardsInMemory([self.on(one) for one in shards])
+        return SensedShards(shards, self)
+
+
+class SensedShards:
+    """Shards of traces seen through senses."""
+
+    def __init__(self, shards: Shards, senses: Senses) -> None:
+        self.shards, self.senses = shards, senses
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def __iter__(self) -> Iterator[TraceSet]:
+        return map(self.senses.on, self.shards)
+
+    def read(self, number: int) -> TraceSet:
+        """Return one shard."""
+        return self.senses.on(self.shards.read(number))
+
+    def name(self, number: int) -> str | None:
+        """Call a shard as its source does."""
+        return self.shards.name(number)

@@ -1,0 +1,88 @@
+"""The table of environments and logs of others: its script runs, and its page is what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("minigrid")
+pytest.importorskip("popgym")
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "benchmarks" / "foreign" / "table.py"
+PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
+
+
+def rows(page):
+    """The table as dictionaries, by the name of the row."""
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    header, *cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    table = [dict(zip(header, row, strict=True)) for row in cells]
+    return {f"{row['from']}: {row['what']}": row for row in table}
+
+
+def code(page):
+    return re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def short():
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--short"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_page_shows_the_rows_and_the_code_that_are_run(short):
+    ran, shown = rows(short), rows(PAGE)
+    assert list(ran) == list(shown), "run `make benchmark-foreign`"
+    assert [row["lines"] for row in ran.values()] == [row["lines"] for row in shown.values()]
+    assert code(short) == code(PAGE), "run `make benchmark-foreign`"
+
+
+def test_little_data_is_enough_for_what_needs_little(short):
+    ran = rows(short)
+    for name in ("a vending machine", "an end of a TCP connection", "logins to an account"):
+        assert ran[f"log: {name}"]["came out"] == "yes: the true machine"
+    for name in (
+        "Gymnasium: FrozenLake",
+        "Gymnasium: FrozenLake, its rows alone shown",
+        "POPGym: RepeatFirst, easy",
+    ):
+        assert ran[name]["came out"] == "yes"
+        assert ran[name]["right"] == "100.0%"
+
+
+@pytest.mark.parametrize("page", ["short", "docs"])
+def test_what_is_refused_was_diagnosed_before(page, short):
+    refused = {
+        name: row["warned of"]
+        for name, row in rows(short if page == "short" else PAGE).items()
+        if row["came out"] == "no: refused"
+    }
+    assert {"Gymnasium: FrozenLake, slippery", "POPGym: HigherLower, easy"} <= set(refused)
+    assert all("`contradictions`" in said for said in refused.values())
+
+
+@pytest.mark.parametrize("page", ["short", "docs"])
+def test_nothing_fails_in_silence(page, short):
+    """What does not come out was refused, warned of, or contradicted when it was tried."""
+    for name, row in rows(short if page == "short" else PAGE).items():
+        if row["came out"] == "no":
+            assert row["warned of"] != "–", name
+
+
+def test_the_page_has_what_was_asked_of_it():
+    shown = rows(PAGE)
+    for origin, least in (("Gymnasium", 3), ("MiniGrid", 3), ("POPGym", 3), ("log", 3)):
+        assert sum(row["from"] == origin for row in shown.values()) >= least
+    assert sum(row["came out"].startswith("yes") for row in shown.values()) >= 12
