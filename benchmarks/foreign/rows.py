@@ -101,6 +101,7 @@ result = rs.infer(traces, labels="auto")
         100,
         best_of_tables,
         "plan",
+        short=100,
     ),
     Row(
         "Taxi",
