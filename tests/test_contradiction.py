@@ -149,7 +149,8 @@ def test_many_outcomes_are_counted_and_rare_ones_may_be_noise():
         str(error)
     )
     assert str(error).endswith(
-        f"{ROUND}; it may be noise: the outcome is rare at 7 of these 4,001 steps"
+        f"{ROUND}; it may be noise, which noise='auto' (--noise auto) allows for: "
+        "the outcome is rare at 7 of these 4,001 steps"
     )
 
 

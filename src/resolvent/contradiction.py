@@ -84,7 +84,8 @@ def explain(
             advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
         if clash.rare:
             advice += (
-                f"; it may be noise: the outcome is rare at {clash.rare:,} of these "
+                f"; it may be noise, which noise='auto' (--noise auto) allows for: "
+                f"the outcome is rare at {clash.rare:,} of these "
                 f"{len(clash.alike):,} steps"
             )
 

@@ -134,7 +134,11 @@ def nothing_numeric(found: Readings, of: str) -> str:
             f"{of}s have no floats, but ints ({where}), which are taken for symbols: "
             "pass ints=True if they are readings"
         )
-    other = f"pass of={ACTION!r} if actions have" if of == OBSERVATION else "leave Discretise out"
+    other = (
+        f"leave it out, or give Discretise(of={ACTION!r}) if actions have"
+        if of == OBSERVATION
+        else "leave Discretise out"
+    )
     return f"{of}s have no numbers to put into intervals: {other}"
 
 
