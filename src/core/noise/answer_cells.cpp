@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "noisy_rows.hpp"
+
 namespace resolvent {
 namespace {
 
@@ -14,6 +16,9 @@ double rare(const AnswerCells& cells, std::size_t asked, double noise, double de
   const double expected = noise * static_cast<double>(cells.asked(asked)) / std::max<double>(cells.answers(asked), 1);
   return expected + deviations * std::sqrt(expected);
 }
+
+// When an answer returns: so many standard deviations more often than by chance.
+constexpr double returning_deviations = 4.0;
 
 }  // namespace
 
@@ -61,14 +66,59 @@ AnswerCells number_answers(const Answers& answers) {
   return cells;
 }
 
-AnswerCells telling_answers(const AnswerCells& cells, double noise, double deviations) {
+std::vector<std::uint8_t> returning_answers(const AnswerCells& cells, const HistoryTree& histories) {
+  std::vector<std::size_t> rows;
+  const auto first = rows_by_node(histories, rows);
+  // Sums over nodes: of squares, and of an answer times its question.
+  std::vector<double> given_squared(cells.size());
+  std::vector<double> given_asked(cells.size());
+  std::vector<double> asked_squared(cells.questions());
+  std::vector<Id> given;
+  for (std::size_t node = 0; node + 1 < first.size(); ++node) {
+    given.clear();
+    for (std::size_t at = first[node]; at < first[node + 1]; ++at)
+      if (const Id cell = cells.of_row[rows[at]]; cell != none) given.push_back(cell);
+    std::sort(given.begin(), given.end());
+    for (std::size_t begin = 0, end = 0; begin < given.size(); begin = end) {
+      const Id question = cells.question[index(given[begin])];
+      while (end < given.size() && cells.question[index(given[end])] == question) ++end;
+      const auto asked = static_cast<double>(end - begin);
+      asked_squared[index(question)] += asked * asked;
+      for (std::size_t at = begin, run = begin; at < end; run = at) {
+        while (at < end && given[at] == given[run]) ++at;
+        const auto times = static_cast<double>(at - run);
+        given_squared[index(given[run])] += times * times;
+        given_asked[index(given[run])] += times * asked;
+      }
+    }
+  }
+  std::vector<std::uint8_t> returning(cells.size());
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    const auto all = static_cast<double>(cells.asked(asked));
+    for (auto cell = index(cells.first[asked]); cell < index(cells.first[asked + 1]); ++cell) {
+      // How far its number at each node is from its share, squared: more than of a fair draw?
+      const double share = static_cast<double>(cells.count[cell]) / all;
+      const double fair = share * (1.0 - share);
+      const double off = given_squared[cell] - 2.0 * share * given_asked[cell] + share * share * asked_squared[asked];
+      const double variance = fair * all + 2.0 * fair * fair * asked_squared[asked];
+      returning[cell] = off - fair * all > returning_deviations * std::sqrt(variance);
+    }
+  }
+  return returning;
+}
+
+AnswerCells telling_answers(const AnswerCells& cells, const std::vector<std::uint8_t>& returning, double noise,
+                            double deviations) {
   AnswerCells kept;
   std::vector<Id> renumbered(cells.size(), none);
   for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
     const double at_most = rare(cells, asked, noise, deviations);
     std::vector<Id> telling;
+    const auto count = cells.count.begin();
+    const auto favourite = std::max_element(count + cells.first[asked], count + cells.first[asked + 1]) - count;
     for (Id cell = cells.first[asked]; cell < cells.first[asked + 1]; ++cell)
-      if (static_cast<double>(cells.count[index(cell)]) > at_most) telling.push_back(cell);
+      if (cell == favourite || returning[index(cell)] != 0 || static_cast<double>(cells.count[index(cell)]) > at_most)
+        telling.push_back(cell);
     if (telling.size() < 2) continue;
     kept.first.push_back(static_cast<Id>(kept.size()));
     for (const Id cell : telling) {
