@@ -30,7 +30,8 @@ struct AnswerCells {
 AnswerCells number_answers(const Answers& answers);
 
 // By cell: whether an answer comes again after the same labels more often than it would if it had
-// nothing to do with them. What noise gives does not; what a state answers does, however rare it is.
+// nothing to do with them: all labels so far, or the last one, two or three. What noise gives does
+// not; what a state answers does, however rare it is.
 std::vector<std::uint8_t> returning_answers(const AnswerCells& cells, const HistoryTree& histories);
 
 // What may tell states apart if answers are off the main one with probability `noise`: the
