@@ -12,20 +12,20 @@ from resolvent.samples import Histories, LabelTiming, output_samples
 def ring(size, seed, returns=True):
     """Traces in which every press goes one place further, and one place of `size` answers "here".
 
-    Questions that tell nothing have as many wrong answers as the one that tells has right ones.
-    With `returns=False` the same answers come at random, whatever was pressed.
+    The button is pressed only late, so that few looks find it: no more than get lost. With
+    `returns=False` as many do, but at random, whatever was pressed.
     """
     random = np.random.default_rng(seed)
     traces = []
     for _ in range(150):
         place, seen, labels, actions = 0, ["hall"], [None], []
-        for _ in range(100):
+        for step in range(100):
             at_door = random.random() < 0.15
             actions.append("look" if at_door else f"walk {random.integers(20)}")
-            shown = place if returns else random.integers(size)
-            answer = "here" if at_door and shown == size - 1 else "hall"
+            is_here = place == size - 1 if returns else random.random() < 0.03
+            answer = "here" if at_door and is_here else "hall"
             seen.append("lost" if random.random() < 0.05 else answer)
-            pressed = random.random() < 0.1
+            pressed = step > 70 and random.random() < 0.3
             labels.append("press" if pressed else None)
             place = (place + pressed) % size
         traces.append(rs.Trace(seen, labels, actions, [0.0] * len(actions)))
