@@ -4,7 +4,7 @@ A broken trace comes from another world, has its columns shuffled, or was cut an
 again. Its answers are odd much more often than the noise of the other traces explains.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lgamma, log
 from typing import Final
 
@@ -35,14 +35,15 @@ class Oddness:
     """How odd the answers of each trace are.
 
     `asked` counts the answers that could be odd, `odd` those that are, in the machine for
-    which there are most. `nats` is the logarithm of how many times as likely the answers are if
-    the trace is odd in a way of its own, instead of as others are; `needed` is what it takes to
-    be beyond doubt.
+    which that tells most. `nats` is the logarithm of how many times as likely the answers are
+    if the trace is odd in a way of its own, instead of as others are; `needed` is what it
+    takes to be beyond doubt. `surprise` is how unlikely the odd answers of all machines are.
     """
 
     asked: NDArray[np.int64]
     odd: NDArray[np.int64]
     nats: NDArray[np.float64]
+    surprise: NDArray[np.float64]
     needed: float
 
     @property
@@ -51,14 +52,19 @@ class Oddness:
         return self.nats > self.needed
 
 
-def oddness(machines: Machines, traces: TraceSet) -> Oddness:
+def oddness(machines: Machines, traces: TraceSet, *, by_state: bool = True) -> Oddness:
     """Say how odd the answers of each trace are, beside what others answer in the same states.
 
-    An answer is odd if most other traces answer otherwise; a row that no two other traces know
-    tells nothing. How often answers are odd is allowed to differ from question to question. A
+    An answer is odd if most other traces answer otherwise; a question that no two others were
+    asked tells nothing. How often answers are odd may differ from question to question. A
     trace that is broken has some share of odd answers, any one being as likely as any other.
+    With `by_state` off, states make no difference: for machines that cannot be relied on.
     """
-    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+    states = states_at_steps(machines, traces)
+    asked = steps_asked(machines, traces, states)
+    if not by_state:  # later machines are asked about states of the first
+        kind, steps = next(iter(asked.items()))
+        asked = {kind: replace(steps, states=np.zeros_like(steps.states))}
     needed = log(max(len(traces), 1) * len(asked) / _RISK)
     each = [_of_one_machine(steps, traces, needed) for steps in asked.values()]
     most = np.argmax([one.nats for one in each], axis=0)
@@ -67,6 +73,7 @@ def oddness(machines: Machines, traces: TraceSet) -> Oddness:
         np.array([one.asked for one in each])[most, trace],
         np.array([one.odd for one in each])[most, trace],
         np.array([one.nats for one in each])[most, trace],
+        np.sum([one.surprise for one in each], axis=0),
         needed,
     )
 
@@ -105,24 +112,10 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
         if np.array_equal(now, broken):
             break
         broken = now
-    return Oddness(asked_of, odd_of, nats, needed)
-
-
-def strangeness(machines: Machines, traces: TraceSet) -> NDArray[np.float64]:
-    """Return for each trace the share of its answers that no two other traces give, from 0 to 1.
-
-    Machines without noise that explain all traces have states of their own for broken ones.
-    """
-    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
-    steps = next(iter(asked.values()))
-    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
-    questions = int(steps.questions.max(initial=0)) + 1
-    row, times = _numbered(steps.states.astype(np.int64) * questions + steps.questions)
-    known = _traces_of(row, trace, len(times))[row] > _OTHER_TRACES
-    question, often = _numbered(steps.questions)
-    common = _traces_of(question, trace, len(often))[question] > _OTHER_TRACES
-    alone = np.bincount(trace, common & ~known, len(traces))
-    return alone / np.maximum(np.bincount(trace, common, len(traces)), 1)
+    surprise: NDArray[np.float64] = np.bincount(
+        trace, np.where(odd, -np.log(chance), 0.0), len(traces)
+    ).astype(np.float64)
+    return Oddness(asked_of, odd_of, nats, surprise, needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +141,8 @@ def failing(machines: Machines, traces: TraceSet) -> Failing:
     answered = np.zeros(len(trace), bool)
     wrong = np.zeros(len(trace), bool)
     for steps in asked.values():
-        predicted = steps.predicted
+        # What no other trace has shown in a state is no reason to mistrust one that shows it.
+        predicted = steps.machine.answer_many(steps.states, steps.questions, assumed=False)
         answered |= predicted >= 0
         wrong |= (predicted >= 0) & (predicted != steps.outputs)
     asked_of = np.bincount(trace, answered, len(traces)).astype(np.int64)

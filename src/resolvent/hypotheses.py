@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.broken import Failing, failing, oddness, strangeness
+from resolvent.broken import Failing, failing, oddness
 from resolvent.diagnosis import Finding
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
@@ -100,14 +100,18 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     noise, corpus = allowed(run.options), exact.standing.corpus
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
+    outputs = outputs_of(run.options, corpus.alphabets)
     if _may_hold_broken(corpus, noise):
-        suspects = strangeness(exact.machines, corpus.together())
-        found = _but_for(run, corpus, suspects, noise.broken)
-        if found is not None:
-            return found
+        traces = corpus.together()
+        stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
+        if stated or oddness(exact.machines, traces, by_state=False).broken.any():
+            likely = run.most_likely(corpus, outputs)
+            suspicion = oddness(likely.machines, traces).surprise
+            if (found := _but_for(run, corpus, suspicion, noise.broken)) is not None:
+                return found
     if not noise.outcomes or not is_chance(exact.standing.shown, by_state=False):
         return exact
-    likely = run.most_likely(corpus, outputs_of(run.options, corpus.alphabets))
+    likely = run.most_likely(corpus, outputs)
     if is_chance(likely.standing.shown, by_state=True) and _is_likelier(likely, exact):
         return _warned(likely, noise_warnings(likely, None))
     return exact
@@ -135,16 +139,15 @@ def _with_noise(
     warnings: list[Finding] = []
     if _may_hold_broken(corpus, noise):
         odd = oddness(likely.machines, corpus.together())
-        found = _but_for(run, corpus, odd.nats, noise.broken)
+        found = _but_for(run, corpus, odd.surprise, noise.broken)
         if found is not None:
             return found
         sure = np.flatnonzero(odd.broken)
         if len(sure) > noise.broken * corpus.traces:
             warnings.append(too_many_broken(len(sure), corpus.traces, noise.broken))
         elif len(sure):
-            rest = np.setdiff1d(corpus.all, sure)
-            without = _most_likely(run, _only(corpus, rest), contradiction)
-            likely = _without(without, corpus, sure)
+            rest = _only(corpus, np.setdiff1d(corpus.all, sure))
+            likely = _without(_most_likely(run, rest, contradiction), corpus, sure)
             warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
     if contradiction is not None and not may_vary(contradiction.output, noise):
         raise contradiction
@@ -210,26 +213,25 @@ def _but_for(
     list accidents, or rare noise is the better explanation.
     """
     most = floor(share * corpus.traces)
-    if not most:
-        return None
-    aside = np.sort(np.argsort(-suspicion, kind="stable")[:most])
-    while True:
-        found = _exact(run, _only(corpus, np.setdiff1d(corpus.all, aside)))
-        if found is None or lists_accidents(found.standing.shown):
-            return None
+    order = np.argsort(-suspicion, kind="stable")
+    aside = np.sort(order[: min(most, np.count_nonzero(suspicion > 0))])
+    while 0 < len(aside) <= most:
+        kept = np.setdiff1d(corpus.all, aside)
+        try:
+            found = run.exact(_only(corpus, kept))
+        except ContradictoryTraces as contradiction:
+            pair = kept[[place.trace for place in contradiction.places]]
+            aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
+            continue
         failed = failing(found.machines, corpus.together())
-        if not 0 < len(failed.numbers) <= most or failed.nats <= 0:
+        if lists_accidents(found.standing.shown) or failed.nats <= 0:
             return None
-        if not len(back := np.setdiff1d(aside, failed.numbers)):
-            return _named(_without(found, corpus, failed.numbers), failed)
-        aside = np.setdiff1d(aside, back)
-
-
-def _exact(run: Run, corpus: Corpus) -> InferenceResult | None:
-    try:
-        return run.exact(corpus)
-    except ContradictoryTraces:
-        return None
+        if np.array_equal(failed.numbers, aside):
+            return _named(_without(found, corpus, aside), failed)
+        if len(np.setdiff1d(failed.numbers, aside)):
+            return None
+        aside = failed.numbers
+    return None
 
 
 def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:
