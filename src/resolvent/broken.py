@@ -4,16 +4,17 @@ A broken trace comes from another world, has its columns shuffled, or was cut an
 again. Its answers are odd much more often than the noise of the other traces explains.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import lgamma, log
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.machines import Machines
+from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import TraceSet
+from resolvent.traces.vocabulary import distinct_numbers
 
 _RISK: Final = 0.01
 """How likely it may be that any trace at all is left out though nothing is wrong with it."""
@@ -60,11 +61,12 @@ def oddness(machines: Machines, traces: TraceSet, *, by_state: bool = True) -> O
     trace that is broken has some share of odd answers, any one being as likely as any other.
     With `by_state` off, states make no difference: for machines that cannot be relied on.
     """
-    states = states_at_steps(machines, traces)
-    asked = steps_asked(machines, traces, states)
-    if not by_state:  # later machines are asked about states of the first
-        kind, steps = next(iter(asked.items()))
-        asked = {kind: replace(steps, states=np.zeros_like(steps.states))}
+    if by_state:
+        asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+    else:  # later machines are asked about states of the first
+        first = machines_of([next(iter(machines.values()))], machines.timing)
+        nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
+        asked = steps_asked(first, traces, nowhere)
     needed = log(max(len(traces), 1) * len(asked) / _RISK)
     each = [_of_one_machine(steps, traces, needed) for steps in asked.values()]
     most = np.argmax([one.nats for one in each], axis=0)
@@ -167,11 +169,11 @@ def _traces_of(
     value: NDArray[np.int64], trace: NDArray[np.int64], values: int
 ) -> NDArray[np.int64]:
     """Return in how many traces each value comes."""
-    pairs = np.unique(trace * values + value)
+    pairs, _ = distinct_numbers(trace * values + value, (int(trace.max(initial=0)) + 1) * values)
     return np.bincount(pairs % values, minlength=values)
 
 
 def _numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the place of each value among the distinct ones, and how often these come."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return place, count
+    _, place = distinct_numbers(values, int(values.max(initial=0)) + 1)
+    return place, np.bincount(place)

@@ -100,18 +100,15 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     noise, corpus = allowed(run.options), exact.standing.corpus
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
-    outputs = outputs_of(run.options, corpus.alphabets)
     if _may_hold_broken(corpus, noise):
-        traces = corpus.together()
         stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
-        if stated or oddness(exact.machines, traces, by_state=False).broken.any():
-            likely = run.most_likely(corpus, outputs)
-            suspicion = oddness(likely.machines, traces).surprise
-            if (found := _but_for(run, corpus, suspicion, noise.broken)) is not None:
+        if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():
+            found = _with_noise(run, corpus, None)
+            if found.broken and (noise.outcomes or not found.is_noisy):
                 return found
     if not noise.outcomes or not is_chance(exact.standing.shown, by_state=False):
         return exact
-    likely = run.most_likely(corpus, outputs)
+    likely = _most_likely(run, corpus, None)
     if is_chance(likely.standing.shown, by_state=True) and _is_likelier(likely, exact):
         return _warned(likely, noise_warnings(likely, None))
     return exact
