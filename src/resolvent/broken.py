@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import TraceSet
-from resolvent.traces.vocabulary import distinct_numbers
 
 _RISK: Final = 0.01
 """How likely it may be that any trace at all is left out though nothing is wrong with it."""
@@ -169,11 +168,11 @@ def _traces_of(
     value: NDArray[np.int64], trace: NDArray[np.int64], values: int
 ) -> NDArray[np.int64]:
     """Return in how many traces each value comes."""
-    pairs, _ = distinct_numbers(trace * values + value, (int(trace.max(initial=0)) + 1) * values)
+    pairs = np.unique(trace * values + value)
     return np.bincount(pairs % values, minlength=values)
 
 
 def _numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the place of each value among the distinct ones, and how often these come."""
-    _, place = distinct_numbers(values, int(values.max(initial=0)) + 1)
-    return place, np.bincount(place)
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return place, count
