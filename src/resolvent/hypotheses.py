@@ -70,6 +70,9 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
 def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceResult:
     """Infer machines from the traces of a result and more: go on from it as far as it holds."""
     corpus = before.standing.corpus.extended(traces)
+    given = before.traces + len(traces)
+    if before.broken:  # traces keep the numbers with which they were given
+        run.given = np.setdiff1d(np.arange(given), before.broken)
     if before.is_noisy:
         found = _with_noise(run, corpus, None)
     else:
@@ -77,13 +80,12 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
             found = run.extended(before.standing, corpus)
         except ContradictoryTraces as contradiction:
             found = _contradicted(run, corpus, contradiction)
-    if not before.broken:
-        return found
-    # Traces have the numbers with which they were given, also behind those left out.
-    given = before.traces + len(traces)
-    kept = np.setdiff1d(np.arange(given), before.broken)
-    broken = sorted([*before.broken, *kept[list(found.broken)].tolist()])
-    return replace(found, traces=given, broken=tuple(broken))
+    return replace(
+        found,
+        traces=given,
+        steps=before.steps + traces.steps,
+        broken=tuple(sorted((*before.broken, *found.broken))),
+    )
 
 
 def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) -> InferenceResult:
@@ -144,7 +146,7 @@ def _with_noise(
             warnings.append(too_many_broken(len(sure), corpus.traces, noise.broken))
         elif len(sure):
             rest = _only(corpus, np.setdiff1d(corpus.all, sure))
-            likely = _without(_most_likely(run, rest, contradiction), corpus, sure)
+            likely = _without(run, _most_likely(run, rest, contradiction), corpus, sure)
             warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
     if contradiction is not None and not may_vary(contradiction.output, noise):
         raise contradiction
@@ -224,7 +226,7 @@ def _but_for(
         if lists_accidents(found.standing.shown) or failed.nats <= 0:
             return None
         if np.array_equal(failed.numbers, aside):
-            return _named(_without(found, corpus, aside), failed)
+            return _named(_without(run, found, corpus, aside), failed)
         if len(np.setdiff1d(failed.numbers, aside)):
             return None
         aside = failed.numbers
@@ -235,9 +237,12 @@ def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:
     return Corpus(ShardsInMemory([corpus.fetch(numbers)]), corpus.rounding)
 
 
-def _without(found: InferenceResult, corpus: Corpus, broken: NDArray[np.int64]) -> InferenceResult:
+def _without(
+    run: Run, found: InferenceResult, corpus: Corpus, broken: NDArray[np.int64]
+) -> InferenceResult:
     """Return what was found from the other traces as found from all, with some left out."""
-    return replace(found, traces=corpus.traces, steps=corpus.steps, broken=tuple(broken.tolist()))
+    numbers = broken if run.given is None else run.given[broken]
+    return replace(found, traces=corpus.traces, steps=corpus.steps, broken=tuple(numbers.tolist()))
 
 
 def _named(found: InferenceResult, failed: Failing) -> InferenceResult:

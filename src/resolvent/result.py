@@ -404,7 +404,7 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": not self.is_noisy,
+            "explains_all_traces": not self.is_noisy and not self.broken,
             "noise": self.noise,
             "broken": list(self.broken),
             "labels": str(self.machines.senses.labelling.reads),
