@@ -37,7 +37,8 @@ class Oddness:
     `asked` counts the answers that could be odd, `odd` those that are, in the machine for
     which that tells most. `nats` is the logarithm of how many times as likely the answers are
     if the trace is odd in a way of its own, instead of as others are; `needed` is what it
-    takes to be beyond doubt. `surprise` is how unlikely the odd answers of all machines are.
+    takes to be beyond doubt. `surprise` is how unlikely the answers of all machines are that
+    most other traces contradict, be it only one.
     """
 
     asked: NDArray[np.int64]
@@ -89,7 +90,8 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
     others = times[row] - own_times[own_row]
     alike = answered[answer] - own_answered[own_answer]
     told = _traces_of(row, trace, len(times))[row] > _OTHER_TRACES
-    odd = told & (2 * alike < others)
+    against = 2 * alike < others  # where just one other trace knows a row, either may be wrong
+    odd = told & against
     # What other traces show of a row, without this one.
     odd_of_row = np.bincount(row, odd, len(times))[row] - np.bincount(own_row, odd)[own_row]
     asked_of = np.bincount(trace, told, len(traces)).astype(np.int64)
@@ -114,7 +116,7 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
             break
         broken = now
     surprise: NDArray[np.float64] = np.bincount(
-        trace, np.where(odd, -np.log(chance), 0.0), len(traces)
+        trace, np.where(against, -np.log(chance), 0.0), len(traces)
     ).astype(np.float64)
     return Oddness(asked_of, odd_of, nats, surprise, needed)
 

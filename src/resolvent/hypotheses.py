@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.broken import Failing, failing, oddness
+from resolvent.broken import failing, oddness
 from resolvent.diagnosis import Finding
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
@@ -137,21 +137,49 @@ def _with_noise(
     likely = _most_likely(run, corpus, contradiction)
     warnings: list[Finding] = []
     if _may_hold_broken(corpus, noise):
-        odd = oddness(likely.machines, corpus.together())
-        found = _but_for(run, corpus, odd.surprise, noise.broken)
-        if found is not None:
-            return found
-        sure = np.flatnonzero(odd.broken)
-        if len(sure) > noise.broken * corpus.traces:
-            warnings.append(too_many_broken(len(sure), corpus.traces, noise.broken))
-        elif len(sure):
-            rest = _only(corpus, np.setdiff1d(corpus.all, sure))
-            likely = _without(run, _most_likely(run, rest, contradiction), corpus, sure)
-            warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
+        likely, warnings = _without_broken(run, corpus, likely, contradiction)
+        if not likely.is_noisy:
+            return _warned(likely, warnings)
     if contradiction is not None and not may_vary(contradiction.output, noise):
         raise contradiction
     likely = _best_reading(run, likely)
     return _warned(likely, [*noise_warnings(likely, contradiction), *warnings])
+
+
+def _without_broken(
+    run: Run,
+    corpus: Corpus,
+    likely: InferenceResult,
+    contradiction: ContradictoryTraces | None,
+) -> tuple[InferenceResult, list[Finding]]:
+    """Leave out traces that are broken beyond doubt, if they are few, and say which.
+
+    What is left is explained without noise if it can be, and otherwise by machines that are
+    the most likely ones for it; these may show that more are broken.
+    """
+    share = allowed(run.options).broken
+    aside = np.empty(0, np.int64)
+    odd, asked = np.zeros((2, corpus.traces), np.int64)
+    warnings: list[Finding] = []
+    while not warnings:
+        kept = np.setdiff1d(corpus.all, aside)
+        now = oddness(likely.machines, corpus.fetch(kept))
+        suspicion = np.full(corpus.traces, np.inf)
+        suspicion[kept], odd[kept], asked[kept] = now.surprise, now.odd, now.asked
+        if (exact := _but_for(run, corpus, suspicion, share)) is not None:
+            return exact
+        more = kept[now.broken]
+        if not len(more):
+            break
+        if len(aside) + len(more) > share * corpus.traces:
+            warnings.append(too_many_broken(len(aside) + len(more), corpus.traces, share))
+        else:
+            aside = np.union1d(aside, more)
+            rest = _only(corpus, np.setdiff1d(corpus.all, aside))
+            likely = _without(run, _most_likely(run, rest, contradiction), corpus, aside)
+    if len(aside):
+        warnings.insert(0, broken_warning(likely, odd[aside], asked[aside]))
+    return likely, warnings
 
 
 def _most_likely(
@@ -204,7 +232,7 @@ def _may_hold_broken(corpus: Corpus, noise: Noise) -> bool:
 
 def _but_for(
     run: Run, corpus: Corpus, suspicion: NDArray[np.float64], share: float
-) -> InferenceResult | None:
+) -> tuple[InferenceResult, list[Finding]] | None:
     """Return machines without noise that explain all traces but a few, which are broken.
 
     The most suspicious traces are left out; what is learned from the others says which of
@@ -226,7 +254,10 @@ def _but_for(
         if lists_accidents(found.standing.shown) or failed.nats <= 0:
             return None
         if np.array_equal(failed.numbers, aside):
-            return _named(_without(run, found, corpus, aside), failed)
+            found = _without(run, found, corpus, aside)
+            return found, [
+                broken_warning(found, failed.wrong, failed.asked, failed.first, failed.nats)
+            ]
         if len(np.setdiff1d(failed.numbers, aside)):
             return None
         aside = failed.numbers
@@ -243,12 +274,6 @@ def _without(
     """Return what was found from the other traces as found from all, with some left out."""
     numbers = broken if run.given is None else run.given[broken]
     return replace(found, traces=corpus.traces, steps=corpus.steps, broken=tuple(numbers.tolist()))
-
-
-def _named(found: InferenceResult, failed: Failing) -> InferenceResult:
-    return _warned(
-        found, [broken_warning(found, failed.wrong, failed.asked, failed.first, failed.nats)]
-    )
 
 
 def _warned(found: InferenceResult, warnings: list[Finding]) -> InferenceResult:
