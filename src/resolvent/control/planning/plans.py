@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.planning import plan_files
+from resolvent.control.planning.chance.chances import Chances
+from resolvent.control.planning.chance.expecting import NeverEnds
+from resolvent.control.planning.chance.solving import expect
 from resolvent.control.planning.experiment import NextExperiment, nearest_unknown
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.promises import in_all
@@ -45,6 +48,7 @@ def plan(
     gamma: float = 0.95,
     reward_range: tuple[float, float] | None = None,
     trust_constants: bool = False,
+    confidence: float = 0.95,
 ) -> "Plan":
     """Find the best way to act, from machines and traces alone.
 
@@ -56,6 +60,10 @@ def plan(
     the least and the most that was ever paid. A question that always got the same
     answer is known only in states in which these traces ask it; trust its answer
     in all others with `trust_constants`, and the bounds hold only if it is right.
+
+    Where machines answer with chance, so does the model: `value` is then what the plan is
+    expected to pay by the shares of what came, and the bounds hold with this `confidence`,
+    by how often each step was taken. With gamma 1 episodes have to end surely.
 
     Where the traces never show that one thing pays more than another, there is nothing
     to plan for: `vacuous` says so then, and the plan is not called optimal.
@@ -78,6 +86,8 @@ def plan(
     machines = machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     if not isinstance(traces, TraceSet):
         raise OptionError(
             f"plan needs traces in memory, not a {type(traces).__name__}: use read_traces; "
@@ -90,6 +100,8 @@ def plan(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
             f"{model.reward_range[1]:g} were seen"
         )
+    if model.chances is not None:
+        return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
     try:
         safe, hopeful = (
             solve(model.following, np.where(model.known, model.reward, worth), gamma)
@@ -106,6 +118,46 @@ def plan(
         pessimistic=safe.value,
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
+    )
+
+
+def _under_chance(
+    machines: Machines,
+    model: Model,
+    chances: Chances,
+    gamma: float,
+    reward_range: tuple[float, float],
+    confidence: float,
+) -> "Plan":
+    try:
+        found = expect(model, chances, gamma, reward_range, confidence)
+    except NeverEnds as endless:
+        raise OptionError(_endless_text(model, endless)) from None
+    lost = model.starts[np.isneginf(found.expected[model.starts])]
+    if len(lost):
+        raise OptionError(
+            f"gamma={gamma:g}: from {situation_text(model.named(int(lost[0])))} no way to act that "
+            f"is known surely ends the episode: use gamma below 1, or plan from more traces"
+        )
+    return Plan(
+        machines,
+        model,
+        gamma,
+        reward_range,
+        policy=found.policy.astype(np.int32),
+        pessimistic=found.pessimistic,
+        optimistic_policy=found.optimistic_policy.astype(np.int32),
+        optimistic=found.optimistic,
+        expected=found.expected,
+        confidence=confidence,
+    )
+
+
+def _endless_text(model: Model, endless: NeverEnds) -> str:
+    here, action = endless.situations[0], model.actions[endless.actions[0]]
+    return (
+        f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "
+        f"{situation_text(model.named(here))} and so on: use gamma below 1"
     )
 
 
@@ -131,6 +183,10 @@ class Plan(ByValue):
     `policy` holds the code of an action for each situation of the model. Acting
     by it is worth at least `pessimistic`; nothing is worth more than `optimistic`,
     as long as no step pays outside `reward_range`.
+
+    Where machines answer with chance, both hold with `confidence`, and `expected` is what
+    acting by the plan pays on average if all chances are the shares that were seen. Else both
+    are None.
     """
 
     machines: Machines
@@ -141,11 +197,16 @@ class Plan(ByValue):
     pessimistic: NDArray[np.float64]
     optimistic_policy: Codes
     optimistic: NDArray[np.float64]
+    expected: NDArray[np.float64] | None = None
+    confidence: float | None = None
 
     @property
     def value(self) -> float:
-        """What acting by the plan is worth at least, on average over where traces began."""
-        return self._at_starts(self.pessimistic)
+        """What acting by the plan is worth, on average over where traces began.
+
+        That is at least so much, or, where there is chance, what it is expected to pay.
+        """
+        return self._at_starts(self.pessimistic if self.expected is None else self.expected)
 
     @property
     def bound(self) -> float:

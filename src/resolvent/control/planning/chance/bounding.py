@@ -1,0 +1,78 @@
+"""Steps with chances + how far these may be off → what a policy is worth at least, any at most.
+
+Chances are any within a radius of the shares, for each step anew (extended value iteration:
+Auer, Jaksch and Ortner 2010; Strehl and Littman 2008).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from resolvent.control.planning.chance.linear import Numbers, Rows
+from resolvent.control.planning.chance.plausible import worst
+from resolvent.control.planning.chance.view import View
+
+_ROUNDS = 100
+_SWEEPS = 2_000
+_CLOSE = 1e-9
+"""Of what values may be: when rounds count as settled. What they still miss is accounted for."""
+
+
+def cautious_policy(view: View, radius: Numbers, gamma: float) -> Rows:
+    """Return the policy that is worth most if chances are as bad as their radius allows."""
+    return _settled(view, radius, gamma, lambda worth: worth.argmax(axis=1))[0]
+
+
+def least_worth(view: View, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
+    """Return what a policy is worth at least, whatever the chances are within their radius.
+
+    `view.beyond` must be the least that going on can be worth.
+    """
+    taken = np.arange(view.situations) * view.actions + policy
+    return _settled(view.only(taken), radius[taken], gamma, _first)[1]
+
+
+def most_worth(view: View, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
+    """Return a policy for which one may hope most, and what any is worth at most.
+
+    `view.beyond` must be the most that going on can be worth.
+    """
+    # The most is the least of what is lost.
+    lost = replace(view, pay=-view.pay, unknown=-view.unknown, beyond=-view.beyond)
+    policy, value = _settled(lost, radius, gamma, lambda worth: worth.argmin(axis=1))
+    return policy, -value
+
+
+def _first(worth: Numbers) -> Rows:
+    return np.zeros(len(worth), np.int64)
+
+
+def _settled(
+    view: View, radius: Numbers, gamma: float, pick: Callable[[Numbers], Rows]
+) -> tuple[Rows, Numbers]:
+    """Return the actions picked by what they are worth at least, and what that comes to.
+
+    Policies, and the worst chances for each, are improved in turn. By as much as the last round
+    would still change, taken for ever, the values are lowered: they are bounds in any case.
+    """
+    value, rows = np.zeros(view.situations), np.arange(view.situations)
+    if gamma == 1 and (not np.isfinite(view.beyond) or view.pay.min() < 0):
+        worth = view.worth(value, gamma, view.share, np.where(view.known, 0.0, view.pay))
+        return pick(worth), np.full(view.situations, -np.inf)
+    for _ in range(_ROUNDS if gamma < 1 else _SWEEPS):
+        chance, rest = worst(view.row, view.share, view.values(value), radius, view.beyond)
+        pay = view.pay + gamma * rest * view.beyond
+        worth = view.worth(value, gamma, chance, pay)
+        policy = pick(worth)
+        change = worth[rows, policy] - value
+        scale = float(np.abs(value).max(initial=0.0) + np.abs(view.pay).max(initial=0.0))
+        if np.abs(change).max(initial=0.0) <= _CLOSE * scale * (1 - gamma if gamma < 1 else 1):
+            break
+        if gamma < 1:
+            value = view.chain(policy, gamma, chance, pay).worth(gamma, value)
+        else:  # nothing is lost on the way, so that each sweep only adds to a bound
+            value = value + np.maximum(change, 0.0)
+    if gamma == 1:
+        return policy, value
+    return policy, value - max(0.0, -float(change.min(initial=0.0))) / (1 - gamma)
