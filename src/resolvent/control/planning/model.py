@@ -8,7 +8,6 @@ and all machines know where that label leads. Everything else is unknown, never 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,9 @@ from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.replay import Replay, in_machine_codes, replay_traces, score_of
 from resolvent.samples import rounded
-from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text, symbol_text
+from resolvent.traces import Symbol, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import TERMINATED
-from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
 
 

@@ -130,8 +130,5 @@ def explored(starts: Keys, stepping: Stepping) -> tuple[Keys, Answers]:
         reached = np.unique(answers[-1].following)
         frontier = np.array([one for one in reached.tolist() if one not in met and one >= 0], int)
     return np.concatenate(layers), Answers(
-        *(
-            np.concatenate([getattr(layer, name) for layer in answers])
-            for name in Answers.__slots__
-        )
+        *(np.concatenate([getattr(layer, name) for layer in answers]) for name in Answers.__slots__)
     )

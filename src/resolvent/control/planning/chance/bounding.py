@@ -1,7 +1,8 @@
 """Steps with chances + how far these may be off → what a policy is worth at least, any at most.
 
 Chances are any within a radius of the shares, for each step anew (extended value iteration:
-Auer, Jaksch and Ortner 2010; Strehl and Littman 2008).
+Auer, Jaksch and Ortner 2010; Strehl and Littman 2008). What never came of a step may come: it
+ends the episode, or leads to any situation of the model.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ def cautious_policy(view: View, radius: Numbers, gamma: float) -> Rows:
 def least_worth(view: View, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
     """Return what a policy is worth at least, whatever the chances are within their radius.
 
-    `view.beyond` must be the least that going on can be worth.
+    `view.beyond` must be the least that going on can be worth, where nobody knows.
     """
     taken = np.arange(view.situations) * view.actions + policy
     return _settled(view.only(taken), radius[taken], gamma, _first)[1]
@@ -36,10 +37,10 @@ def least_worth(view: View, radius: Numbers, gamma: float, policy: Rows) -> Numb
 def most_worth(view: View, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
     """Return a policy for which one may hope most, and what any is worth at most.
 
-    `view.beyond` must be the most that going on can be worth.
+    `view.beyond` must be the most that going on can be worth, where nobody knows.
     """
     # The most is the least of what is lost.
-    lost = replace(view, pay=-view.pay, unknown=-view.unknown, beyond=-view.beyond)
+    lost = replace(view, pay=-view.pay, extra=-view.extra, beyond=-view.beyond, odd=-view.odd)
     policy, value = _settled(lost, radius, gamma, lambda worth: worth.argmin(axis=1))
     return policy, -value
 
@@ -57,22 +58,31 @@ def _settled(
     would still change, taken for ever, the values are lowered: they are bounds in any case.
     """
     value, rows = np.zeros(view.situations), np.arange(view.situations)
-    if gamma == 1 and (not np.isfinite(view.beyond) or view.pay.min() < 0):
-        worth = view.worth(value, gamma, view.share, np.where(view.known, 0.0, view.pay))
-        return pick(worth), np.full(view.situations, -np.inf)
+    if gamma == 1 and not _only_gains(view):
+        return pick(view.worth(view.ahead(value, gamma), view.share)), value - np.inf
     for _ in range(_ROUNDS if gamma < 1 else _SWEEPS):
-        chance, rest = worst(view.row, view.share, view.values(value), radius, view.beyond)
-        pay = view.pay + gamma * rest * view.beyond
-        worth = view.worth(value, gamma, chance, pay)
+        ahead, least = view.ahead(value, gamma), int(value.argmin())
+        goes = bool(value[least] < 0)  # else the worst is an end
+        odd = view.odd + gamma * (float(value[least]) if goes else 0.0)
+        chance, rest = worst(view.row, view.share, ahead, radius, odd)
+        worth = view.worth(ahead, chance) + (rest * odd).reshape(-1, view.actions)
         policy = pick(worth)
         change = worth[rows, policy] - value
-        scale = float(np.abs(value).max(initial=0.0) + np.abs(view.pay).max(initial=0.0))
+        scale = float(np.abs(value).max(initial=0.0) + np.abs(worth).max(initial=0.0))
         if np.abs(change).max(initial=0.0) <= _CLOSE * scale * (1 - gamma if gamma < 1 else 1):
             break
         if gamma < 1:
-            value = view.chain(policy, gamma, chance, pay).worth(gamma, value)
+            rest = rest.reshape(-1, view.actions)[rows, policy]
+            chain = view.chain(policy, gamma, chance).plus(rest, view.odd, least if goes else None)
+            value = chain.worth(gamma, value)
         else:  # nothing is lost on the way, so that each sweep only adds to a bound
             value = value + np.maximum(change, 0.0)
     if gamma == 1:
         return policy, value
     return policy, value - max(0.0, -float(change.min(initial=0.0))) / (1 - gamma)
+
+
+def _only_gains(view: View) -> bool:
+    """Whether no step loses anything, so that values of few steps are bounds for many."""
+    worths = (view.pay, view.extra, np.array([view.odd]))
+    return view.beyond >= 0 and all(float(one.min(initial=0.0)) >= 0 for one in worths)

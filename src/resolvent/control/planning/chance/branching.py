@@ -4,7 +4,8 @@ The next observation is drawn as the Transition Machine says: by observation, it
 action, whatever the state of the others. What else comes depends on all of the situation and
 on the next observation: whether the episode ends, and else which label is read. The pay is
 known as a mean, by the rows of the Reward Machine: values are expectations, so what it comes
-together with makes no difference.
+together with makes no difference to them. It does to bounds: where pay follows from what came,
+there is no doubt about it beyond that about what comes.
 """
 
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class Branches:
     owner: Keys
     following: Keys
     share: Numbers
+    pay: Numbers
     reward: Numbers
     seen: Keys
     paid: Keys
@@ -86,6 +88,8 @@ class Branching:
         self.pay = _Pay.of(self._paying(o, s, a), pay).seen_more(
             _paying(machines, space, trust_constants, self._paying)
         )
+        self.pays = _pay_of(self.after, self._cell(o, s, a, following), came, pay, self.outcomes)
+        self.pay_follows = self.pays is not None
         self._doubts()
 
     def __call__(self, situations: Keys) -> Branches:
@@ -94,7 +98,10 @@ class Branching:
         observation, states = self.space.parts(situations)
         o, s = np.repeat(observation, actions), [np.repeat(one, actions) for one in states]
         a = np.tile(np.arange(actions, dtype=np.int32), len(situations))
-        row, paid = self.arriving.find(self._asked(o, s[0], a)), self.pay.find(self._paying(o, s, a))
+        row, paid = (
+            self.arriving.find(self._asked(o, s[0], a)),
+            self.pay.find(self._paying(o, s, a)),
+        )
         known = (row >= 0) & (paid >= 0)
         row[~known] = -1
         owner, at = self.arriving.spread_out(row)
@@ -109,10 +116,12 @@ class Branching:
         order = np.argsort(which, kind="stable")
         which, came = which[order], came[order]
         within = np.concatenate([self.after.share[there], np.ones(len(lost))])[order]
+        pay = np.full(len(there), np.nan) if self.pays is None else self.pays[there]
         return Branches(
             owner[which],
             self._led_to(following[which], [one[which] for one in s], came),
             share[which] * within,
+            np.concatenate([pay, np.full(len(lost), np.nan)])[order],
             np.where(known, self.pay.mean[paid], np.nan),
             np.where(known, self.arriving.total[row], 0),
             np.where(known, self.pay.count[paid], 0),
@@ -185,7 +194,17 @@ class Branching:
         return _number((self.space.situation(o, states), a, following), sizes)
 
     def _step(self, o: Any, a: Any, following: Any) -> Keys:
-        return _number((o, a, following), (0, len(self.space.actions), len(self.space.observations)))
+        return _number(
+            (o, a, following), (0, len(self.space.actions), len(self.space.observations))
+        )
+
+
+def _pay_of(after: Tally, cells: Keys, came: Keys, pay: Numbers, outcomes: int) -> Numbers | None:
+    """Return what was paid whenever the same came of the same step, or None if that varied."""
+    entry = np.searchsorted(after.key[after.row] * outcomes + after.value, cells * outcomes + came)
+    paid = np.empty(len(after.value))
+    paid[entry] = pay
+    return paid if np.array_equal(paid[entry], pay) else None
 
 
 def _labelling(

@@ -26,6 +26,10 @@ class Chances(ByValue):
     from `offset[i]` up to `offset[i + 1]`: the next situation, or `ENDED`, or `NOT_KNOWN`, with
     its share of all that came; nothing where the step is not known.
 
+    `pay` says what each of them paid, where pay follows from what came; NaN where that is not
+    known, and everywhere if it does not follow (`pay_follows`): then the mean of the step is all
+    there is.
+
     `seen` says how often the answers of the Transition Machine were seen that the shares rest
     on, `paid` the same of the Reward Machine. The true chances of a step are as close to the
     shares as the Kullback-Leibler divergence `doubt + weight · log(1 / delta)`, with
@@ -35,11 +39,13 @@ class Chances(ByValue):
     offset: NDArray[np.int64]
     following: Codes
     share: Numbers
+    pay: Numbers
     seen: NDArray[np.int64]
     paid: NDArray[np.int64]
     doubt: Numbers
     weight: Numbers
     possible: int
+    pay_follows: bool
 
     @cached_property
     def step(self) -> NDArray[np.int64]:

@@ -31,26 +31,26 @@ def best_policy(view: View, gamma: float) -> tuple[Rows, Numbers]:
 
 def worth_of(view: View, policy: Rows, gamma: float) -> Numbers:
     """Return what a policy is worth in every situation; without discount it has to end surely."""
-    chain = view.chain(policy, gamma, view.share, view.pay)
+    chain = view.chain(policy, gamma)
     return chain.worth(gamma, np.zeros(view.situations))
 
 
 def _discounted(view: View, gamma: float) -> tuple[Rows, Numbers]:
     rows, value = np.arange(view.situations), np.zeros(view.situations)
     for _ in range(_SWEEPS):
-        worth = view.worth(value, gamma, view.share, view.pay)
+        worth = view.worth(view.ahead(value, gamma), view.share)
         value = worth.max(axis=1)
     policy = worth.argmax(axis=1)
     for _ in range(_ROUNDS):
-        value = view.chain(policy, gamma, view.share, view.pay).worth(gamma, value)
-        worth = view.worth(value, gamma, view.share, view.pay)
+        value = view.chain(policy, gamma).worth(gamma, value)
+        worth = view.worth(view.ahead(value, gamma), view.share)
         alike = _alike(worth)
         better = worth.max(axis=1) > worth[rows, policy] + alike
         if not better.any():
             break
         policy = np.where(better, worth.argmax(axis=1), policy)
     policy = (worth >= worth.max(axis=1)[:, None] - alike).argmax(axis=1)
-    return policy, view.chain(policy, gamma, view.share, view.pay).worth(gamma, value)
+    return policy, view.chain(policy, gamma).worth(gamma, value)
 
 
 def _undiscounted(view: View) -> tuple[Rows, Numbers]:
@@ -72,7 +72,7 @@ def _undiscounted(view: View) -> tuple[Rows, Numbers]:
     stays = rest.copy()
     for _ in range(_ROUNDS):
         value = _ended_worth(view, policy, sure, stays)
-        worth = view.worth(np.where(sure, value, 0.0), 1.0, view.share, view.pay)
+        worth = view.worth(view.ahead(np.where(sure, value, 0.0), 1.0), view.share)
         worth = np.where(inside, worth, -np.inf)
         alike = _alike(np.where(np.isfinite(worth), worth, 0.0))
         best = worth.max(axis=1)
@@ -94,7 +94,7 @@ def _undiscounted(view: View) -> tuple[Rows, Numbers]:
 
 def _ended_worth(view: View, policy: Rows, sure: Flags, stays: Flags) -> Numbers:
     """Return what a policy that ends surely is worth; 0 where it stays at no cost."""
-    chain = view.chain(policy, 1.0, view.share, view.pay)
+    chain = view.chain(policy, 1.0)
     goes = (sure & ~stays)[chain.row] & (sure & ~stays)[chain.following]
     part = type(chain)(
         chain.row[goes],
@@ -107,7 +107,8 @@ def _ended_worth(view: View, policy: Rows, sure: Flags, stays: Flags) -> Numbers
 
 def _resting(view: View) -> tuple[Rows, Flags]:
     """Return where one may stay for ever at no cost, and the action that does."""
-    free = (view.known & (view.pay == 0)).reshape(-1, view.actions)
+    costs = np.bincount(view.row, view.extra != 0, len(view.pay)) > 0
+    free = (view.known & (view.pay == 0) & ~costs).reshape(-1, view.actions)
     rest = np.append(np.ones(view.situations, bool), [False, False])
     while True:
         stays = free & _all_lead_into(view, rest)
@@ -153,7 +154,7 @@ def _ends_surely(view: View, policy: Rows, sure: Flags, stays: Flags) -> bool:
 
 def _caught(view: View, policy: Rows, sure: Flags, stays: Flags) -> Flags:
     """Return from where a policy cannot come to an end."""
-    chain = view.chain(policy, 1.0, view.share, view.pay)
+    chain = view.chain(policy, 1.0)
     inside = np.bincount(chain.row, chain.chance, view.situations)
     out = ~sure | stays | (inside < 1 - 1e-9)
     while True:

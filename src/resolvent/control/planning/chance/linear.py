@@ -31,6 +31,18 @@ class Chain:
         """Return what the next situation is worth on average, from each."""
         return np.bincount(self.row, self.chance * value[self.following], len(self.pay))
 
+    def plus(self, chance: Numbers, pay: float, following: int | None) -> "Chain":
+        """Return the chain with one more thing that may come of each step; None is an end."""
+        paid = self.pay + chance * pay
+        if following is None:
+            return Chain(self.row, self.following, self.chance, paid)
+        return Chain(
+            np.concatenate([self.row, np.arange(len(paid))]),
+            np.concatenate([self.following, np.full(len(paid), following)]),
+            np.concatenate([self.chance, chance]),
+            paid,
+        )
+
     def worth(self, gamma: float, guess: Numbers) -> Numbers:
         """Return what going on like this is worth from each situation.
 

@@ -47,23 +47,26 @@ def expect(
     pay are off by the divergence 1 / n that is usual after n times. So a step that was lucky
     once is not preferred to one that did well a thousand times.
     """
-    least, most = reward_range
-    low = _view(model, chances, min, least, gamma)
-    high = _view(model, chances, max, most, gamma)
+    low, high = reward_range
+    mean = np.where(model.known, model.reward, 0.0).ravel()
+    seen, paid = (np.maximum(one, 1).astype(float) for one in (chances.seen, chances.paid))
+    plain = _view(model, chances, mean, mean, low, gamma, min)
     if gamma < 1:
-        usual = 1 / np.maximum(chances.paid, 1)
-        caution = low.with_pay(_least_pay(model, usual, reward_range))
-        policy = cautious_policy(caution, 1 / np.maximum(chances.seen, 1), gamma)
-        expected = worth_of(low, policy, gamma)
+        least, _ = _plausible_pay(mean, 1 / paid, reward_range)
+        caution = _view(model, chances, least, least, low, gamma, min)
+        policy = cautious_policy(caution, 1 / seen, gamma)
+        expected = worth_of(plain, policy, gamma)
     else:
-        policy, expected = best_policy(low, gamma)
+        policy, expected = best_policy(plain, gamma)
     # A third each for what follows a step, for labels and endings, and for what is paid.
     delta = (1 - confidence) / 3
-    radius, pays = chances.radius(delta), _pay_radius(model, chances, reward_range, delta)
-    sure = low.with_pay(_least_pay(model, pays, reward_range))
-    hope = high.with_pay(_most_pay(model, pays, reward_range))
-    pessimistic = least_worth(sure, radius, gamma, policy)
-    hopeful, optimistic = most_worth(hope, radius, gamma)
+    doubt = _pay_doubt(mean, paid, reward_range) + np.log(chances.possible / delta) / paid
+    least, most = _plausible_pay(mean, doubt, reward_range)
+    anything = np.full(len(mean), low), np.full(len(mean), high)
+    sure = _view(model, chances, least, anything[0], low, gamma, min)
+    hope = _view(model, chances, most, anything[1], high, gamma, max)
+    pessimistic = least_worth(sure, chances.radius(delta), gamma, policy)
+    hopeful, optimistic = most_worth(hope, chances.radius(delta), gamma)
     return Expectation(
         policy,
         expected,
@@ -76,57 +79,35 @@ def expect(
 def _view(
     model: "Model",
     chances: Chances,
-    worst_or_best: Callable[[float, float], float],
+    mean: Numbers,
+    otherwise: Numbers,
     reward: float,
     gamma: float,
+    worst_or_best: Callable[[float, float], float],
 ) -> View:
-    """See what is not known as if it paid this much, for one step or for ever."""
+    """See what is not known as if it paid this reward, for one step or for ever."""
     for_ever = in_all(reward, gamma)
-    return View.of(
-        chances.step,
-        chances.following,
-        chances.share,
-        model.reward,
-        model.known,
-        unknown=worst_or_best(reward, for_ever),
-        beyond=worst_or_best(0.0, for_ever),
-    )
+    unknown, beyond = worst_or_best(reward, for_ever), worst_or_best(0.0, for_ever)
+    return View.of(chances, model.known, mean, otherwise, reward, unknown, beyond)
 
 
-def _least_pay(model: "Model", radius: Numbers, reward_range: tuple[float, float]) -> Numbers:
-    """Return the least mean pay of each step that is within a radius of what was paid."""
-    least, span = reward_range[0], reward_range[1] - reward_range[0]
-    paid = _known_pay(model)
-    if span == 0:
-        return paid
-    scaled = np.clip((paid - least) / span, 0.0, 1.0)
-    return np.minimum(least + span * least_mean(scaled, radius), paid)
+def _plausible_pay(
+    mean: Numbers, radius: Numbers, reward_range: tuple[float, float]
+) -> tuple[Numbers, Numbers]:
+    """Return the least and the most that steps may truly pay on average, if they paid so much."""
+    low, high = reward_range
+    if high == low:
+        return mean, mean
+    above = np.clip((mean - low) / (high - low), 0.0, 1.0)
+    least = low + (high - low) * least_mean(above, radius)
+    most = high - (high - low) * least_mean(1 - above, radius)
+    return np.minimum(least, mean), np.maximum(most, mean)
 
 
-def _most_pay(model: "Model", radius: Numbers, reward_range: tuple[float, float]) -> Numbers:
-    """Return the most mean pay of each step that is within a radius of what was paid."""
-    most, span = reward_range[1], reward_range[1] - reward_range[0]
-    paid = _known_pay(model)
-    if span == 0:
-        return paid
-    scaled = np.clip((most - paid) / span, 0.0, 1.0)
-    return np.maximum(most - span * least_mean(scaled, radius), paid)
-
-
-def _pay_radius(
-    model: "Model", chances: Chances, reward_range: tuple[float, float], delta: float
-) -> Numbers:
-    """Return how far from the mean that was paid the true one may be, in all steps together."""
-    least, span = reward_range[0], reward_range[1] - reward_range[0]
-    if span == 0:
-        return np.zeros(len(chances.paid))
-    times = np.maximum(chances.paid, 1).astype(float)
-    high = times * np.clip((_known_pay(model) - least) / span, 0.0, 1.0)
-    steps = np.arange(len(times))
-    counts = np.concatenate([high, np.maximum(times - high, 0.0)])
-    regret = regrets(np.concatenate([steps, steps]), counts, len(steps), 2)
-    return (regret + np.log(chances.possible / delta)) / times
-
-
-def _known_pay(model: "Model") -> Numbers:
-    return np.where(model.known, model.reward, 0.0).ravel()
+def _pay_doubt(mean: Numbers, times: Numbers, reward_range: tuple[float, float]) -> Numbers:
+    """Return how far the true mean of what is paid may be, but for how sure one wants to be."""
+    low, high = reward_range
+    above = times * np.clip((mean - low) / max(high - low, np.finfo(float).tiny), 0.0, 1.0)
+    steps = np.tile(np.arange(len(mean)), 2)
+    counts = np.concatenate([above, np.maximum(times - above, 0.0)])
+    return regrets(steps, counts, len(mean), 2) / times

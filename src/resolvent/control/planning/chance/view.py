@@ -6,9 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.planning.chance.chances import NOT_KNOWN
+from resolvent.control.planning.chance.chances import NOT_KNOWN, Chances
 from resolvent.control.planning.chance.linear import Chain, Numbers, Rows
-from resolvent.traces.vocabulary import Codes
 
 Flags = NDArray[np.bool_]
 
@@ -17,70 +16,78 @@ Flags = NDArray[np.bool_]
 class View:
     """All steps, numbered situation by situation, action by action.
 
-    `following` is the number of situations where the episode ends, and one more where nobody
-    knows: then it is worth `beyond` to go on. A step that is not known is worth `unknown` in
-    all. `pay` holds something for every step.
+    A step pays `pay`, and `extra` by what comes of it. `following` is the number of situations
+    where the episode ends, and one more where nobody knows: then it is worth `beyond` to go on.
+    A step that is not known pays what it is worth in all, and nothing comes of it. What never
+    came of a step, but may, pays `odd` as an extra.
     """
 
     actions: int
     row: Rows
     following: Rows
     share: Numbers
+    extra: Numbers
     pay: Numbers
-    known: Flags
-    unknown: float
     beyond: float
+    odd: float
 
     @classmethod
     def of(
         cls,
-        step: Rows,
-        following: Codes,
-        share: Numbers,
-        pay: Numbers,
+        chances: Chances,
         known: Flags,
+        mean: Numbers,
+        otherwise: Numbers,
+        odd: float,
         unknown: float,
         beyond: float,
     ) -> "View":
-        """Make a view of a model's chances; pay and known are tables, as the model has them."""
+        """Make a view of chances.
+
+        For each step, `mean` is what it pays if pay does not follow from what comes, and
+        `otherwise` what it pays with that of which nobody knows what it pays.
+        """
         situations, actions = known.shape
-        places = np.where(following < 0, situations, following).astype(np.int64)
+        following = chances.following.astype(np.int64)
+        places = np.where(following < 0, situations, following)
         places[following == NOT_KNOWN] = situations + 1
-        flat = known.ravel()
-        paid = np.where(flat, pay.ravel(), unknown)
-        return cls(actions, step, places, share, paid, flat, unknown, beyond)
+        if chances.pay_follows:
+            extra = np.where(np.isnan(chances.pay), otherwise[chances.step], chances.pay)
+            pay = np.zeros(known.size)
+        else:
+            extra, pay, odd = np.zeros(len(places)), mean, 0.0
+        pay = np.where(known.ravel(), pay, unknown)
+        return cls(actions, chances.step, places, chances.share, extra, pay, beyond, odd)
 
     @cached_property
     def situations(self) -> int:
         """How many situations there are."""
         return len(self.pay) // self.actions
 
-    def values(self, value: Numbers) -> Numbers:
-        """Return what follows each step that may come is worth."""
-        return np.append(value, [0.0, self.beyond])[self.following]
+    @cached_property
+    def known(self) -> Flags:
+        """Which steps are known: something comes of them."""
+        found: Flags = np.bincount(self.row, minlength=len(self.pay)) > 0
+        return found
 
-    def worth(self, value: Numbers, gamma: float, chance: Numbers, pay: Numbers) -> Numbers:
-        """Return what each step is worth, as a table, if what follows is worth so much."""
-        ahead = np.bincount(self.row, chance * self.values(value), len(self.pay))
-        return (pay + gamma * ahead).reshape(-1, self.actions)
+    def ahead(self, value: Numbers, gamma: float) -> Numbers:
+        """Return what all that may come is worth, with what it pays as an extra."""
+        return self.extra + gamma * np.append(value, [0.0, self.beyond])[self.following]
 
-    def chain(self, policy: Rows, gamma: float, chance: Numbers, pay: Numbers) -> Chain:
-        """Return the steps of one policy, with such chances and pay."""
-        taken = np.arange(self.situations) * self.actions + policy
-        place = np.full(len(self.pay), -1)
-        place[taken] = np.arange(self.situations)
-        at = np.flatnonzero(place[self.row] >= 0)
-        row, following, chance = place[self.row[at]], self.following[at], chance[at]
-        inside = following < self.situations
-        lost = following == self.situations + 1
-        more = np.bincount(row[lost], chance[lost] * self.beyond, self.situations)
-        return Chain(row[inside], following[inside], chance[inside], pay[taken] + gamma * more)
+    def worth(self, ahead: Numbers, chance: Numbers) -> Numbers:
+        """Return what each step is worth, as a table, by what lies ahead."""
+        gain = np.bincount(self.row, chance * ahead, len(self.pay))
+        return (self.pay + gain).reshape(-1, self.actions)
 
-    def with_pay(self, pay: Numbers) -> "View":
-        """Return the same steps with other pay where they are known."""
-        return replace(self, pay=np.where(self.known, pay.ravel(), self.unknown))
+    def chain(self, policy: Rows, gamma: float, chance: Numbers | None = None) -> Chain:
+        """Return the steps of one policy, with the shares as chances unless others are given."""
+        one = self.only(np.arange(self.situations) * self.actions + policy, chance)
+        paid = one.extra + np.where(one.following == self.situations + 1, gamma * self.beyond, 0.0)
+        pay = one.pay + np.bincount(one.row, one.share * paid, self.situations)
+        inside = one.following < self.situations
+        return Chain(one.row[inside], one.following[inside], one.share[inside], pay)
 
-    def only(self, taken: Rows) -> "View":
+    def only(self, taken: Rows, chance: Numbers | None = None) -> "View":
         """Return the view of one step for each situation, as if there were no other action."""
         place = np.full(len(self.pay), -1)
         place[taken] = np.arange(len(taken))
@@ -90,7 +97,7 @@ class View:
             actions=1,
             row=place[self.row[at]],
             following=self.following[at],
-            share=self.share[at],
+            share=(self.share if chance is None else chance)[at],
+            extra=self.extra[at],
             pay=self.pay[taken],
-            known=self.known[taken],
         )
