@@ -302,7 +302,7 @@ def _answers_of(machine: Machine, trust_constants: bool) -> tuple[Codes, Keys, C
 
 
 def _arriving(machine: Machine, space: Space, trust_constants: bool) -> Tally:
-    """Return how often the Transition Machine saw each observation follow, in codes of the space."""
+    """Return how often the Transition Machine saw each observation follow."""
     state, question, value, count = _answers_of(machine, trust_constants)
     seen, done = np.divmod(question, len(machine.actions))
     o = codes_of(machine.observations, space.observations, -1)[seen]

@@ -52,6 +52,18 @@ class Chances(ByValue):
         """For each that may come, the number of its step."""
         return np.repeat(np.arange(len(self.seen)), np.diff(self.offset))
 
+    def text(self) -> str:
+        """Say for how many steps it is chance what comes, and how often they were seen."""
+        several = int((np.diff(self.offset) > 1).sum())
+        seen = self.seen[self.seen > 0]
+        times = f", seen {int(np.median(seen)):,} times in the median" if len(seen) else ""
+        return f"{several:,} of {len(seen):,} known steps may lead to more than one thing{times}"
+
+    def leads_to(self, step: int) -> Codes:
+        """Return the situations that a step was seen to lead to."""
+        found = self.following[self.offset[step] : self.offset[step + 1]]
+        return found[found >= 0]
+
     def radius(self, delta: float) -> Numbers:
         """Return how far from its shares each step may be, at most, with probability 1 − delta."""
-        return self.doubt + self.weight * np.log(1 / delta)
+        return self.doubt + self.weight * float(np.log(1 / delta))

@@ -67,8 +67,6 @@ def _undiscounted(view: View) -> tuple[Rows, Numbers]:
     resting, rest = _resting(view)
     policy, sure = _ending(view, allowed, rest)
     inside = allowed & _all_lead_into(view, np.append(sure, [True, True]))
-    rows = np.arange(view.situations)
-    value = np.where(rest, 0.0, -np.inf)
     stays = rest.copy()
     for _ in range(_ROUNDS):
         value = _ended_worth(view, policy, sure, stays)

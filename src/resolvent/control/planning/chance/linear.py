@@ -29,7 +29,8 @@ class Chain:
 
     def ahead(self, value: Numbers) -> Numbers:
         """Return what the next situation is worth on average, from each."""
-        return np.bincount(self.row, self.chance * value[self.following], len(self.pay))
+        ahead: Numbers = self.chance * value[self.following]
+        return np.bincount(self.row, ahead, len(self.pay)).astype(float, copy=False)
 
     def plus(self, chance: Numbers, pay: float, following: int | None) -> "Chain":
         """Return the chain with one more thing that may come of each step; None is an end."""

@@ -118,7 +118,7 @@ def regrets(row: Keys, count: Numbers, rows: int, values: int) -> Numbers:
     Counts need not be whole: a pay between the least and the most counts as a part of both.
     """
     prior = 1 / values
-    total = np.bincount(row, count, rows)
+    total = np.bincount(row, count, rows).astype(float, copy=False)
     fitted = np.bincount(row, count * np.log(np.where(count > 0, count, 1)), rows)
     fitted -= total * np.log(np.where(total > 0, total, 1))
     bet = np.bincount(row, _log_gamma(count + prior) - lgamma(prior), rows)
