@@ -88,8 +88,11 @@ class Branching:
         self.pay = _Pay.of(self._paying(o, s, a), pay).seen_more(
             _paying(machines, space, trust_constants, self._paying)
         )
-        self.pays = _pay_of(self.after, self._cell(o, s, a, following), came, pay, self.outcomes)
-        self.pay_follows = self.pays is not None
+        self.pays = _pays(self.after, self._cell(o, s, a, following), came, pay, self.outcomes)
+        self.pays_elsewhere = _pays(
+            self.elsewhere, self._step(o, a, following), came, pay, self.outcomes
+        )
+        self.pay_follows = not np.isnan(self.pays).any()
         self._doubts()
 
     def __call__(self, situations: Keys) -> Branches:
@@ -110,18 +113,20 @@ class Branching:
         cell = self.after.find(self._cell(o, s, a, following))
         here, there = self.after.spread_out(cell)
         lost = np.flatnonzero(cell < 0)
-        guessed = self._elsewhere(o[lost], [one[lost] for one in s], a[lost], following[lost])
+        guessed, paid_there = self._elsewhere(
+            o[lost], [one[lost] for one in s], a[lost], following[lost]
+        )
         which = np.concatenate([here, lost])
         came = np.concatenate([self.after.value[there], guessed])
         order = np.argsort(which, kind="stable")
         which, came = which[order], came[order]
         within = np.concatenate([self.after.share[there], np.ones(len(lost))])[order]
-        pay = np.full(len(there), np.nan) if self.pays is None else self.pays[there]
+        pay = np.concatenate([self.pays[there], paid_there])[order]
         return Branches(
             owner[which],
             self._led_to(following[which], [one[which] for one in s], came),
             share[which] * within,
-            np.concatenate([pay, np.full(len(lost), np.nan)])[order],
+            pay if self.pay_follows else np.full(len(pay), np.nan),
             np.where(known, self.pay.mean[paid], np.nan),
             np.where(known, self.arriving.total[row], 0),
             np.where(known, self.pay.count[paid], 0),
@@ -138,21 +143,23 @@ class Branching:
 
     def _elsewhere(
         self, o: Codes, states: list[Codes], a: Codes, following: Keys
-    ) -> NDArray[np.int64]:
+    ) -> tuple[Keys, Numbers]:
         """Return what comes of steps that were not taken in their situation; −1 if nobody knows.
 
-        It is what came wherever the same step was taken, if that was always the same.
+        It is what came wherever the same step was taken, if that was always the same. The second
+        column is what that paid, NaN if it varied.
         """
         row = self.elsewhere.find(self._step(o, a, following))
-        alike = (row >= 0) & (self.elsewhere.size[row] == 1)
-        came = np.where(alike, self.elsewhere.value[self.elsewhere.offset[row]], -1)
+        alike, first = (row >= 0) & (self.elsewhere.size[row] == 1), self.elsewhere.offset[row]
+        came = np.where(alike, self.elsewhere.value[first], -1)
+        paid = np.where(alike, self.pays_elsewhere[first], np.nan)
         ending = self.ending(o, states, a)
         came[(row < 0) & (ending == ENDS)] = _OVER
         if self.labelling is not None:
             label = self.labelling((o, states, a, following.astype(np.int32)))
             told = (row < 0) & (ending == GOES_ON) & (label >= 0)
             came[told] = label[told] + 1
-        return came
+        return came, paid
 
     def _doubts(self) -> None:
         """Say for each row by how much its shares may miss, and how that grows with confidence."""
@@ -199,12 +206,13 @@ class Branching:
         )
 
 
-def _pay_of(after: Tally, cells: Keys, came: Keys, pay: Numbers, outcomes: int) -> Numbers | None:
-    """Return what was paid whenever the same came of the same step, or None if that varied."""
-    entry = np.searchsorted(after.key[after.row] * outcomes + after.value, cells * outcomes + came)
-    paid = np.empty(len(after.value))
+def _pays(tally: Tally, keys: Keys, came: Keys, pay: Numbers, outcomes: int) -> Numbers:
+    """Return what was paid whenever the same came in the same row; NaN where that varied."""
+    entry = np.searchsorted(tally.key[tally.row] * outcomes + tally.value, keys * outcomes + came)
+    paid = np.empty(len(tally.value))
     paid[entry] = pay
-    return paid if np.array_equal(paid[entry], pay) else None
+    paid[entry[paid[entry] != pay]] = np.nan
+    return paid
 
 
 def _labelling(

@@ -35,6 +35,25 @@ def worth_of(view: View, policy: Rows, gamma: float) -> Numbers:
     return chain.worth(gamma, np.zeros(view.situations))
 
 
+def ending_worth(view: View, policy: Rows) -> Numbers | None:
+    """Return what a policy is worth without discount; None if it does not surely end somewhere.
+
+    Where it comes to rest at no cost, it is worth nothing more.
+    """
+    everywhere = np.ones(view.situations, bool)
+    caught = _caught(view, policy, everywhere, ~everywhere)
+    taken = np.flatnonzero(caught) * view.actions + policy[caught]
+    if (view.pay[taken] != 0).any() or _varies(view)[taken].any():
+        return None
+    return _ended_worth(view, policy, everywhere, caught)
+
+
+def _varies(view: View) -> Flags:
+    """Return of which steps something may come that pays."""
+    found: Flags = np.bincount(view.row, view.extra != 0, len(view.pay)) > 0
+    return found
+
+
 def _discounted(view: View, gamma: float) -> tuple[Rows, Numbers]:
     rows, value = np.arange(view.situations), np.zeros(view.situations)
     for _ in range(_SWEEPS):
@@ -105,8 +124,7 @@ def _ended_worth(view: View, policy: Rows, sure: Flags, stays: Flags) -> Numbers
 
 def _resting(view: View) -> tuple[Rows, Flags]:
     """Return where one may stay for ever at no cost, and the action that does."""
-    costs = np.bincount(view.row, view.extra != 0, len(view.pay)) > 0
-    free = (view.known & (view.pay == 0) & ~costs).reshape(-1, view.actions)
+    free = (view.known & (view.pay == 0) & ~_varies(view)).reshape(-1, view.actions)
     rest = np.append(np.ones(view.situations, bool), [False, False])
     while True:
         stays = free & _all_lead_into(view, rest)

@@ -8,7 +8,7 @@ import numpy as np
 
 from resolvent.control.planning.chance.bounding import cautious_policy, least_worth, most_worth
 from resolvent.control.planning.chance.chances import Chances
-from resolvent.control.planning.chance.expecting import best_policy, worth_of
+from resolvent.control.planning.chance.expecting import best_policy, ending_worth, worth_of
 from resolvent.control.planning.chance.linear import Numbers, Rows
 from resolvent.control.planning.chance.plausible import least_mean
 from resolvent.control.planning.chance.tallies import regrets
@@ -17,6 +17,9 @@ from resolvent.control.planning.promises import in_all
 
 if TYPE_CHECKING:
     from resolvent.control.planning.model import Model
+
+
+_NEARLY_ONE = 0.9999
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,20 +47,27 @@ def expect(
     """Find a way to act that is expected to pay much, and say what is sure of it.
 
     What to do is chosen with caution: a step counts for what it is worth if its chances and its
-    pay are off by the divergence 1 / n that is usual after n times. So a step that was lucky
-    once is not preferred to one that did well a thousand times.
+    pay are off by the divergence 1 / 2n that is usual after n times. So a step that was lucky
+    once is not preferred to one that did well a thousand times. Without discount it is chosen
+    with next to none, so that of ways worth the same one is taken that soon ends; if that
+    might never end, the one that is expected to pay most.
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()
     seen, paid = (np.maximum(one, 1).astype(float) for one in (chances.seen, chances.paid))
     plain = _view(model, chances, mean, mean, low, gamma, min)
+    ahead = min(gamma, _NEARLY_ONE)
+    least, _ = _plausible_pay(mean, 1 / (2 * paid), reward_range)
+    caution = _view(model, chances, least, least, low, ahead, min)
+    policy = cautious_policy(caution, 1 / (2 * seen), ahead)
+    expected: Numbers | None
     if gamma < 1:
-        least, _ = _plausible_pay(mean, 1 / paid, reward_range)
-        caution = _view(model, chances, least, least, low, gamma, min)
-        policy = cautious_policy(caution, 1 / seen, gamma)
         expected = worth_of(plain, policy, gamma)
     else:
-        policy, expected = best_policy(plain, gamma)
+        surely, most_expected = best_policy(plain, gamma)
+        expected = ending_worth(plain, policy)
+        if expected is None:
+            policy, expected = surely, most_expected
     # A third each for what follows a step, for labels and endings, and for what is paid.
     delta = (1 - confidence) / 3
     doubt = _pay_doubt(mean, paid, reward_range) + np.log(chances.possible / delta) / paid
