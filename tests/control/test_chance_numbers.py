@@ -38,7 +38,7 @@ def least_by_search(share, value, lowest, radius):
 def test_no_plausible_chances_are_worse(share, value, lowest, radius):
     share, value = np.array(share), np.array(value[: len(share)])
     row = np.zeros(len(share), int)
-    chance, rest = worst(row, share, value, np.array([radius]), lowest)
+    chance, rest = worst(row, share, value, np.array([radius]), np.array([lowest]))
     assert chance.sum() + rest[0] == pytest.approx(1)
     assert divergence(share, chance) <= radius + 1e-6
     found = float(chance @ value + rest[0] * lowest)
@@ -56,10 +56,12 @@ def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):
     share = random.random(len(row)) + 0.01
     share /= np.bincount(row, share)[row]
     value, radius = random.choice([0.0, 0.3, 1.0], len(row)), random.random(rows) * 0.5 + 1e-3
-    chance, rest = worst(row, share, value, radius, 0.0)
+    chance, rest = worst(row, share, value, radius, np.zeros(rows))
     for one in range(rows):
         at = row == one
-        alone, left = worst(np.zeros(sizes[one], int), share[at], value[at], radius[[one]], 0.0)
+        alone, left = worst(
+            np.zeros(sizes[one], int), share[at], value[at], radius[[one]], np.zeros(1)
+        )
         assert chance[at] == pytest.approx(alone)
         assert rest[one] == pytest.approx(left[0])
         assert divergence(share[at], alone) <= radius[one] * (1 + 1e-6)
@@ -67,7 +69,7 @@ def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):
 
 def test_what_never_came_gets_all_that_may_be_taken():
     # From one value alone, KL = −log(1 − taken).
-    chance, rest = worst(np.zeros(1, int), np.ones(1), np.ones(1), np.array([0.2]), 0.0)
+    chance, rest = worst(np.zeros(1, int), np.ones(1), np.ones(1), np.array([0.2]), np.zeros(1))
     assert rest[0] == pytest.approx(1 - np.exp(-0.2))
     assert chance[0] == pytest.approx(np.exp(-0.2))
 

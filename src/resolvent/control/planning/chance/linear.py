@@ -9,6 +9,7 @@ Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _DIRECTIONS = 40
+_LOOKS = 8
 _RESTARTS = 50
 _SWEEPS = 100_000
 _PRECISION = 1e-13
@@ -32,16 +33,14 @@ class Chain:
         ahead: Numbers = self.chance * value[self.following]
         return np.bincount(self.row, ahead, len(self.pay)).astype(float, copy=False)
 
-    def plus(self, chance: Numbers, pay: float, following: int | None) -> "Chain":
-        """Return the chain with one more thing that may come of each step; None is an end."""
-        paid = self.pay + chance * pay
-        if following is None:
-            return Chain(self.row, self.following, self.chance, paid)
+    def plus(self, chance: Numbers, pay: float, following: Rows) -> "Chain":
+        """Return the chain with one more thing that may come of each step; −1 is an end."""
+        more = np.flatnonzero((following >= 0) & (chance > 0))
         return Chain(
-            np.concatenate([self.row, np.arange(len(paid))]),
-            np.concatenate([self.following, np.full(len(paid), following)]),
-            np.concatenate([self.chance, chance]),
-            paid,
+            np.concatenate([self.row, more]),
+            np.concatenate([self.following, following[more]]),
+            np.concatenate([self.chance, chance[more]]),
+            self.pay + chance * pay,
         )
 
     def worth(self, gamma: float, guess: Numbers) -> Numbers:
@@ -60,7 +59,7 @@ class Chain:
             enough = _PRECISION * (scale + float(np.abs(value).max(initial=0.0)))
             if np.abs(left).max(initial=0.0) <= enough:
                 return value
-            value = value + self._correction(gamma, left)
+            value = value + self._correction(gamma, left, enough)
         for _ in range(_SWEEPS):
             following = self.pay + gamma * self.ahead(value)
             moved = np.abs(following - value).max(initial=0.0)
@@ -69,26 +68,24 @@ class Chain:
                 break
         return value
 
-    def _correction(self, gamma: float, left: Numbers) -> Numbers:
+    def _correction(self, gamma: float, left: Numbers, enough: float) -> Numbers:
         """Return what takes most away of what is left, within a few directions."""
         length = float(np.linalg.norm(left))
         basis = np.zeros((_DIRECTIONS + 1, len(left)))
         images = np.zeros((_DIRECTIONS + 1, _DIRECTIONS))
-        basis[0] = left / length
-        used = _DIRECTIONS
+        wanted = np.zeros(_DIRECTIONS + 1)
+        basis[0], wanted[0] = left / length, length
         for k in range(_DIRECTIONS):
             image = basis[k] - gamma * self.ahead(basis[k])
-            for _ in range(2):  # the second time takes away what rounding left
-                along = basis[: k + 1] @ image
-                images[: k + 1, k] += along
-                image = image - along @ basis[: k + 1]
+            images[: k + 1, k] = along = basis[: k + 1] @ image
+            image -= along @ basis[: k + 1]
             images[k + 1, k] = size = float(np.linalg.norm(image))
-            if size <= 1e-14:
-                used = k + 1
-                break
+            last = size <= 1e-14 * length or k + 1 == _DIRECTIONS
+            if last or (k + 1) % _LOOKS == 0:
+                some = images[: k + 2, : k + 1]
+                weights = np.linalg.lstsq(some, wanted[: k + 2], rcond=None)[0]
+                if last or np.linalg.norm(some @ weights - wanted[: k + 2]) <= enough:
+                    break
             basis[k + 1] = image / size
-        wanted = np.zeros(used + 1)
-        wanted[0] = length
-        weights = np.linalg.lstsq(images[: used + 1, :used], wanted, rcond=None)[0]
-        correction: Numbers = weights @ basis[:used]
+        correction: Numbers = weights @ basis[: k + 1]
         return correction

@@ -15,21 +15,21 @@ _HALVINGS = 60
 
 
 def worst(
-    row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: float
+    row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Return the plausible chances that make the mean value of each row least.
 
-    `row` says to which of the rows, as many as there are radii, a value belongs. `lowest`, which
-    is at most any value, is the worth of what never came; its chance in each row is the second
-    column.
+    `row` says to which of the rows, as many as there are radii, a value belongs. `lowest` is for
+    each row the worth of what never came; its chance is the second column, 0 in rows that have
+    a value as low as that.
 
     >>> row, half = np.zeros(2, int), np.full(2, 0.5)
-    >>> shares, rest = worst(row, half, np.array([0.0, 1.0]), np.array([0.1]), 0.0)
+    >>> shares, rest = worst(row, half, np.array([0.0, 1.0]), np.array([0.1]), np.zeros(1))
     >>> shares.round(3).tolist(), rest.round(3).tolist()
     ([0.713, 0.287], [0.0])
     """
     rows = len(radius)
-    above = value - lowest
+    above = value - lowest[row]
     # Where taking from all is not too far, what never came gets what may be taken.
     safe = np.where(above > 0, above, 1.0)
     touching = np.bincount(row, above <= 0, rows) > 0
