@@ -150,7 +150,7 @@ class Branching:
         column is what that paid, NaN if it varied.
         """
         row = self.elsewhere.find(self._step(o, a, following))
-        alike, first = (row >= 0) & (self.elsewhere.size[row] == 1), self.elsewhere.offset[row]
+        alike, first = (row >= 0) & (self.elsewhere.size[row] == 1), self.elsewhere.offset[:-1][row]
         came = np.where(alike, self.elsewhere.value[first], -1)
         paid = np.where(alike, self.pays_elsewhere[first], np.nan)
         ending = self.ending(o, states, a)
