@@ -148,7 +148,7 @@ def plan(
         )
         return
     _print_plan(found, runs, environment, output)
-    if environment is None and found.is_optimal:
+    if environment is None and (found.is_optimal or found.confidence is not None):
         print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
 
 

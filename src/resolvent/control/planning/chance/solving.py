@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _NEARLY_ONE = 0.9999
+_CAUTION = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +47,12 @@ def expect(
 ) -> Expectation:
     """Find a way to act that is expected to pay much, and say what is sure of it.
 
-    What to do is chosen with caution: a step counts for what it is worth if its chances and its
-    pay are off by the divergence 1 / 2n that is usual after n times. So a step that was lucky
-    once is not preferred to one that did well a thousand times. Without discount it is chosen
-    with next to none, so that of ways worth the same one is taken that soon ends; if that
-    might never end, the one that is expected to pay most.
+    What to do is chosen with caution: a step counts for what it is worth if its pay is off by the
+    divergence 1 / 2n that is usual after n times, and if something else had come of it in a
+    twentieth of a case beside these n. So a step that was lucky once is not preferred to one
+    that did well a thousand times. Without discount it is chosen with next to none, so that of
+    ways worth the same one is taken that soon ends; if that might never end, the one that is
+    expected to pay most.
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()
@@ -59,7 +61,7 @@ def expect(
     ahead = min(gamma, _NEARLY_ONE)
     least, _ = _plausible_pay(mean, 1 / (2 * paid), reward_range)
     caution = _view(model, chances, least, least, low, ahead, min)
-    policy = cautious_policy(caution, 1 / (2 * seen), ahead)
+    policy = cautious_policy(caution, _CAUTION / seen, ahead)
     expected: Numbers | None
     if gamma < 1:
         expected = worth_of(plain, policy, gamma)
