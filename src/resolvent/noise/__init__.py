@@ -1,6 +1,16 @@
 """Noise: noisy samples → the most likely machine, and how likely it is."""
 
+from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.likely import Likely, most_likely
+from resolvent.noise.statement import Noise
 
-__all__ = ["Likely", "NoisyEvidence", "most_likely", "weigh"]
+__all__ = [
+    "Likely",
+    "Noise",
+    "NoisyEvidence",
+    "NoisyQuestions",
+    "most_likely",
+    "noisy_questions",
+    "weigh",
+]
