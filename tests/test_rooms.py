@@ -23,7 +23,7 @@ ROOMS = [
     ["machines"],
     ["supplement", "replay", "options", "contradiction"],
     ["diagnosis", "events"],
-    ["refinement", "result", "trust"],
+    ["correction", "refinement", "result", "trust"],
     ["learning"],
     ["running"],
     ["pipeline"],

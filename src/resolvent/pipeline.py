@@ -254,6 +254,7 @@ def update(
         raise TraceError("there are no traces to update with: collect or read at least one")
     senses = result.machines.senses
     run = Run(result.options, progress, senses)
+    run.label_noise = result.label_noise
     try:
         return run.extended(result.standing, senses.on(traces))
     except ContradictoryTraces:

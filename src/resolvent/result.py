@@ -18,6 +18,7 @@ from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
@@ -172,6 +173,7 @@ class InferenceResult:
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
+        label_noise: How often labels lied, where they were corrected by what is seen.
     """
 
     machines: Machines
@@ -185,6 +187,7 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+    label_noise: LabelNoise | None = None
 
     @property
     def is_noisy(self) -> bool:
@@ -204,6 +207,9 @@ class InferenceResult:
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
         lines = []
+        if self.label_noise is not None:
+            instead = self.senses.labelling.reads.replace("+", " and ")
+            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
@@ -386,6 +392,7 @@ class InferenceResult:
             },
             "explains_all_traces": not self.is_noisy,
             "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            **({} if self.label_noise is None else {"label_noise": self.label_noise.as_dict()}),
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],

@@ -10,11 +10,13 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.correction import are_likelier, corrected_win, log_evidence
 from resolvent.diagnosis import warnings_of
 from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
+from resolvent.noise import Corrected, LabelNoise, LabelTally, Noise, follow_exactly, truthful
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
@@ -63,6 +65,7 @@ class Run:
         self.senses = senses
         self.progress = progress
         self.replaying = 0.0
+        self.label_noise: LabelNoise | None = None  # of labels that were corrected
 
     def started_with(self, shards: Shards) -> InferenceResult:
         """Infer machines from nothing but traces."""
@@ -72,21 +75,74 @@ class Run:
 
     def _begun(self, corpus: Corpus) -> InferenceResult:
         """Infer machines from a corpus, whatever may have been known before."""
-        refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
-        if self.options.refine is not None or not corpus.in_memory:
-            refines = self.options.refine is not False
+        options = self.options
+        refines = corpus.steps > REFINE_ABOVE and options.strategy.refines
+        if options.refine is not None or not corpus.in_memory:
+            refines = options.refine is not False
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
+            true = self._true_labels(corpus)
+            if true is not None and isinstance(options.noise, Noise):
+                return self._likelier(corpus, true)
+            learner = self._learner(corpus, outputs_of(options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
             try:
-                found = learner.learn(corpus.fetch(chosen), chosen)
+                found = learner.learn(some := corpus.fetch(chosen), chosen)
+                if true is not None and self._explain_more(true, corpus, some, found):
+                    return self._corrected(corpus, true)
                 return self._refined(corpus, learner, chosen, found)
             except ContradictoryTraces:
-                if self.options.noise == "none":
+                if options.noise == "none":
                     raise
-            return self._most_likely(corpus)
+            return self._most_likely(corpus) if true is None else self._likelier(corpus, true)
+
+    def _true_labels(self, corpus: Corpus) -> Corrected | None:
+        """Return the labels that what is seen and done stands for, if those recorded seem to lie.
+
+        None as well where labels are said to be exact, and where they are made already.
+        """
+        noise, timing = self.options.noise, self.options.timing
+        stated = noise.labels if isinstance(noise, Noise) else noise == "auto"
+        if not stated or not self.senses.labelling.is_given:
+            return None
+        if len(corpus.shards) == 1 and follow_exactly(corpus.shards.read(0), timing):
+            return None
+        tally = LabelTally.joined([LabelTally.of(one, timing) for one in corpus.shards])
+        return truthful(tally, share=None if isinstance(stated, bool) else stated)
+
+    def _explain_more(self, true: Corrected, corpus: Corpus, some: TraceSet, found: Found) -> bool:
+        """Whether machines without noise explain some traces much better with true labels."""
+        corrected = true.labelling.on(some)
+        learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
+        try:
+            machines = learner.learn(corrected, np.arange(len(some))).machines
+        except ContradictoryTraces:
+            return False
+        return are_likelier(log_evidence(machines, corrected), log_evidence(found.machines, some))
+
+    def _likelier(self, corpus: Corpus, true: Corrected) -> InferenceResult:
+        """Infer machines from labels as recorded or as corrected, whichever explain more."""
+        some = corpus.fetch(corpus.sample(SAMPLE_STEPS))
+        if corrected_win(
+            true.labelling.on(some),
+            some,
+            outputs_of(self.options, corpus.alphabets),
+            timing=self.options.timing,
+            rounding=corpus.rounding,
+            seed=self.options.seed,
+            time_left=self.time_left,
+        ):
+            return self._corrected(corpus, true)
+        return self._most_likely(corpus)
+
+    def _corrected(self, corpus: Corpus, true: Corrected) -> InferenceResult:
+        """Infer machines that read off labels what is seen and done, and not those recorded."""
+        senses = replace(self.senses, labelling=true.labelling)
+        run = Run(self.options, self.progress, senses, self.started)
+        run.label_noise = true.noise
+        shards = Senses(true.labelling).on_shards(corpus.shards)
+        return run._begun(Corpus(shards, corpus.rounding))
 
     def _most_likely(self, corpus: Corpus) -> InferenceResult:
         """Infer the machines that explain traces best but for noise, and replay all traces."""
@@ -243,6 +299,7 @@ class Run:
             certificates=_certificates(found, machines, refinement),
             standing=end,
             warnings=warnings,
+            label_noise=self.label_noise,
         )
 
     def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:

@@ -1,7 +1,21 @@
-"""Noise: noisy samples → the most likely machine, and how likely it is."""
+"""Noise: noisy samples → the most likely machine, and how likely it is; labels that lie → true."""
 
 from resolvent.noise.evidence import NoisyEvidence, weigh
+from resolvent.noise.label_noise import LabelNoise
+from resolvent.noise.label_tally import LabelTally
 from resolvent.noise.likely import Likely, most_likely
+from resolvent.noise.lying import Corrected, follow_exactly, truthful
 from resolvent.noise.statement import Noise
 
-__all__ = ["Likely", "Noise", "NoisyEvidence", "most_likely", "weigh"]
+__all__ = [
+    "Corrected",
+    "LabelNoise",
+    "LabelTally",
+    "Likely",
+    "Noise",
+    "NoisyEvidence",
+    "follow_exactly",
+    "most_likely",
+    "truthful",
+    "weigh",
+]

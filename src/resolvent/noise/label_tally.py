@@ -48,7 +48,7 @@ class LabelTally:
         kept = later if timing.first else slice(None)
         columns = done[kept], traces.observation_codes[kept], traces.label_codes[kept]
         values = traces.observations, traces.actions, traces.labels
-        return cls(*values, *_distinct(columns, values, np.ones(len(columns[0]), np.int64)))
+        return cls._of_distinct(columns, values, np.ones(len(columns[0]), np.int64))
 
     @classmethod
     def joined(cls, tallies: Sequence["LabelTally"]) -> "LabelTally":
@@ -69,32 +69,30 @@ class LabelTally:
         )
         values = observations, actions, labels
         count = np.concatenate([one.count for one in tallies])
-        return cls(*values, *_distinct(columns, values, count))
+        return cls._of_distinct(columns, values, count)
+
+    @classmethod
+    def _of_distinct(
+        cls,
+        columns: tuple[Codes, Codes, Codes],
+        values: tuple[Vocabulary[Symbol], Vocabulary[Symbol], Vocabulary[Label]],
+        count: Counts,
+    ) -> "LabelTally":
+        """Keep each triple of action, observation and label once, with its counts added up."""
+        action, observation, label = columns
+        seen, marks = len(values[0]), len(values[2])
+        key = ((action.astype(np.int64) + 1) * seen + observation) * marks + label
+        kept, places = np.unique(key, return_inverse=True)
+        pairs, labels = np.divmod(kept, marks)
+        actions, observations = np.divmod(pairs, seen)
+        return cls(
+            *values,
+            (actions - 1).astype(np.int32),
+            observations.astype(np.int32),
+            labels.astype(np.int32),
+            np.bincount(places, count, len(kept)).astype(np.int64),
+        )
 
 
-def _together(
-    vocabularies: Sequence[Vocabulary[V]], order: Callable[[V], Any]
-) -> Vocabulary[V]:
+def _together(vocabularies: Sequence[Vocabulary[V]], order: Callable[[V], Any]) -> Vocabulary[V]:
     return Vocabulary(sorted(set().union(*vocabularies), key=order))
-
-
-def _distinct(
-    columns: tuple[Codes, Codes, Codes],
-    values: tuple[Vocabulary[Symbol], Vocabulary[Symbol], Vocabulary[Label]],
-    count: Counts,
-) -> tuple[Codes, Codes, Codes, Counts]:
-    """Return each triple of action, observation and label once, with its counts added up."""
-    action, observation, label = columns
-    seen, marks = len(values[0]), len(values[2])
-    key = ((action.astype(np.int64) + 1) * seen + observation) * marks + label
-    kept, places = np.unique(key, return_inverse=True)
-    pair, label = np.divmod(kept, marks)
-    action, observation = np.divmod(pair, seen)
-    added = np.zeros(len(kept), np.int64)
-    np.add.at(added, places, count)
-    return (
-        (action - 1).astype(np.int32),
-        observation.astype(np.int32),
-        label.astype(np.int32),
-        added,
-    )

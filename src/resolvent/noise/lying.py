@@ -16,7 +16,7 @@ from resolvent.samples import LabelTiming
 from resolvent.traces.labelling import Labelling, Reads
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Vocabulary, distinct_pairs
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,9 @@ _MOST_CELLS = 20_000_000
 """A table of sources and labels may have so many cells; with more, labels are left as they are."""
 
 _MOST_ROUNDS = 200
+
+_MOST = 0.49
+"""Rates that are fitted stay below this, so that the truth stays possible."""
 
 _SETTLED = 1e-9
 """Rates that change by less than this share from one round to the next are found."""
@@ -88,13 +91,30 @@ def truthful(
     return best.corrected(tally.labels)
 
 
+def follow_exactly(traces: TraceSet, timing: LabelTiming) -> bool:
+    """Whether every observation of traces has one label, so that none can be seen to lie.
+
+    >>> from resolvent.traces import Trace
+    >>> traces = TraceSet([Trace([0, 1, 0], ["start", "x", None], ["go", "go"])])
+    >>> follow_exactly(traces, LabelTiming.CURRENT)
+    True
+    >>> follow_exactly(traces, LabelTiming.CURRENT_WITH_INITIAL)
+    False
+    """
+    seen, labels = traces.observation_codes, traces.label_codes
+    if timing.first:
+        seen, labels = traces.after_step(seen), traces.after_step(labels)
+    kept, _ = distinct_pairs(seen, labels, len(traces.observations), len(traces.labels))
+    return len(np.unique(kept // len(traces.labels))) == len(kept)
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """What labels may follow from, and for each triple of a tally which of these it has."""
 
     reads: Reads
     sources: list[Symbol]
-    of_triple: Codes
+    of_triple: NDArray[np.intp]
 
     @classmethod
     def of(cls, tally: LabelTally, reads: Reads) -> "_Rows":
@@ -211,7 +231,8 @@ def _rates(
         scale = share * recorded.sum() / lies if lies else 1.0
 
     def rate(lies: float, of: float) -> float:
-        return min(float(scale * lies / (of + 2 * smoothing)), 0.49) if of + smoothing else 0.0
+        found = float(scale * lies / (of + 2 * smoothing)) if of + smoothing else 0.0
+        return min(found, _MOST) if smoothing else found
 
     return LabelNoise(rate(missed, happened), rate(false, quiet), rate(swapped, happened))
 
@@ -225,4 +246,5 @@ def _chances(noise: LabelNoise, labels: int, none: int | None) -> Floats:
         chances[:, none] = noise.missed
         chances[none] = noise.false / max(events, 1)
         chances[none, none] = 1 - noise.false
-    return np.maximum(chances, 1e-12)
+    smallest: Floats = np.maximum(chances, 1e-12)
+    return smallest
