@@ -43,6 +43,9 @@ SAMPLE_STEPS = 50_000
 NOISY_STEPS = 1_000_000
 """Steps of a folder's traces that machines with noise are learned from."""
 
+FEW_STATES = 12
+"""Machines of at most so many states make nobody ask whether labels lie."""
+
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
@@ -82,19 +85,19 @@ class Run:
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            true = self._true_labels(corpus)
-            if true is not None and isinstance(options.noise, Noise):
+            if isinstance(options.noise, Noise) and (true := self._true_labels(corpus)):
                 return self._likelier(corpus, true)
             learner = self._learner(corpus, outputs_of(options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
             try:
-                found = learner.learn(some := corpus.fetch(chosen), chosen)
-                if true is not None and self._explain_more(true, corpus, some, found):
+                if options.noise == "auto" and (true := self._clearly_true_labels(corpus)):
                     return self._corrected(corpus, true)
+                found = learner.learn(corpus.fetch(chosen), chosen)
                 return self._refined(corpus, learner, chosen, found)
             except ContradictoryTraces:
                 if options.noise == "none":
                     raise
+            true = self._true_labels(corpus) if options.noise == "auto" else None
             return self._most_likely(corpus) if true is None else self._likelier(corpus, true)
 
     def _true_labels(self, corpus: Corpus) -> Corrected | None:
@@ -106,20 +109,35 @@ class Run:
         stated = noise.labels if isinstance(noise, Noise) else noise == "auto"
         if not stated or not self.senses.labelling.is_given:
             return None
-        if len(corpus.shards) == 1 and follow_exactly(corpus.shards.read(0), timing):
-            return None
         tally = LabelTally.joined([LabelTally.of(one, timing) for one in corpus.shards])
         return truthful(tally, share=None if isinstance(stated, bool) else stated)
 
-    def _explain_more(self, true: Corrected, corpus: Corpus, some: TraceSet, found: Found) -> bool:
-        """Whether machines without noise explain some traces much better with true labels."""
-        corrected = true.labelling.on(some)
-        learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
+    def _clearly_true_labels(self, corpus: Corpus) -> Corrected | None:
+        """Return true labels with which machines explain some traces much better than as recorded.
+
+        Labels that lie may contradict nothing, and yet take a hundred states for seven. So
+        nothing is tried where few states will do.
+        """
+        first = corpus.shards.read(0) if corpus.in_memory and len(corpus.shards) == 1 else None
+        if first is not None and follow_exactly(first, self.options.timing):
+            return None
+        recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
+        machines = self._explaining(corpus, recorded)
+        if max(one.states for one in machines.values()) <= FEW_STATES:
+            return None
+        if (true := self._true_labels(corpus)) is None:
+            return None
+        corrected = true.labelling.on(recorded)
         try:
-            machines = learner.learn(corrected, np.arange(len(some))).machines
+            after = log_evidence(self._explaining(corpus, corrected), corrected)
         except ContradictoryTraces:
-            return False
-        return are_likelier(log_evidence(machines, corrected), log_evidence(found.machines, some))
+            return None
+        return true if are_likelier(after, log_evidence(machines, recorded)) else None
+
+    def _explaining(self, corpus: Corpus, some: TraceSet) -> Machines:
+        """Return machines that explain some of the traces, without noise."""
+        learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
+        return learner.learn(some, np.arange(len(some))).machines
 
     def _likelier(self, corpus: Corpus, true: Corrected) -> InferenceResult:
         """Infer machines from labels as recorded or as corrected, whichever explain more."""
