@@ -18,36 +18,37 @@ from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.vocabulary import Codes
 
-_CLEARLY = 10.0, 0.01
-"""Corrected labels have to make answers likelier by so many nats, and by so much of their sum."""
+NATS, CLEARLY = 10.0, 0.01
+"""By so many nats, and such a part of their sum, answers have to be likelier with other labels."""
 
 _EFFORT, _MOST_STATES = 0.3, 12
 """Of the search for machines that are only compared. Wrong labels want many states."""
 
 
-def are_likelier(corrected: float, recorded: float) -> bool:
-    """Whether corrected labels make answers so much likelier that they are taken.
+def are_likelier(these: float, others: float, part: float = CLEARLY) -> bool:
+    """Whether these labels make answers so much likelier than others that there is no doubt.
 
     >>> are_likelier(-100.0, -105.0), are_likelier(-100.0, -200.0), are_likelier(-9950.0, -1e4)
     (False, True, False)
     """
-    nats, part = _CLEARLY
-    return corrected - recorded > max(nats, part * -recorded)
+    return these - others > max(NATS, part * -others)
 
 
-def corrected_win(
-    corrected: TraceSet,
-    recorded: TraceSet,
+def explain_more(
+    labelled: TraceSet,
+    otherwise: TraceSet,
     outputs: Sequence[str],
     *,
     timing: LabelTiming,
     rounding: Mapping[str, int],
+    part: float = CLEARLY,
     seed: int = 0,
     time_left: Callable[[], float | None] = lambda: None,
 ) -> bool:
-    """Whether the most likely machines explain noisy answers better with corrected labels.
+    """Whether the most likely machines explain noisy answers much better with these labels.
 
-    Both are learned for one output after the other, until there is a difference.
+    The traces differ in labels alone. For both, machines are learned for one output after the
+    other, until there is a difference.
 
     >>> import numpy as np
     >>> from resolvent.traces import Trace
@@ -57,14 +58,14 @@ def corrected_win(
     >>> lies = [walk("key", False), walk(None, True)] * 20
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
     >>> true, lying = TraceSet(truth), TraceSet(truth[40:] + lies)
-    >>> corrected_win(true, lying, ["observation"], **options)
+    >>> explain_more(true, lying, ["observation"], **options)
     True
-    >>> corrected_win(lying, true, ["observation"], **options)
+    >>> explain_more(lying, true, ["observation"], **options)
     False
     """
     for predicts in outputs:
         found = []
-        for traces in (corrected, recorded):
+        for traces in (labelled, otherwise):
             samples = output_samples(
                 traces,
                 Histories.of(traces, timing),
@@ -79,9 +80,9 @@ def corrected_win(
                 time_limit=time_left(),
             )
             found.append(likely.log_evidence)
-        if are_likelier(*found):
+        if are_likelier(*found, part):
             return True
-        if are_likelier(*reversed(found)):
+        if are_likelier(*reversed(found), part):
             return False
     return False
 

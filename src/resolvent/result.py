@@ -24,6 +24,7 @@ from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.labelling import GIVEN
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
@@ -210,6 +211,8 @@ class InferenceResult:
         if self.label_noise is not None:
             instead = self.senses.labelling.reads.replace("+", " and ")
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
+        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
+            lines.append("labels: they tell nothing of the answers; the machines do without them")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue

@@ -10,13 +10,21 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.correction import are_likelier, corrected_win, log_evidence
+from resolvent.correction import CLEARLY, are_likelier, explain_more, log_evidence
 from resolvent.diagnosis import warnings_of
 from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
-from resolvent.noise import Corrected, LabelNoise, LabelTally, Noise, follow_exactly, truthful
+from resolvent.noise import (
+    WITHOUT_LABELS,
+    Corrected,
+    LabelNoise,
+    LabelTally,
+    Noise,
+    follow_exactly,
+    truthful,
+)
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
@@ -43,8 +51,12 @@ SAMPLE_STEPS = 50_000
 NOISY_STEPS = 1_000_000
 """Steps of a folder's traces that machines with noise are learned from."""
 
-FEW_STATES = 12
-"""Machines of at most so many states make nobody ask whether labels lie."""
+FEW_STATES, MANY_STATES = 2, 12
+"""Machines of at most a few states make nobody ask whether labels lie, those of many whether labels
+tell anything at all."""
+
+LITTLE = 0.1
+"""Labels that explain no more than this part of the answers tell nothing: they only count steps."""
 
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
@@ -90,9 +102,10 @@ class Run:
             learner = self._learner(corpus, outputs_of(options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
             try:
-                if options.noise == "auto" and (true := self._clearly_true_labels(corpus)):
+                found = learner.learn(corpus.fetch(chosen), chosen) if refines else None
+                if options.noise == "auto" and (true := self._clearly_true(corpus, found)):
                     return self._corrected(corpus, true)
-                found = learner.learn(corpus.fetch(chosen), chosen)
+                found = found or learner.learn(corpus.fetch(chosen), chosen)
                 return self._refined(corpus, learner, chosen, found)
             except ContradictoryTraces:
                 if options.noise == "none":
@@ -100,39 +113,49 @@ class Run:
             true = self._true_labels(corpus) if options.noise == "auto" else None
             return self._most_likely(corpus) if true is None else self._likelier(corpus, true)
 
-    def _true_labels(self, corpus: Corpus) -> Corrected | None:
+    def _true_labels(self, corpus: Corpus, some: TraceSet | None = None) -> Corrected | None:
         """Return the labels that what is seen and done stands for, if those recorded seem to lie.
 
-        None as well where labels are said to be exact, and where they are made already.
+        None as well where labels are said to be exact, and where they are made already. They
+        are found from all traces, or from some.
         """
         noise, timing = self.options.noise, self.options.timing
         stated = noise.labels if isinstance(noise, Noise) else noise == "auto"
         if not stated or not self.senses.labelling.is_given:
             return None
-        tally = LabelTally.joined([LabelTally.of(one, timing) for one in corpus.shards])
+        shards = corpus.shards if some is None else [some]
+        tally = LabelTally.joined([LabelTally.of(one, timing) for one in shards])
         return truthful(tally, share=None if isinstance(stated, bool) else stated)
 
-    def _clearly_true_labels(self, corpus: Corpus) -> Corrected | None:
+    def _clearly_true(self, corpus: Corpus, found: Found | None) -> Corrected | None:
         """Return true labels with which machines explain some traces much better than as recorded.
 
-        Labels that lie may contradict nothing, and yet take a hundred states for seven. So
+        What was found from these traces with labels as recorded need not be learned again. Labels that lie may contradict nothing, and yet take a hundred states for seven. So
         nothing is tried where few states will do.
         """
         first = corpus.shards.read(0) if corpus.in_memory and len(corpus.shards) == 1 else None
         if first is not None and follow_exactly(first, self.options.timing):
             return None
         recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-        machines = self._explaining(corpus, recorded)
-        if max(one.states for one in machines.values()) <= FEW_STATES:
+        machines = found.machines if found else self._explaining(corpus, recorded)
+        states = max(one.states for one in machines.values())
+        if states <= FEW_STATES:
             return None
-        if (true := self._true_labels(corpus)) is None:
-            return None
+        before = log_evidence(machines, recorded)
+        true = self._true_labels(corpus, recorded)
+        if true is None:
+            silent = WITHOUT_LABELS.labelling.on(recorded)
+            if states <= MANY_STATES or log_evidence(machines, silent) <= before:
+                return None
+            few = corpus.fetch(corpus.sample(SAMPLE_STEPS // 5))
+            silent = WITHOUT_LABELS.labelling.on(few)
+            return None if self._win(corpus, few, silent, LITTLE) else WITHOUT_LABELS
         corrected = true.labelling.on(recorded)
         try:
             after = log_evidence(self._explaining(corpus, corrected), corrected)
         except ContradictoryTraces:
             return None
-        return true if are_likelier(after, log_evidence(machines, recorded)) else None
+        return self._true_labels(corpus) if are_likelier(after, before) else None
 
     def _explaining(self, corpus: Corpus, some: TraceSet) -> Machines:
         """Return machines that explain some of the traces, without noise."""
@@ -142,17 +165,24 @@ class Run:
     def _likelier(self, corpus: Corpus, true: Corrected) -> InferenceResult:
         """Infer machines from labels as recorded or as corrected, whichever explain more."""
         some = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-        if corrected_win(
-            true.labelling.on(some),
-            some,
+        if self._win(corpus, true.labelling.on(some), some):
+            return self._corrected(corpus, true)
+        return self._most_likely(corpus)
+
+    def _win(
+        self, corpus: Corpus, labelled: TraceSet, against: TraceSet, part: float = CLEARLY
+    ) -> bool:
+        """Whether labels make noisy answers likelier than others do, by a part of their sum."""
+        return explain_more(
+            labelled,
+            against,
             outputs_of(self.options, corpus.alphabets),
             timing=self.options.timing,
             rounding=corpus.rounding,
+            part=part,
             seed=self.options.seed,
             time_left=self.time_left,
-        ):
-            return self._corrected(corpus, true)
-        return self._most_likely(corpus)
+        )
 
     def _corrected(self, corpus: Corpus, true: Corrected) -> InferenceResult:
         """Infer machines that read off labels what is seen and done, and not those recorded."""

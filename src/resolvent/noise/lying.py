@@ -41,13 +41,17 @@ class Corrected:
 
     Attributes:
         labelling: Makes the most likely label of each observation, or action and observation.
-        noise: How often recorded labels are another one than that.
+        noise: How often recorded labels are another one than that; None if they tell nothing.
         log_evidence: The logarithm of how likely the recorded labels are, if this is so.
     """
 
     labelling: Labelling
-    noise: LabelNoise
+    noise: LabelNoise | None
     log_evidence: float
+
+
+WITHOUT_LABELS = Corrected(Labelling("observation", {}), None, 0.0)
+"""What labels come to that have nothing to do with what is seen: no event ever happens."""
 
 
 def truthful(
