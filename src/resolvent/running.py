@@ -1,7 +1,7 @@
 """One inference under way: machines from all traces, or from few and then those not explained."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -10,21 +10,11 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.correction import CLEARLY, are_likelier, explain_more, log_evidence
 from resolvent.diagnosis import warnings_of
-from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached
+from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
-from resolvent.noise import (
-    WITHOUT_LABELS,
-    Corrected,
-    LabelNoise,
-    LabelTally,
-    Noise,
-    follow_exactly,
-    truthful,
-)
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
@@ -51,13 +41,6 @@ SAMPLE_STEPS = 50_000
 NOISY_STEPS = 1_000_000
 """Steps of a folder's traces that machines with noise are learned from."""
 
-FEW_STATES, MANY_STATES = 2, 12
-"""Machines of at most a few states make nobody ask whether labels lie, those of many whether labels
-tell anything at all."""
-
-LITTLE = 0.1
-"""Labels that explain no more than this part of the answers tell nothing: they only count steps."""
-
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
 
@@ -80,138 +63,57 @@ class Run:
         self.senses = senses
         self.progress = progress
         self.replaying = 0.0
-        self.label_noise: LabelNoise | None = None  # of labels that were corrected
 
-    def started_with(self, shards: Shards) -> InferenceResult:
-        """Infer machines from nothing but traces."""
+    def corpus_of(self, shards: Shards) -> Corpus:
+        """Look through traces once, and return them as all that the inference is about."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        return self._begun(Corpus(shards, rounding, self._reporter(READING, len(shards))))
+        return Corpus(shards, rounding, self._reporter(READING, len(shards)))
 
-    def _begun(self, corpus: Corpus) -> InferenceResult:
-        """Infer machines from a corpus, whatever may have been known before."""
-        options = self.options
-        refines = corpus.steps > REFINE_ABOVE and options.strategy.refines
-        if options.refine is not None or not corpus.in_memory:
-            refines = options.refine is not False
+    def exact(self, corpus: Corpus) -> InferenceResult:
+        """Infer machines without noise from a corpus.
+
+        Raises:
+            ContradictoryTraces: when no such machines explain all traces.
+        """
+        refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
+        if self.options.refine is not None or not corpus.in_memory:
+            refines = self.options.refine is not False
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
             if corpus.in_memory:
                 beside.submit(lambda: corpus.digest)
-            if isinstance(options.noise, Noise) and (true := self._true_labels(corpus)):
-                return self._likelier(corpus, true)
-            learner = self._learner(corpus, outputs_of(options, corpus.alphabets))
+            learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            try:
-                found = learner.learn(corpus.fetch(chosen), chosen) if refines else None
-                if options.noise == "auto" and (true := self._clearly_true(corpus, found)):
-                    return self._corrected(corpus, true)
-                found = found or learner.learn(corpus.fetch(chosen), chosen)
-                return self._refined(corpus, learner, chosen, found)
-            except ContradictoryTraces:
-                if options.noise == "none":
-                    raise
-            true = self._true_labels(corpus) if options.noise == "auto" else None
-            return self._most_likely(corpus) if true is None else self._likelier(corpus, true)
+            found = learner.learn(corpus.fetch(chosen), chosen)
+            return self._refined(corpus, learner, chosen, found)
 
-    def _true_labels(self, corpus: Corpus, some: TraceSet | None = None) -> Corrected | None:
-        """Return the labels that what is seen and done stands for, if those recorded seem to lie.
+    def most_likely(self, corpus: Corpus, noisy: Collection[str]) -> InferenceResult:
+        """Infer machines, the most likely ones for outputs that are noisy, and replay all traces.
 
-        None as well where labels are said to be exact, and where they are made already. They
-        are found from all traces, or from some.
+        Machines for other outputs have no noise.
+
+        Raises:
+            ContradictoryTraces: when traces contradict each other in other outputs.
         """
-        noise, timing = self.options.noise, self.options.timing
-        stated = noise.labels if isinstance(noise, Noise) else noise == "auto"
-        if not stated or not self.senses.labelling.is_given:
-            return None
-        shards = corpus.shards if some is None else [some]
-        tally = LabelTally.joined([LabelTally.of(one, timing) for one in shards])
-        return truthful(tally, share=None if isinstance(stated, bool) else stated)
-
-    def _clearly_true(self, corpus: Corpus, found: Found | None) -> Corrected | None:
-        """Return true labels with which machines explain some traces much better than as recorded.
-
-        What was found from these traces with labels as recorded need not be learned again. Labels that lie may contradict nothing, and yet take a hundred states for seven. So
-        nothing is tried where few states will do.
-        """
-        first = corpus.shards.read(0) if corpus.in_memory and len(corpus.shards) == 1 else None
-        if first is not None and follow_exactly(first, self.options.timing):
-            return None
-        recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-        machines = found.machines if found else self._explaining(corpus, recorded)
-        states = max(one.states for one in machines.values())
-        if states <= FEW_STATES:
-            return None
-        before = log_evidence(machines, recorded)
-        true = self._true_labels(corpus, recorded)
-        if true is None:
-            silent = WITHOUT_LABELS.labelling.on(recorded)
-            if states <= MANY_STATES or log_evidence(machines, silent) <= before:
-                return None
-            few = corpus.fetch(corpus.sample(SAMPLE_STEPS // 5))
-            silent = WITHOUT_LABELS.labelling.on(few)
-            return None if self._win(corpus, few, silent, LITTLE) else WITHOUT_LABELS
-        corrected = true.labelling.on(recorded)
-        try:
-            after = log_evidence(self._explaining(corpus, corrected), corrected)
-        except ContradictoryTraces:
-            return None
-        return self._true_labels(corpus) if are_likelier(after, before) else None
-
-    def _explaining(self, corpus: Corpus, some: TraceSet) -> Machines:
-        """Return machines that explain some of the traces, without noise."""
-        learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
-        return learner.learn(some, np.arange(len(some))).machines
-
-    def _likelier(self, corpus: Corpus, true: Corrected) -> InferenceResult:
-        """Infer machines from labels as recorded or as corrected, whichever explain more."""
-        some = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-        if self._win(corpus, true.labelling.on(some), some):
-            return self._corrected(corpus, true)
-        return self._most_likely(corpus)
-
-    def _win(
-        self, corpus: Corpus, labelled: TraceSet, against: TraceSet, part: float = CLEARLY
-    ) -> bool:
-        """Whether labels make noisy answers likelier than others do, by a part of their sum."""
-        return explain_more(
-            labelled,
-            against,
-            outputs_of(self.options, corpus.alphabets),
-            timing=self.options.timing,
-            rounding=corpus.rounding,
-            part=part,
-            seed=self.options.seed,
-            time_left=self.time_left,
-        )
-
-    def _corrected(self, corpus: Corpus, true: Corrected) -> InferenceResult:
-        """Infer machines that read off labels what is seen and done, and not those recorded."""
-        senses = replace(self.senses, labelling=true.labelling)
-        run = Run(self.options, self.progress, senses, self.started)
-        run.label_noise = true.noise
-        shards = Senses(true.labelling).on_shards(corpus.shards)
-        return run._begun(Corpus(shards, corpus.rounding))
-
-    def _most_likely(self, corpus: Corpus) -> InferenceResult:
-        """Infer the machines that explain traces best but for noise, and replay all traces."""
         outputs = outputs_of(self.options, corpus.alphabets)
-        learner = replace(self._learner(corpus, outputs), noisy=True)
+        learner = replace(self._learner(corpus, outputs), noisy=frozenset(noisy))
         chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
         found = learner.learn(corpus.fetch(chosen), chosen)
         shown = self._replay(corpus, found.machines)
         refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
-    def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
-        """Go on from where an inference ended, with more traces."""
-        corpus = before.corpus.extended(traces)
-        if before.found.log_evidence:
-            return self._most_likely(corpus)
+    def extended(self, before: Standing, corpus: Corpus) -> InferenceResult:
+        """Go on from where an inference without noise ended, with a corpus that has more traces.
+
+        Raises:
+            ContradictoryTraces: when the new ones contradict each other or those before.
+        """
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
-                return self._begun(corpus)  # more traces may show that there is more to predict
+                return self.exact(corpus)  # more traces may show that there is more to predict
         learner = self._learner(corpus, outputs)
         learner.recall(before.found)
         shown = None  # what was shown before can be added to, unless codes have changed
@@ -347,7 +249,6 @@ class Run:
             certificates=_certificates(found, machines, refinement),
             standing=end,
             warnings=warnings,
-            label_noise=self.label_noise,
         )
 
     def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:

@@ -1,5 +1,6 @@
 """Noise: noisy samples → the most likely machine, and how likely it is; labels that lie → true."""
 
+from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.label_noise import LabelNoise
 from resolvent.noise.label_tally import LabelTally
@@ -15,8 +16,10 @@ __all__ = [
     "Likely",
     "Noise",
     "NoisyEvidence",
+    "NoisyQuestions",
     "follow_exactly",
     "most_likely",
+    "noisy_questions",
     "truthful",
     "weigh",
 ]
