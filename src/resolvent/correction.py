@@ -191,9 +191,10 @@ def explain_more(
                 time_limit=time_left(),
             )
             found.append(likely.log_evidence)
-        if are_likelier(*found, part):
+        these, others = found
+        if are_likelier(these, others, part):
             return True
-        if are_likelier(*reversed(found), part):
+        if are_likelier(others, these, part):
             return False
     return False
 
