@@ -83,7 +83,7 @@ def test_labels_of_several_propositions():
 
 
 def test_the_first_label_counts_if_it_is_read():
-    """The cue of the first observation is never told later, so the action has to tell them apart."""
+    """The cue of the first observation is never told later: the action tells them apart."""
     first = Trace(["hall"] + ["hall", "attic"] * 20, ["cue", *[None, "key"] * 20], ["walk"] * 40)
     lie = Trace(["hall"] + ["hall", "attic"] * 20, ["cue", *[None] * 40], ["walk"] * 40)
     traces = TraceSet([first] * 9 + [lie])
