@@ -161,17 +161,14 @@ def explain_more(
     The traces differ in labels alone. For both, machines are learned for one output after the
     other, until there is a difference.
 
-    >>> import numpy as np
-    >>> from resolvent.traces import Trace
-    >>> def walk(told, open):
-    ...     return Trace([0, 1, 2 if open else 0], [None, told, None], ["go", "go"])
-    >>> truth = [walk(told, told == "key") for told in ["key", None] * 40]
-    >>> lies = [walk("key", False), walk(None, True)] * 20
+    >>> from resolvent.environments import House
+    >>> from resolvent.traces.live.collecting import collect
+    >>> told = collect(House(), episodes=100, seed=0)
+    >>> untold = WITHOUT_LABELS.labelling.on(told)
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
-    >>> true, lying = TraceSet(truth), TraceSet(truth[40:] + lies)
-    >>> explain_more(true, lying, ["observation"], **options)
+    >>> explain_more(told, untold, ["observation"], **options)
     True
-    >>> explain_more(lying, true, ["observation"], **options)
+    >>> explain_more(untold, told, ["observation"], **options)
     False
     """
     for predicts in outputs:
