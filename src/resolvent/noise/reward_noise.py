@@ -1,0 +1,233 @@
+"""Traces → whether noise is added to their rewards, and the values that these vary around.
+
+Steps that read the same labels and are asked the same are in the same state, so what they pay
+differs by noise alone: this says whether there is any, and how much. A question that varies no
+more than that over all its steps pays the same in all states: its mean is as good as exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centres
+from resolvent.reduction import remove_trivial
+from resolvent.samples import Histories, LabelTiming
+from resolvent.senses import RewardLevels
+from resolvent.traces.column_names import REWARD
+from resolvent.traces.symbols import NO_EVENT
+from resolvent.traces.trace_set import TraceSet
+
+MOST_OFF = 0.1
+"""Up to this share of the rewards may lie off all levels, and are taken for the nearest."""
+
+_FEWEST_VALUES = 16
+"""Fewer different rewards than this are compared as symbols: what varies among them flips."""
+
+_FEWEST_REPEATS = 30
+"""Repeats of a situation that tell how much rewards vary in it."""
+
+_EQUAL = 0.2
+"""With a greater share of equal rewards in the same situation, some are exact."""
+
+_EXACT = 20
+"""A value that comes this often, and ten times as often as its neighbours, is paid exactly."""
+
+_ROUNDING = 1e-9
+"""Rewards that differ by less, relatively, differ by the rounding of floating-point numbers."""
+
+_OUTLYING = 4.0
+_MOST_STEPS = 500_000
+
+
+@dataclass(frozen=True)
+class Situations:
+    """The rewards of steps, and which steps are in the same situation; parallel columns.
+
+    `question` is what was seen and done, `state` that and the labels read without "no event",
+    `moment` that and all labels read.
+    """
+
+    reward: Floats
+    question: Ints
+    state: Ints
+    moment: Ints
+
+    @classmethod
+    def of(cls, traces: TraceSet, timing: LabelTiming) -> "Situations":
+        """Return those of traces."""
+        asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
+        asked += traces.action_codes
+        histories = Histories.of(traces, timing)
+        quiet = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
+        state, moment = (
+            _core.history_columns(one.tree)[0].astype(np.int64) * (int(asked.max()) + 1) + asked
+            for one in (remove_trivial(histories, quiet), histories)
+        )
+        rewards = np.array(traces.rewards, np.float64)[traces.reward_codes]
+        return cls(rewards, asked, state, moment)
+
+    def where(self, kept: NDArray[np.bool_]) -> "Situations":
+        """Return some of the steps."""
+        return Situations(
+            self.reward[kept], self.question[kept], self.state[kept], self.moment[kept]
+        )
+
+
+def find_reward_levels(
+    traces: TraceSet, timing: LabelTiming, *, stated: bool = False
+) -> RewardLevels | None:
+    """Find the values that rewards vary around; None if rewards are exact, or follow from more.
+
+    Rewards are taken to be noisy only if those of steps that read the same labels and are
+    asked the same differ nearly always, and if few values with the same noise around each
+    explain them. With `stated` it is known that they are, and need not be seen.
+
+    >>> from resolvent.traces import Trace
+    >>> random = np.random.default_rng(0)
+    >>> def episode(first):
+    ...     paid = [random.normal(0, 0.1), random.normal(first == "key", 0.1)]
+    ...     return Trace(["hall", "hall", "hall"], [None, first, None], ["up", "open"], paid)
+    >>> traces = TraceSet([episode(one) for one in ["key", "bell"] * 100])
+    >>> print(find_reward_levels(traces, LabelTiming.CURRENT))
+    rewards vary by ±0.1 around 0, 1
+    """
+    if REWARD not in traces.columns or len(traces.rewards) < _FEWEST_VALUES:
+        return None
+    exact = _exact_values(traces)
+    steps = Situations.of(traces, timing)
+    steps = steps.where(~np.isin(steps.reward, exact))
+    if len(np.unique(steps.reward)) < _FEWEST_VALUES:
+        return None
+    if not stated and not _varies(steps):
+        return None
+    steps = _thinned(steps)
+    groups = Groups.by(_same_state(steps), steps.reward)
+    sigma = _variance(groups) ** 0.5
+    if not sigma > _ROUNDING * float(np.abs(steps.reward).max()):
+        return None
+    found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma))
+    if found is None or found.off.sum() > MOST_OFF:
+        return None
+    return _levels(found, sigma, exact)
+
+
+def _varies(steps: Situations) -> bool:
+    """Whether steps in the very same situation nearly always pay different rewards."""
+    groups = Groups.by(steps.moment, steps.reward)
+    alike = _pairs(groups.size)
+    _, held = np.unique(
+        np.stack([steps.moment.astype(np.float64), steps.reward]), axis=1, return_counts=True
+    )
+    return groups.repeats >= 5 and _pairs(held) <= _EQUAL * alike
+
+
+def _pairs(sizes: Ints) -> float:
+    return float((sizes * (sizes - 1)).sum())
+
+
+def _same_state(steps: Situations) -> Ints:
+    """Return a key that steps in the same state have in common: they differ by noise alone."""
+    moments = Groups.by(steps.moment, steps.reward)
+    states = Groups.by(steps.state, steps.reward)
+    if states.repeats < _FEWEST_REPEATS:  # such as one long log: most questions pay one value
+        return steps.question
+    if moments.repeats >= _FEWEST_REPEATS and _variance(moments) < 0.7 * _variance(states):
+        return steps.moment  # then "no event" changes what is paid
+    return steps.state
+
+
+def _variance(groups: Groups) -> float:
+    """Return how much values vary in the same situation, but for what lies far off."""
+    repeated = groups.where(groups.size > 1)
+    free = repeated.size - 1
+    # Half of all groups vary by less than this, however far a few lie off.
+    middle = _median(repeated.squares / _median_of_chi_squared(free), free)
+    usual = repeated.squares <= _OUTLYING**2 * middle * free
+    return float(repeated.squares[usual].sum() / max(free[usual].sum(), 1))
+
+
+def _usual(groups: Groups, sigma: float) -> Groups:
+    """Return the groups without those in which something lies far off."""
+    return groups.where(groups.squares <= _OUTLYING**2 * sigma**2 * np.maximum(groups.size - 1, 1))
+
+
+def _sure(groups: Groups, sigma: float) -> float:
+    """Return how many values groups must have so that their means look normally distributed.
+
+    One, if single values do. The excess kurtosis of noise is seen in the difference of two
+    values, and that of a mean is smaller by as many times as it has values.
+    """
+    pairs = groups.squares[groups.size == 2] * 2
+    pairs = pairs[pairs <= 2 * (_OUTLYING * sigma) ** 2]
+    if len(pairs) < 100:
+        return 1
+    excess = 2 * (float((pairs**2).mean() / pairs.mean() ** 2) - 3)
+    if abs(excess) < 8 * (24 / len(pairs)) ** 0.5:
+        return 1
+    for size in np.unique(groups.size):
+        if abs(excess) / size * (float((groups.size >= size).sum()) / 24) ** 0.5 < 2:
+            return float(size)
+    return float(groups.size.max()) + 1
+
+
+def _levels(found: Mixture, sigma: float, exact: Floats) -> RewardLevels:
+    centres = found.centres.tolist()
+    errors = sigma / np.sqrt(np.maximum(found.values, 1))
+    short = [_shortest(one, 3 * error) for one, error in zip(centres, errors, strict=True)]
+    for value in exact:  # the noise of a value that is often paid without any
+        short = [float(value) if abs(one - value) < sigma / 2 else one for one in short]
+    return RewardLevels(
+        tuple(sorted(set(short))),
+        float(f"{sigma:.3g}"),
+        tuple(value for value in exact.tolist() if value not in short),
+    )
+
+
+def _shortest(number: float, error: float) -> float:
+    """Return the number with the fewest digits that lies within an error.
+
+    >>> _shortest(0.0702, 0.001), _shortest(-3.6993, 0.004), _shortest(0.0003, 0.001)
+    (0.07, -3.7, 0.0)
+    """
+    first = -int(np.floor(np.log10(max(error, abs(number), 1e-300))))
+    for decimals in range(first - 1, first + 17):
+        if abs((shorter := round(number, decimals)) - number) <= error:
+            return shorter + 0.0
+    return number
+
+
+def _exact_values(traces: TraceSet) -> Floats:
+    """Return the rewards that come again and again, among others that hardly do."""
+    counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
+    beside = np.maximum(np.append(counts[1:], 0), np.insert(counts[:-1], 0, 0))
+    found = (counts >= _EXACT) & (counts >= 10 * beside)
+    values: Floats = np.array(traces.rewards, np.float64)[found]
+    return values
+
+
+def _thinned(steps: Situations) -> Situations:
+    """Return at most so many steps, by what they are: their order makes no difference."""
+    if len(steps.reward) <= _MOST_STEPS:
+        return steps
+    order = np.lexsort((steps.reward, steps.moment))
+    some = np.zeros(len(order), bool)
+    some[order[np.linspace(0, len(order) - 1, _MOST_STEPS).astype(np.int64)]] = True
+    return steps.where(some)
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    return float(values[order[int(np.searchsorted(below, below[-1] / 2))]])
+
+
+def _median_of_chi_squared(free: Floats) -> Floats:
+    """Return the median of the chi-squared distribution, by the rule of Wilson and Hilferty.
+
+    >>> _median_of_chi_squared(np.array([1, 2, 10])).round(1).tolist()
+    [0.5, 1.4, 9.3]
+    """
+    median: Floats = free * (1 - 2 / (9 * free)) ** 3
+    return median
