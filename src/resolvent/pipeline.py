@@ -17,22 +17,26 @@ from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
-from resolvent.noise import Noise
+from resolvent.noise import Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, Senses, auto_discretise
+from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import (
     ACTION,
     ALWAYS_READ,
+    REWARD,
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
+
+EVERYTHING = Labelling("action+observation")
+"""Labels that tell all that was seen and done."""
 
 FINDING_EVENTS = "finding events"
 """What it is told while labels are looked for."""
@@ -150,8 +154,12 @@ def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
     progress: Listener | None = None,
+    rewards: RewardLevels | None = None,
 ) -> InferenceResult:
-    """Infer machines as `infer` does, with options that are made already."""
+    """Infer machines as `infer` does, with options that are made already.
+
+    `rewards` are levels of rewards that are known already.
+    """
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
@@ -159,9 +167,26 @@ def infer_with(
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     numbers = _fitted(options, shards)
     if options.labels == "auto":
-        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
-    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+        senses = Senses(GIVEN, numbers)
+    else:
+        senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+    senses = replace(senses, rewards=rewards or _reward_levels(options, senses, shards))
+    if options.labels == "auto":
+        return _with_events(options, senses.on_shards(shards), progress, senses)
     return Run(options, progress, senses).started_with(senses.on_shards(shards))
+
+
+def _reward_levels(options: Options, senses: Senses, shards: Shards) -> RewardLevels | None:
+    """Return what rewards vary around, if they do; those of a folder by its first file."""
+    noise, timing = options.noise, options.timing
+    stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
+    named = options.outputs is None or REWARD in options.outputs
+    if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
+        return None
+    traces = senses.on(shards.read(0))
+    if options.labels == "auto":  # the same past, whatever may turn out to be an event
+        traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
+    return find_reward_levels(traces, timing, stated=stated)
 
 
 def _following_inputs(
@@ -180,7 +205,7 @@ def _following_inputs(
 
 
 def _with_events(
-    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+    options: Options, shards: Shards, progress: Listener | None, seen: Senses
 ) -> InferenceResult:
     """Infer machines with the labels there are, if these will do, or else with events found."""
     started = time.perf_counter()
@@ -192,7 +217,8 @@ def _with_events(
         strategy: Strategy = options.strategy,
     ) -> InferenceResult:
         chosen = replace(options, timing=timing, strategy=strategy)
-        return Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
+        senses = replace(seen, labelling=labelling)
+        return Run(chosen, progress, senses, started).started_with(shards)
 
     traces = shards.read(0)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
@@ -211,7 +237,7 @@ def _with_events(
         effort=options.effort,
         time_left=Run(options, None, Senses(), started).time_left,
     )
-    senses = Senses(found.labelling, numbers)
+    senses = replace(seen, labelling=found.labelling)
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
     result = found.inferred
@@ -262,7 +288,7 @@ def update(
     # There are other events than those found.
     together = result.standing.corpus.extended(senses.on(traces)).together()
     options = replace(result.options, discretise=senses.discretise)
-    return infer_with(options, together, progress)
+    return infer_with(options, together, progress, senses.rewards)
 
 
 def evidence(
@@ -297,6 +323,8 @@ against cyanroom (trace 22, step 3)
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
             as_seen = {**made.options, "labels": "given", "discretise": None}
+            if machines.senses.rewards is not None:  # what is left of the noise are flips
+                as_seen["noise"] = "auto"
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 

@@ -1,7 +1,7 @@
 """One inference under way: machines from all traces, or from few and then those not explained."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -83,17 +83,30 @@ class Run:
             try:
                 found = learner.learn(corpus.fetch(chosen), chosen)
                 return self._refined(corpus, learner, chosen, found)
-            except ContradictoryTraces:
+            except ContradictoryTraces as error:
                 if self.options.noise == "none":
                     raise
-            return self._most_likely(corpus)
+                contradicted = {error.output}
+            return self._most_likely(corpus, contradicted)
 
-    def _most_likely(self, corpus: Corpus) -> InferenceResult:
-        """Infer the machines that explain traces best but for noise, and replay all traces."""
+    def _most_likely(self, corpus: Corpus, contradicted: Collection[str]) -> InferenceResult:
+        """Infer the machines that explain traces best but for noise, and replay all traces.
+
+        Outputs that follow from what machines read keep their exact machines, unless what
+        happens is itself noisy, and with it everything else.
+        """
         outputs = outputs_of(self.options, corpus.alphabets)
-        learner = replace(self._learner(corpus, outputs), noisy=True)
         chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
-        found = learner.learn(corpus.fetch(chosen), chosen)
+        some, noisy = corpus.fetch(chosen), frozenset(contradicted)
+        while True:
+            exact_world = OBSERVATION in outputs and OBSERVATION not in noisy
+            noisy = noisy if exact_world else frozenset(outputs)
+            learner = replace(self._learner(corpus, outputs), noisy=noisy)
+            try:
+                found = learner.learn(some, chosen)
+                break
+            except ContradictoryTraces as error:
+                noisy |= {error.output}
         shown = self._replay(corpus, found.machines)
         refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
@@ -102,7 +115,10 @@ class Run:
         """Go on from where an inference ended, with more traces."""
         corpus = before.corpus.extended(traces)
         if before.found.log_evidence:
-            return self._most_likely(corpus)
+            told = before.found.machines
+            return self._most_likely(
+                corpus, [told[kind].predicts for kind in before.found.log_evidence]
+            )
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
