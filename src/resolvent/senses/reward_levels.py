@@ -1,8 +1,8 @@
 """Rewards that vary → the values that they vary around."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import erfc, isfinite
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,26 @@ class RewardLevels:
             terminated=traces.terminated,
             truncated=traces.truncated,
         )
+
+    def mistaken(self, values: Sequence[float]) -> NDArray[np.float64]:
+        """Return how often a reward of each value is taken for each of the values.
+
+        Rows are the values that are paid, columns those that they are taken for. Values that
+        are no centres are never mistaken.
+
+        >>> RewardLevels((0.0, 2.0), 1.0).mistaken([0.0, 2.0]).round(2).tolist()
+        [[0.84, 0.16], [0.16, 0.84]]
+        """
+        centres = np.array(self.centres)
+        edges = (centres[:-1] + centres[1:]) / 2
+        found = np.eye(len(values))
+        for row, value in enumerate(values):
+            if value in self.centres:
+                apart = ((value - edges) / (self.sigma * 2**0.5)).tolist()
+                below = [0.0, *(0.5 * erfc(one) for one in apart), 1.0]
+                taken = dict(zip(self.centres, np.diff(below).tolist(), strict=True))
+                found[row] = [taken.get(other, 0.0) for other in values]
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values, from which `from_dict` makes an equal one.
