@@ -13,13 +13,16 @@ from math import log2
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
-from resolvent.noise import Noise, find_reward_levels
+from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
+from resolvent.replay import states_at_steps
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
@@ -34,6 +37,7 @@ from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
+from resolvent.wording import amount
 
 EVERYTHING = Labelling("action+observation")
 """Labels that tell all that was seen and done."""
@@ -164,6 +168,7 @@ def infer_with(
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
+    started = time.perf_counter()
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     numbers = _fitted(options, shards)
     if options.labels == "auto":
@@ -173,20 +178,58 @@ def infer_with(
     senses = replace(senses, rewards=rewards or _reward_levels(options, senses, shards))
     if options.labels == "auto":
         return _with_events(options, senses.on_shards(shards), progress, senses)
-    return Run(options, progress, senses).started_with(senses.on_shards(shards))
+    result = Run(options, progress, senses).started_with(senses.on_shards(shards))
+    if senses.rewards is None or rewards is not None:
+        return result
+    sharper = _reward_levels(options, senses, shards, result.machines)
+    if sharper in (None, senses.rewards):
+        return result
+    senses = replace(senses, rewards=sharper)
+    return Run(options, progress, senses, started).started_with(senses.on_shards(shards))
 
 
-def _reward_levels(options: Options, senses: Senses, shards: Shards) -> RewardLevels | None:
-    """Return what rewards vary around, if they do; those of a folder by its first file."""
+def _reward_levels(
+    options: Options, senses: Senses, shards: Shards, known: Machines | None = None
+) -> RewardLevels | None:
+    """Return what rewards vary around, if they do; those of a folder by its first file.
+
+    Machines that are known already tell which steps pay the same but for noise.
+    """
     noise, timing = options.noise, options.timing
     stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
     named = options.outputs is None or REWARD in options.outputs
+    if stated and options.reward_digits is not None:
+        raise OptionError(
+            "reward_digits rounds rewards, and noise takes them for the values that they vary "
+            "around: leave out one"
+        )
     if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
         return None
-    traces = senses.on(shards.read(0))
+    traces = replace(senses, rewards=None).on(shards.read(0))
+    memory = None
+    if known is not None:
+        memory = np.zeros(traces.steps, np.int64)
+        for kind, states in states_at_steps(known, traces).items():
+            memory = memory * (known[kind].states + 1) + states + 1
     if options.labels == "auto":  # the same past, whatever may turn out to be an event
         traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
-    return find_reward_levels(traces, timing, stated=stated)
+    found = find_reward_levels(traces, timing, stated=stated, memory=memory)
+    if found is None and stated and known is None:
+        raise _no_levels(traces)
+    return found
+
+
+def _no_levels(traces: TraceSet) -> OptionError:
+    """Return the error for rewards that do not vary as the user says."""
+    why = "the traces have no rewards: leave it out"
+    if REWARD in traces.columns:
+        several = amount(len(traces.rewards), "different reward")
+        why = f"{several} at {amount(traces.steps, 'step')}"
+        if len(traces.rewards) < FEWEST_VALUES:
+            why += " are compared as they are: say rewards='flipped', or leave it out"
+        else:
+            why += " do not vary around few values: leave it out, or round them with reward_digits"
+    return OptionError(f"Noise: rewards is 'gaussian', but {why}")
 
 
 def _following_inputs(

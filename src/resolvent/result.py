@@ -23,6 +23,7 @@ from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.column_names import REWARD
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
@@ -203,12 +204,16 @@ class InferenceResult:
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
             others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{machine.noise:.1%} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 times = f"{others[size]:.0e} times"

@@ -26,6 +26,7 @@ from resolvent.senses import Senses
 from resolvent.traces import Label, TraceSet
 from resolvent.traces.column_names import (
     OBSERVATION,
+    REWARD,
     TERMINATED,
     default_outputs,
 )
@@ -72,6 +73,8 @@ class Run:
 
     def _begun(self, corpus: Corpus) -> InferenceResult:
         """Infer machines from a corpus, whatever may have been known before."""
+        if self.senses.rewards is not None:  # some are taken for the wrong level
+            return self._most_likely(corpus, {REWARD})
         refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
         if self.options.refine is not None or not corpus.in_memory:
             refines = self.options.refine is not False

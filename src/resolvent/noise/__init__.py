@@ -2,8 +2,17 @@
 
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.likely import Likely, most_likely
-from resolvent.noise.reward_noise import find_reward_levels
+from resolvent.noise.reward_noise import FEWEST_VALUES, find_reward_levels
 from resolvent.noise.settling import settled
 from resolvent.noise.statement import Noise
 
-__all__ = ["Likely", "Noise", "NoisyEvidence", "find_reward_levels", "most_likely", "settled", "weigh"]
+__all__ = [
+    "FEWEST_VALUES",
+    "Likely",
+    "Noise",
+    "NoisyEvidence",
+    "find_reward_levels",
+    "most_likely",
+    "settled",
+    "weigh",
+]

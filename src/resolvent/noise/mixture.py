@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 MOST_CENTRES = 30
 """With more centres than this values are spread out, not clustered."""
 
+MOST_SIDE_BY_SIDE = 8
+"""More centres than this, most of them near to the next, are one wide range of values."""
+
 NEAR = 4.0
 """Centres nearer than so many σ may be one, if noise is not normally distributed."""
 
@@ -51,7 +54,7 @@ class Groups:
         """
         _, of_value, count = np.unique(key, return_inverse=True, return_counts=True)
         mean = np.bincount(of_value, values) / count
-        squares = np.bincount(of_value, (values - mean[of_value]) ** 2)
+        squares: Floats = np.bincount(of_value, (values - mean[of_value]) ** 2)
         return cls(count.astype(np.float64), mean, squares)
 
     @property
@@ -151,12 +154,22 @@ class _Search:
         best = self._fitted(Mixture(fullest * one, 0.98 * one, one, np.full(2, 0.01), -np.inf))
         while (more := self._with_another(best)) is not None:
             best = more
-            if len(best.centres) > MOST_CENTRES:
+            if len(best.centres) > MOST_CENTRES or self._side_by_side(best):
                 return None
         best = self._pruned(best)
         order = np.argsort(best.centres, kind="stable")
-        columns = (one[order] for one in (best.centres, best.shares, best.values))
-        return Mixture(*columns, best.off, best.log_likelihood)
+        return replace(
+            best,
+            centres=best.centres[order],
+            shares=best.shares[order],
+            values=best.values[order],
+        )
+
+    def _side_by_side(self, found: Mixture) -> bool:
+        """Whether most centres are as near to the next as noise reaches: they fill a range."""
+        if len(found.centres) <= MOST_SIDE_BY_SIDE:
+            return False
+        return bool(np.median(np.diff(np.sort(found.centres))) < NEAR * self.sigma)
 
     def _with_another(self, now: Mixture) -> Mixture | None:
         """Return a mixture with one centre more that is worth it, None if there is none."""
@@ -168,9 +181,7 @@ class _Search:
         """Leave out centres for as long as one is not worth its price."""
         while len(now.centres) > 1:
             fewer = [self._fitted(now.without(one)) for one in range(len(now.centres))]
-            needless = [
-                rest for one, rest in enumerate(fewer) if not self._pays(now, one, rest)
-            ]
+            needless = [rest for one, rest in enumerate(fewer) if not self._pays(now, one, rest)]
             if not needless:
                 break
             now = max(needless, key=lambda one: one.log_likelihood)
@@ -185,8 +196,8 @@ class _Search:
             return True
         if not len(self.sure.mean):
             return False
-        one, other = (self._fitted(fit, self.sure) for fit in (more, fewer))
-        return one.log_likelihood - other.log_likelihood > self.price
+        one, other = (self._fitted(fit, self.sure).log_likelihood for fit in (more, fewer))
+        return bool(one - other > self.price)
 
     def _unexpected(self, now: Mixture) -> list[float]:
         """Return the places where a centre would gain most, at least σ from each other."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.errors import TraceError
 from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centres
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, LabelTiming
@@ -18,11 +19,18 @@ from resolvent.senses import RewardLevels
 from resolvent.traces.column_names import REWARD
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import amount
 
 MOST_OFF = 0.1
 """Up to this share of the rewards may lie off all levels, and are taken for the nearest."""
 
-_FEWEST_VALUES = 16
+MOST_DIFFERENT = 0.2
+"""With more different rewards than this share of the steps, they are no symbols."""
+
+FEW = 64
+"""Up to so many different rewards that vary around one value are symbols all the same."""
+
+FEWEST_VALUES = 16
 """Fewer different rewards than this are compared as symbols: what varies among them flips."""
 
 _FEWEST_REPEATS = 30
@@ -34,8 +42,11 @@ _EQUAL = 0.2
 _EXACT = 20
 """A value that comes this often, and ten times as often as its neighbours, is paid exactly."""
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-12
 """Rewards that differ by less, relatively, differ by the rounding of floating-point numbers."""
+
+_IMPURE = 1.1
+"""Machines whose states pay different rewards for one question show more variance than this."""
 
 _OUTLYING = 4.0
 _MOST_STEPS = 500_000
@@ -45,17 +56,17 @@ _MOST_STEPS = 500_000
 class Situations:
     """The rewards of steps, and which steps are in the same situation; parallel columns.
 
-    `question` is what was seen and done, `state` that and the labels read without "no event",
-    `moment` that and all labels read.
+    `state` is what was seen and done, and the labels read without "no event"; `moment` has all
+    labels read, and `memory` the states of machines instead.
     """
 
     reward: Floats
-    question: Ints
     state: Ints
     moment: Ints
+    memory: Ints
 
     @classmethod
-    def of(cls, traces: TraceSet, timing: LabelTiming) -> "Situations":
+    def of(cls, traces: TraceSet, timing: LabelTiming, memory: Ints | None) -> "Situations":
         """Return those of traces."""
         asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
         asked += traces.action_codes
@@ -66,23 +77,29 @@ class Situations:
             for one in (remove_trivial(histories, quiet), histories)
         )
         rewards = np.array(traces.rewards, np.float64)[traces.reward_codes]
-        return cls(rewards, asked, state, moment)
+        memory = asked if memory is None else memory * (int(asked.max()) + 1) + asked
+        return cls(rewards, state, moment, memory)
 
     def where(self, kept: NDArray[np.bool_]) -> "Situations":
         """Return some of the steps."""
-        return Situations(
-            self.reward[kept], self.question[kept], self.state[kept], self.moment[kept]
-        )
+        return Situations(self.reward[kept], self.state[kept], self.moment[kept], self.memory[kept])
 
 
 def find_reward_levels(
-    traces: TraceSet, timing: LabelTiming, *, stated: bool = False
+    traces: TraceSet,
+    timing: LabelTiming,
+    *,
+    stated: bool = False,
+    memory: Ints | None = None,
 ) -> RewardLevels | None:
     """Find the values that rewards vary around; None if rewards are exact, or follow from more.
 
     Rewards are taken to be noisy only if those of steps that read the same labels and are
     asked the same differ nearly always, and if few values with the same noise around each
-    explain them. With `stated` it is known that they are, and need not be seen.
+    explain them; or if they differ in their last digits, as sums of floating-point numbers do.
+    With `stated` it is known that they are, and need not be seen. `memory` is
+    the state that machines were in at each step, if there are machines: what is paid in one
+    state differs by noise alone, too, so it shows levels more sharply.
 
     >>> from resolvent.traces import Trace
     >>> random = np.random.default_rng(0)
@@ -92,25 +109,71 @@ def find_reward_levels(
     >>> traces = TraceSet([episode(one) for one in ["key", "bell"] * 100])
     >>> print(find_reward_levels(traces, LabelTiming.CURRENT))
     rewards vary by ±0.1 around 0, 1
+
+    Raises:
+        TraceError: when rewards nearly all differ, by chance, and vary around no few values.
     """
-    if REWARD not in traces.columns or len(traces.rewards) < _FEWEST_VALUES:
+    if REWARD not in traces.columns:
+        return None
+    if (rounded := _rounded(traces, timing)) is not None:
+        return rounded
+    if len(traces.rewards) < FEWEST_VALUES:
         return None
     exact = _exact_values(traces)
-    steps = Situations.of(traces, timing)
+    steps = Situations.of(traces, timing, memory)
     steps = steps.where(~np.isin(steps.reward, exact))
-    if len(np.unique(steps.reward)) < _FEWEST_VALUES:
+    if len(np.unique(steps.reward)) < FEWEST_VALUES:
         return None
     if not stated and not _varies(steps):
         return None
     steps = _thinned(steps)
     groups = Groups.by(_same_state(steps), steps.reward)
-    sigma = _variance(groups) ** 0.5
+    variance = _variance(groups)
+    if memory is not None:
+        remembered = Groups.by(steps.memory, steps.reward)
+        if _variance(remembered) < _IMPURE * variance:
+            groups = remembered
+    sigma = variance**0.5
     if not sigma > _ROUNDING * float(np.abs(steps.reward).max()):
         return None
     found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma))
     if found is None or found.off.sum() > MOST_OFF:
+        if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
+            raise TraceError(
+                f"rewards vary at random, and not around few values: "
+                f"{amount(len(traces.rewards), 'different one')} at "
+                f"{amount(traces.steps, 'step')}; round them with reward_digits=N "
+                f"(--reward-digits N), or predict only outputs=['observation'] "
+                f"(--outputs observation)"
+            )
         return None
+    if len(found.centres) == 1 and len(traces.rewards) <= FEW:
+        return None  # a die: its faces are worth more than their mean
     return _levels(found, sigma, exact)
+
+
+def _rounded(traces: TraceSet, timing: LabelTiming) -> RewardLevels | None:
+    """Return the levels of rewards that differ in their last digits, where that contradicts."""
+    values = np.array(traces.rewards, np.float64)
+    near = np.diff(values) <= _ROUNDING * float(np.abs(values).max(initial=0))
+    if not near.any():
+        return None
+    level = np.insert(np.cumsum(~near), 0, 0)
+    if int(level[-1]) + 1 > MOST_DIFFERENT * traces.steps:
+        return None
+    steps = Situations.of(traces, timing, None)
+    pairs = np.unique(np.stack([steps.moment, traces.reward_codes]), axis=1)
+    levels = np.unique(np.stack([pairs[0], level[pairs[1]]]), axis=1)
+    if pairs.shape == levels.shape:
+        return None  # nowhere does it matter
+    counts = np.bincount(traces.reward_codes, minlength=len(values)).astype(np.float64)
+    mean = np.bincount(level, counts * values) / np.bincount(level, counts)
+    apart = np.abs(values - mean[level])
+    sigma = max(float(np.sqrt(counts @ apart**2 / counts.sum())), 1e-300)
+    reach = np.zeros(len(mean))
+    np.maximum.at(reach, level, apart)
+    centres = [_shortest(one, far) for one, far in zip(mean.tolist(), reach.tolist(), strict=True)]
+    return RewardLevels(tuple(centres), sigma)
 
 
 def _varies(steps: Situations) -> bool:
@@ -123,7 +186,7 @@ def _varies(steps: Situations) -> bool:
     return groups.repeats >= 5 and _pairs(held) <= _EQUAL * alike
 
 
-def _pairs(sizes: Ints) -> float:
+def _pairs(sizes: Ints | Floats) -> float:
     return float((sizes * (sizes - 1)).sum())
 
 
@@ -132,7 +195,7 @@ def _same_state(steps: Situations) -> Ints:
     moments = Groups.by(steps.moment, steps.reward)
     states = Groups.by(steps.state, steps.reward)
     if states.repeats < _FEWEST_REPEATS:  # such as one long log: most questions pay one value
-        return steps.question
+        return steps.memory
     if moments.repeats >= _FEWEST_REPEATS and _variance(moments) < 0.7 * _variance(states):
         return steps.moment  # then "no event" changes what is paid
     return steps.state
