@@ -3,7 +3,8 @@
 Draws worlds of the paper's appendix (25×25, TM 7, RM 2), walks through them at random, and
 makes the record noisy: actions that slipped, observations replaced by random ones. A machine
 is right if it is isomorphic to the true one on all moves that the traces read. --short takes
-three worlds, `--kind slip5` a single kind, and --rewards also learns the Reward Machine.
+three worlds, `--kind slip5` a single kind, and --rewards also learns the Reward Machine. Kinds
+whose rewards are noisy go through `resolvent.infer`, and both machines are always told.
 """
 
 import argparse
@@ -24,11 +25,22 @@ from resolvent.traces.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of noise: at most one of both shares is not 0."""
+    """One kind of noise: at most one of the shares is not 0.
+
+    `gaussian` is the standard deviation of what is added to rewards, as a share of the
+    smallest difference between two of them; `flipped` the share of other rewards.
+    """
 
     steps: int
     slip: float = 0.0
     replaced: float = 0.0
+    gaussian: float = 0.0
+    flipped: float = 0.0
+
+    @property
+    def of_rewards(self) -> bool:
+        """Whether rewards are noisy, and nothing else."""
+        return self.gaussian > 0 or self.flipped > 0
 
 
 KINDS = {
@@ -36,6 +48,8 @@ KINDS = {
     "slip5": Kind(50_000, slip=0.05),
     "slip20": Kind(200_000, slip=0.2),
     "replaced5": Kind(200_000, replaced=0.05),
+    "gauss": Kind(100_000, gaussian=0.5),
+    "flip5": Kind(100_000, flipped=0.05),
 }
 
 
@@ -65,11 +79,27 @@ def noisy(traces: rs.TraceSet, kind: Kind, seed: int) -> rs.TraceSet:
         (traces.observations, seen),
         (traces.labels, traces.label_codes),
         (traces.actions, replaced(traces.action_codes, len(traces.actions), kind.slip)),
-        (traces.rewards, traces.reward_codes),
+        paid(traces, kind, random),
         offsets=traces.offsets,
         terminated=traces.terminated,
         truncated=traces.truncated,
     )
+
+
+def paid(
+    traces: rs.TraceSet, kind: Kind, random: np.random.Generator
+) -> tuple[list[float], np.ndarray]:
+    """The rewards as they would have been recorded, as values and codes."""
+    values, codes = np.array(traces.rewards), traces.reward_codes
+    if kind.flipped:
+        others = (codes + random.integers(1, len(values), len(codes))) % len(values)
+        codes = np.where(random.random(len(codes)) < kind.flipped, others, codes)
+    elif kind.gaussian:
+        sigma = kind.gaussian * np.diff(values).min()
+        values, codes = np.unique(
+            values[codes] + random.normal(0, sigma, len(codes)), return_inverse=True
+        )
+    return values.tolist(), codes.astype(np.int32)
 
 
 def codes_of_world(samples: SampleSet, table: tuple[tuple[int, ...], ...]) -> np.ndarray:
@@ -147,6 +177,38 @@ def try_worlds(
     return f"{told}; {spent}; states {' '.join(sizes)}"
 
 
+def moves_of(machine: rs.Machine, samples: SampleSet) -> np.ndarray:
+    """The moves of a machine by the label codes of samples; what was never read stays."""
+    columns = [machine.labels.code(label) for label in samples.labels]
+    moves = machine.transitions[:, columns]
+    return np.where(moves < 0, np.arange(len(moves))[:, None], moves)
+
+
+def try_rewards(kind: Kind, worlds: range, details: bool) -> str:
+    """Try one kind of noise on rewards by `infer`; return how often both machines were right."""
+    right, seconds, sizes = {"transition": 0, "reward": 0}, [], []
+    for seed in worlds:
+        env = gym.make("resolvent/RandomWorld-v0", world_seed=seed)
+        grid = env.unwrapped.grid
+        traces = noisy(whole_traces(env, kind.steps, seed), kind, seed)
+        started = time.process_time()
+        machines = rs.infer(traces, noise="auto").machines
+        seconds.append(time.process_time() - started)
+        samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
+        tables = {"transition": grid.tm_transitions, "reward": grid.rm_transitions}
+        for name, table in tables.items():
+            truth, found = codes_of_world(samples, table), moves_of(machines[name], samples)
+            right[name] += is_right(samples, truth, found)
+        sizes.append("/".join(str(one.states) for one in machines.values()))
+        if details:
+            levels = machines.senses.rewards
+            varied = f"{machines.reward.noise:.1%} another value" if levels is None else levels
+            print(f"  world {seed}: {sizes[-1]} states, {seconds[-1]:.1f} s, {varied}", flush=True)
+    told = f"{right['transition']} of {len(worlds)} right, rewards {right['reward']}"
+    spent = f"{np.mean(seconds):.1f} s of processors, at most {max(seconds):.1f}"
+    return f"{told}; {spent}; states {' '.join(sizes)}"
+
+
 def main() -> None:
     """Print a line for each kind of noise."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -161,13 +223,16 @@ def main() -> None:
     worlds = range(given.first, given.first + (3 if given.short else given.worlds))
     for name in [given.kind] if given.kind else KINDS:
         kind = KINDS[name]
-        told = try_worlds(
-            kind,
-            worlds,
-            given.rewards,
-            lambda samples: most_likely(samples, effort=given.effort),
-            given.details,
-        )
+        if kind.of_rewards:
+            told = try_rewards(kind, worlds, given.details)
+        else:
+            told = try_worlds(
+                kind,
+                worlds,
+                given.rewards,
+                lambda samples: most_likely(samples, effort=given.effort),
+                given.details,
+            )
         print(f"{name:10} {kind.steps:>8,} steps: {told}", flush=True)
 
 

@@ -54,8 +54,8 @@ class Groups:
         """
         _, of_value, count = np.unique(key, return_inverse=True, return_counts=True)
         mean = np.bincount(of_value, values) / count
-        squares: Floats = np.bincount(of_value, (values - mean[of_value]) ** 2)
-        return cls(count.astype(np.float64), mean, squares)
+        squares = np.bincount(of_value, (values - mean[of_value]) ** 2)
+        return cls(count.astype(np.float64), mean, squares.astype(np.float64))
 
     @property
     def repeats(self) -> int:
