@@ -24,9 +24,6 @@ MOST_SIDE_BY_SIDE = 8
 NEAR = 4.0
 """Centres nearer than so many σ may be one, if noise is not normally distributed."""
 
-_PRICE = 1.0
-"""A centre must gain so many times the logarithm of the number of groups."""
-
 _STEPS, _GAIN = 500, 1e-4
 """Fitting ends after so many steps, or when one gains so little."""
 
@@ -99,13 +96,16 @@ class Mixture:
         )
 
 
-def find_centres(groups: Groups, sigma: float, sure: float = 1) -> Mixture | None:
+def find_centres(
+    groups: Groups, sigma: float, sure: float = 1, price: float = 1.0
+) -> Mixture | None:
     """Find how many centres there are, and where; None if values are spread out.
 
     Centres are added, one at a time, where means are least expected, and kept if they are
     worth their price. Where noise is not normally distributed, two centres fit the values
     around one better than that one does. Means of many values are normally distributed all
-    the same: between near centres only those of at least `sure` values decide.
+    the same: between near centres only those of at least `sure` values decide. A centre must
+    gain `price` times the logarithm of the number of groups.
 
     >>> random = np.random.default_rng(0)
     >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
@@ -113,7 +113,7 @@ def find_centres(groups: Groups, sigma: float, sure: float = 1) -> Mixture | Non
     >>> found.centres.round(1).tolist(), found.values.round().tolist()
     ([-0.0, 1.0], [500.0, 100.0])
     """
-    return _Search(groups, sigma, sure).found()
+    return _Search(groups, sigma, sure, price).found()
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,11 @@ class _Means:
 
 
 class _Search:
-    def __init__(self, groups: Groups, sigma: float, sure: float) -> None:
+    def __init__(self, groups: Groups, sigma: float, sure: float, price: float) -> None:
         self.means, self.sigma = _Means.of(groups, sigma), sigma
         self.sure = None if sure <= 1 else self.means.of_at_least(sure)
         self.even = 1 / max(float(np.ptp(groups.mean)), 10 * sigma)
-        self.price = _PRICE * np.log(max(len(groups.mean), 2))
+        self.price = price * np.log(max(len(groups.mean), 2))
 
     def found(self) -> Mixture | None:
         fullest = self.means.mean[np.argmax(self.means.count * self.means.size)]

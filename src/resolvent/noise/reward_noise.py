@@ -48,6 +48,10 @@ _ROUNDING = 1e-12
 _IMPURE = 1.1
 """Machines whose states pay different rewards for one question show more variance than this."""
 
+_FIRST_PRICE = 0.3
+"""What a level costs before there are machines: with too many, memory is found all the same,
+and then shows which of them there are; with too few it may not be."""
+
 _OUTLYING = 4.0
 _MOST_STEPS = 500_000
 
@@ -136,7 +140,8 @@ def find_reward_levels(
     sigma = variance**0.5
     if not sigma > _ROUNDING * float(np.abs(steps.reward).max()):
         return None
-    found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma))
+    price = 1.0 if memory is not None else _FIRST_PRICE
+    found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
     if found is None or found.off.sum() > MOST_OFF:
         if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
             raise TraceError(
