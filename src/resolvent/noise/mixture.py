@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 MOST_CENTRES = 30
 """With more centres than this values are spread out, not clustered."""
 
+MOST_OFF = 0.1
+"""Up to this share of the groups may belong to no centre."""
+
 MOST_SIDE_BY_SIDE = 8
 """More centres than this, most of them near to the next, are one wide range of values."""
 
@@ -110,8 +113,8 @@ def find_centres(
     >>> random = np.random.default_rng(0)
     >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
     >>> found = find_centres(Groups(np.ones(600), single, np.zeros(600)), 0.1)
-    >>> found.centres.round(1).tolist(), found.values.round().tolist()
-    ([-0.0, 1.0], [500.0, 100.0])
+    >>> found.centres.round(1).tolist(), found.shares.round(1).tolist()
+    ([-0.0, 1.0], [0.8, 0.2])
     """
     return _Search(groups, sigma, sure, price).found()
 
@@ -157,6 +160,8 @@ class _Search:
             if len(best.centres) > MOST_CENTRES or self._side_by_side(best):
                 return None
         best = self._pruned(best)
+        if best.off.sum() > MOST_OFF:
+            return None
         order = np.argsort(best.centres, kind="stable")
         return replace(
             best,

@@ -21,9 +21,6 @@ from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import amount
 
-MOST_OFF = 0.1
-"""Up to this share of the rewards may lie off all levels, and are taken for the nearest."""
-
 MOST_DIFFERENT = 0.2
 """With more different rewards than this share of the steps, they are no symbols."""
 
@@ -40,7 +37,9 @@ _EQUAL = 0.2
 """With a greater share of equal rewards in the same situation, some are exact."""
 
 _EXACT = 20
-"""A value that comes this often, and ten times as often as its neighbours, is paid exactly."""
+"""A value that comes this often, and ten times as often as those around it, is paid exactly."""
+
+_AROUND = 17
 
 _ROUNDING = 1e-12
 """Rewards that differ by less, relatively, differ by the rounding of floating-point numbers."""
@@ -142,7 +141,7 @@ def find_reward_levels(
         return None
     price = 1.0 if memory is not None else _FIRST_PRICE
     found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
-    if found is None or found.off.sum() > MOST_OFF:
+    if found is None:
         if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
             raise TraceError(
                 f"rewards vary at random, and not around few values: "
@@ -269,8 +268,12 @@ def _shortest(number: float, error: float) -> float:
 def _exact_values(traces: TraceSet) -> Floats:
     """Return the rewards that come again and again, among others that hardly do."""
     counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
-    beside = np.maximum(np.append(counts[1:], 0), np.insert(counts[:-1], 0, 0))
-    found = (counts >= _EXACT) & (counts >= 10 * beside)
+    often = np.flatnonzero(counts >= _EXACT)
+    if len(counts) <= _AROUND:
+        often = often[:0]
+    begin = np.clip(often - _AROUND // 2, 0, max(len(counts) - _AROUND, 0))
+    beside = np.median(counts[begin[:, None] + np.arange(_AROUND)], axis=1)
+    found = often[counts[often] >= 10 * beside]
     values: Floats = np.array(traces.rewards, np.float64)[found]
     return values
 
