@@ -33,6 +33,9 @@ FEWEST_VALUES = 16
 _FEWEST_REPEATS = 30
 """Repeats of a situation that tell how much rewards vary in it."""
 
+_FEWEST_TO_VARY = 5
+"""Repeats that must have been seen before rewards are taken to vary."""
+
 _EQUAL = 0.2
 """With a greater share of equal rewards in the same situation, some are exact."""
 
@@ -123,6 +126,8 @@ def find_reward_levels(
     if len(traces.rewards) < FEWEST_VALUES:
         return None
     exact = _exact_values(traces)
+    if not stated and _begins_alike(traces, exact):
+        return None
     steps = Situations.of(traces, timing, memory)
     steps = steps.where(~np.isin(steps.reward, exact))
     if len(np.unique(steps.reward)) < FEWEST_VALUES:
@@ -166,9 +171,10 @@ def _rounded(traces: TraceSet, timing: LabelTiming) -> RewardLevels | None:
     if int(level[-1]) + 1 > MOST_DIFFERENT * traces.steps:
         return None
     steps = Situations.of(traces, timing, None)
-    pairs = np.unique(np.stack([steps.moment, traces.reward_codes]), axis=1)
-    levels = np.unique(np.stack([pairs[0], level[pairs[1]]]), axis=1)
-    if pairs.shape == levels.shape:
+    _, moment = np.unique(steps.moment, return_inverse=True)
+    pairs = np.unique(moment * len(values) + traces.reward_codes)
+    levels = np.unique(moment * len(values) + level[traces.reward_codes])
+    if len(pairs) == len(levels):
         return None  # nowhere does it matter
     counts = np.bincount(traces.reward_codes, minlength=len(values)).astype(np.float64)
     mean = np.bincount(level, counts * values) / np.bincount(level, counts)
@@ -180,18 +186,34 @@ def _rounded(traces: TraceSet, timing: LabelTiming) -> RewardLevels | None:
     return RewardLevels(tuple(centres), sigma)
 
 
+def _begins_alike(traces: TraceSet, exact: Floats) -> bool:
+    """Whether first steps alone show that the same situation pays the same; this is fast."""
+    first = traces.offsets[:-1]
+    label, seen = (
+        codes[first + np.arange(len(first))]
+        for codes in (traces.label_codes, traces.observation_codes)
+    )
+    situation = label.astype(np.int64) * len(traces.observations) + seen
+    situation = situation * len(traces.actions) + traces.action_codes[first]
+    paid = np.array(traces.rewards, np.float64)[traces.reward_codes[first]]
+    kept = ~np.isin(paid, exact)
+    repeats, equal = _equal(situation[kept], paid[kept])
+    return repeats >= _FEWEST_REPEATS and equal > _EQUAL
+
+
 def _varies(steps: Situations) -> bool:
     """Whether steps in the very same situation nearly always pay different rewards."""
-    groups = Groups.by(steps.moment, steps.reward)
-    alike = _pairs(groups.size)
-    _, held = np.unique(
-        np.stack([steps.moment.astype(np.float64), steps.reward]), axis=1, return_counts=True
-    )
-    return groups.repeats >= 5 and _pairs(held) <= _EQUAL * alike
+    repeats, equal = _equal(steps.moment, steps.reward)
+    return repeats >= _FEWEST_TO_VARY and equal <= _EQUAL
 
 
-def _pairs(sizes: Ints | Floats) -> float:
-    return float((sizes * (sizes - 1)).sum())
+def _equal(situation: Ints, rewards: Floats) -> tuple[int, float]:
+    """Return how often situations come again, and the share of pairs in them that pay the same."""
+    different, code = np.unique(rewards, return_inverse=True)
+    _, number, size = np.unique(situation, return_inverse=True, return_counts=True)
+    _, same = np.unique(number * len(different) + code, return_counts=True)
+    pairs, equal = (int((one * (one - 1)).sum()) for one in (size, same))
+    return int((size - 1).sum()), equal / max(pairs, 1)
 
 
 def _same_state(steps: Situations) -> Ints:
