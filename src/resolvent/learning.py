@@ -31,7 +31,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely, settled
+from resolvent.noise import most_likely, settled, weigh
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -99,7 +99,8 @@ class Learner:
     `trivial` are the labels named as such, None if they are to be judged.
     `time_left` says how many seconds it may take, `place` where a step is, given its
     trace's number among all and its own. Seconds of several calls add up. For outputs that
-    are `noisy` the most likely machines are learned, whose answers may vary. `rewards` are the
+    are `noisy` the most likely machines are learned, whose answers may vary; `log_evidence`
+    then says of all machines how likely they are, by their number of states. `rewards` are the
     levels that rewards were taken for, if they vary.
     """
 
@@ -217,7 +218,10 @@ class Learner:
     def _learned(self, lesson: _Lesson) -> Machine:
         if lesson.predicts in self.noisy:
             return self._likely_machine(lesson)
-        return self._machine(lesson)
+        machine = self._machine(lesson)
+        if self.noisy:
+            self.log_evidence[lesson.kind] = {machine.states: log_evidence(machine, lesson.samples)}
+        return machine
 
     def _likely_machine(self, lesson: _Lesson) -> Machine:
         """Find the moves of the most likely machine; what it answers, a replay tells."""
@@ -497,6 +501,16 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
         )
+
+
+def log_evidence(machine: Machine, samples: SampleSet) -> float:
+    """Return how likely all answers are if a machine gave them, as noise is weighed: a logarithm.
+
+    The machine has the codes of the samples.
+    """
+    moves = machine.transitions.copy()
+    moves[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return weigh(samples, moves).log_evidence
 
 
 def _bits(machine: Machine) -> float:

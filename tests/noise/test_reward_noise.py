@@ -69,15 +69,11 @@ def test_a_lawful_reward_for_each_situation_is_no_noise():
     assert find_reward_levels(traces, CURRENT) is None
 
 
-def test_last_digits_are_one_level():
+def test_last_digits_are_for_rounding():
     def pay(random, _, seen, key):
-        return truth(seen, key) + 0.1 + float(random.choice([0.0, 1e-16, 3e-16]))
+        return truth(seen, key) + 1e-8 * random.random()
 
-    traces = episodes(pay)
-    assert len(traces.rewards) > 3
-    levels = find_reward_levels(traces, CURRENT)
-    assert levels.centres == pytest.approx([-0.4, 0.1, 2.1])
-    assert len(levels.on(traces).rewards) == 3
+    assert find_reward_levels(episodes(pay), CURRENT) is None
 
 
 def test_noise_around_no_few_values_says_so():

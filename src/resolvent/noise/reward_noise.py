@@ -44,8 +44,9 @@ _EXACT = 20
 
 _AROUND = 17
 
-_ROUNDING = 1e-12
-"""Rewards that differ by less, relatively, differ by the rounding of floating-point numbers."""
+_ROUNDING = 1e-6
+"""Rewards that differ by less, or by less than this share of them, differ in their last digits:
+those are rounded."""
 
 _IMPURE = 1.1
 """Machines whose states pay different rewards for one question show more variance than this."""
@@ -102,8 +103,7 @@ def find_reward_levels(
 
     Rewards are taken to be noisy only if those of steps that read the same labels and are
     asked the same differ nearly always, and if few values with the same noise around each
-    explain them; or if they differ in their last digits, as sums of floating-point numbers do.
-    With `stated` it is known that they are, and need not be seen. `memory` is
+    explain them. With `stated` it is known that they are, and need not be seen. `memory` is
     the state that machines were in at each step, if there are machines: what is paid in one
     state differs by noise alone, too, so it shows levels more sharply.
 
@@ -119,11 +119,7 @@ def find_reward_levels(
     Raises:
         TraceError: when rewards nearly all differ, by chance, and vary around no few values.
     """
-    if REWARD not in traces.columns:
-        return None
-    if (rounded := _rounded(traces, timing)) is not None:
-        return rounded
-    if len(traces.rewards) < FEWEST_VALUES:
+    if REWARD not in traces.columns or len(traces.rewards) < FEWEST_VALUES:
         return None
     exact = _exact_values(traces)
     if not stated and _begins_alike(traces, exact):
@@ -142,7 +138,7 @@ def find_reward_levels(
         if _variance(remembered) < _IMPURE * variance:
             groups = remembered
     sigma = variance**0.5
-    if not sigma > _ROUNDING * float(np.abs(steps.reward).max()):
+    if sigma <= _ROUNDING * max(float(np.abs(steps.reward).max()), 1):
         return None
     price = 1.0 if memory is not None else _FIRST_PRICE
     found = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
@@ -159,31 +155,6 @@ def find_reward_levels(
     if len(found.centres) == 1 and len(traces.rewards) <= FEW:
         return None  # a die: its faces are worth more than their mean
     return _levels(found, sigma, exact)
-
-
-def _rounded(traces: TraceSet, timing: LabelTiming) -> RewardLevels | None:
-    """Return the levels of rewards that differ in their last digits, where that contradicts."""
-    values = np.array(traces.rewards, np.float64)
-    near = np.diff(values) <= _ROUNDING * float(np.abs(values).max(initial=0))
-    if not near.any():
-        return None
-    level = np.insert(np.cumsum(~near), 0, 0)
-    if int(level[-1]) + 1 > MOST_DIFFERENT * traces.steps:
-        return None
-    steps = Situations.of(traces, timing, None)
-    _, moment = np.unique(steps.moment, return_inverse=True)
-    pairs = np.unique(moment * len(values) + traces.reward_codes)
-    levels = np.unique(moment * len(values) + level[traces.reward_codes])
-    if len(pairs) == len(levels):
-        return None  # nowhere does it matter
-    counts = np.bincount(traces.reward_codes, minlength=len(values)).astype(np.float64)
-    mean = np.bincount(level, counts * values) / np.bincount(level, counts)
-    apart = np.abs(values - mean[level])
-    sigma = max(float(np.sqrt(counts @ apart**2 / counts.sum())), 1e-300)
-    reach = np.zeros(len(mean))
-    np.maximum.at(reach, level, apart)
-    centres = [_shortest(one, far) for one, far in zip(mean.tolist(), reach.tolist(), strict=True)]
-    return RewardLevels(tuple(centres), sigma)
 
 
 def _begins_alike(traces: TraceSet, exact: Floats) -> bool:
