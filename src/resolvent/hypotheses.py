@@ -43,7 +43,7 @@ from resolvent.suspicion import (
     too_many_broken,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.shards import ShardsInMemory
 
 READINGS: Final[dict[str, Hypothesis]] = {}
@@ -64,6 +64,8 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
         return _truly_labelled(run, corpus, true)
     if isinstance(run.options.noise, Noise) and noise.outcomes:
         return _with_noise(run, corpus, None)  # that there is some, the user knows
+    if run.senses.rewards is not None:  # some are taken for the wrong level
+        return _with_noise(run, corpus, None)
     try:
         exact = run.exact(corpus)
     except ContradictoryTraces as contradiction:
@@ -202,12 +204,18 @@ def _most_likely(
     """Infer machines with noise in no more outputs than need it, but in all if observations do."""
     outputs = outputs_of(run.options, corpus.alphabets)
     noisy = {contradiction.output} if contradiction is not None else set(outputs)
+    if run.senses.rewards is not None and contradiction is None:
+        noisy = {REWARD}  # what is known to vary
     while True:
         if OBSERVATION in noisy:
             noisy = set(outputs)
         try:
             return run.most_likely(corpus, noisy)
         except ContradictoryTraces as another:
+            if run.senses.rewards is not None and not may_vary(
+                another.output, allowed(run.options)
+            ):
+                raise
             noisy.add(another.output)
 
 

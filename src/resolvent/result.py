@@ -24,6 +24,7 @@ from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.column_names import REWARD
 from resolvent.traces.labelling import GIVEN
 from resolvent.wording import amount, listed, short
 
@@ -230,7 +231,8 @@ class InferenceResult:
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
         if self.label_noise is not None:
             instead = self.senses.labelling.reads.replace("+", " and ")
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
@@ -241,6 +243,9 @@ class InferenceResult:
                 continue
             others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{machine.noise:.1%} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 times = f"{others[size]:.0e} times"

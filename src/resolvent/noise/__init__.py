@@ -6,9 +6,12 @@ from resolvent.noise.label_noise import LabelNoise
 from resolvent.noise.label_tally import LabelTally
 from resolvent.noise.likely import Likely, most_likely
 from resolvent.noise.lying import WITHOUT_LABELS, Corrected, follow_exactly, truthful
+from resolvent.noise.reward_noise import FEWEST_VALUES, find_reward_levels
+from resolvent.noise.settling import settled
 from resolvent.noise.statement import Noise
 
 __all__ = [
+    "FEWEST_VALUES",
     "WITHOUT_LABELS",
     "Corrected",
     "LabelNoise",
@@ -17,9 +20,11 @@ __all__ = [
     "Noise",
     "NoisyEvidence",
     "NoisyQuestions",
+    "find_reward_levels",
     "follow_exactly",
     "most_likely",
     "noisy_questions",
+    "settled",
     "truthful",
     "weigh",
 ]
