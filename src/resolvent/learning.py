@@ -14,7 +14,9 @@ from resolvent.contradiction import Asking, explain, fitting_timing
 from resolvent.errors import ContradictoryTraces, TimeLimitReached, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton
 from resolvent.machines import (
+    Alternative,
     Machine,
+    alternatives,
     build_machine,
     decisions_of,
     kind_of,
@@ -31,7 +33,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely
+from resolvent.noise import most_likely, rivals
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -113,6 +115,7 @@ class Learner:
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     logs: dict[str, MergeLog] = field(default_factory=dict)
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
+    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
@@ -156,6 +159,7 @@ class Learner:
             dict(self.logs),
             self.tried_ending,
             dict(self.log_evidence),
+            dict(self.alternatives),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -223,7 +227,7 @@ class Learner:
             time_limit=self._share(lesson),
             listener=None if listen is None else lambda _, now: listen(now),
         )
-        self.log_evidence[lesson.kind] = dict(found.sizes)
+        self.log_evidence[lesson.kind] = found.log_odds
         automaton = moves_alone(found.transitions)
         loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]
         idle = np.flatnonzero((loops | (found.transitions < 0)).all(0)).tolist()
@@ -236,6 +240,11 @@ class Learner:
             predicts=lesson.predicts,
             supplemented=lesson.supplemented,
             digits=self._digits(lesson.predicts),
+        )
+        sure = rivals(lesson.samples, machine.transitions)
+        self.alternatives[lesson.kind] = alternatives(machine, lesson.samples, found, sure)
+        machine = replace(
+            machine, support=machine.support and replace(machine.support, rivals=sure)
         )
         root = np.zeros(1, np.int32)
         self.logs[lesson.kind] = MergeLog((), root, root, lesson.samples.labels)
