@@ -219,8 +219,8 @@ class Machine:
         >>> House().machines().transition.confidence(0, {"key"})
         nan
         """
-        target, rivals = self.step(state, label), self.support and self.support.rivals
-        if target is UNSEEN or rivals is None:
+        rivals = None if self.support is None else self.support.rivals
+        if state is UNSEEN or self.step(state, label) is UNSEEN or rivals is None:
             return nan
         code = self.labels.code(as_label(label))
         if rivals.target[state, code] < 0:

@@ -369,8 +369,9 @@ def _counted(machine: Machine, counts: layout.Support) -> Support:
     table = np.zeros(machine.transitions.shape, np.int64)
     table[known] = counts.transitions
     columns = (counts.by_state, counts.constant, asked)
-    numbers = (np.array(column, np.int64) for column in columns)
-    return Support(table, *numbers, rivals_in(counts.rivals, machine))
+    by_state, constant, by_state_asked = (np.array(column, np.int64) for column in columns)
+    rivals = rivals_in(counts.rivals, machine)
+    return Support(table, by_state, constant, by_state_asked, rivals)
 
 
 def _columns(
