@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.diagnosis.bursts import Bursts
 from resolvent.diagnosis.findings import Finding, Severity
 from resolvent.diagnosis.labels_at_random import labels_at_random, shuffled_labels
 from resolvent.diagnosis.past import Past, pasts
@@ -38,6 +37,10 @@ LEAST_ODD = 3
 
 ABOUT_AS_MUCH = 0.85
 """The share of the most that is told from which on a simpler way of putting it is preferred."""
+
+MUCH_MORE = 1.5
+"""Labels tell something if memory is worth so many times as much as with labels shuffled. Even
+those tell how much time has passed."""
 
 _AT_ONCE = 64
 _MOST_TOLD = 3
@@ -105,16 +108,11 @@ def chance(steps: Steps) -> Iterator[Finding]:
     for output, states in found.items():
         dependences, looks = _dependences(steps, output, states, misread)
         missing |= bool(dependences)
-        bursts = Bursts.of(steps, states.state, steps.samples[output].alpha, states.odd)
-        missing |= bursts.are_there
         if dependences:
             yield _missing_label(steps, output, states, dependences)
-        elif bursts.are_there:
-            yield _in_bursts(output, states, bursts)
         elif states.odd.any():
             yield _noise(output, states, looks)
-    others = (output for output in steps.outputs if output not in found)
-    if labelled and not any(_varies(steps, output) for output in others):
+    if labelled:
         yield from _carry_nothing(steps, found, missing)
 
 
@@ -252,13 +250,16 @@ def _advice(past: Past) -> str:
 
 def _noise(output: str, states: _States, looks: int) -> Finding:
     odd, answers = int(states.odd.sum()), len(states.odd)
+    verdict = "so far as can be told, that is chance"
+    if states.likely.states == MOST_STATES:
+        verdict = "it is chance, or there are more states or events than labels tell"
     return Finding(
         "noise",
         Severity.NOTE,
         f"With {amount(states.likely.states, 'state')} of the {_kind(output)} machine {odd:,} of "
         f"{answers:,} answers ({odd / answers:.1%}) are others than most of their state, and "
-        f"nothing that was seen, done or read before tells which ({amount(looks, 'look')}): that "
-        f"is chance. noise='auto' (--noise auto) finds such machines.",
+        f"nothing that was seen, done or read before tells which ({amount(looks, 'look')}): "
+        f"{verdict}. noise='auto' (--noise auto) finds such machines.",
         {
             "output": output,
             "states": states.likely.states,
@@ -270,39 +271,12 @@ def _noise(output: str, states: _States, looks: int) -> Finding:
     )
 
 
-def _in_bursts(output: str, states: _States, bursts: Bursts) -> Finding:
-    size = states.likely.states
-    many = f", or more than {size} states" if size == MOST_STATES else ""
-    return Finding(
-        "missing-label",
-        Severity.WARNING,
-        f"Odd answers of the {_kind(output)} machine come in bursts: soon after another one "
-        f"{bursts.share_after:.1%} of the answers are odd, where {bursts.expected:.1%} would be "
-        f"if it were chance. What {amount(size, 'state')} remember is not all that matters: an "
-        f"event has no label, labels are missed, or the world needs more traces{many}.",
-        {
-            "output": output,
-            "states": size,
-            "odd": int(states.odd.sum()),
-            "explained": 0,
-            "depends_on": [
-                {
-                    "kind": "bursts",
-                    "of": None,
-                    "share_after": bursts.share_after,
-                    "expected": bursts.expected,
-                    "deviations": bursts.deviations,
-                }
-            ],
-        },
-    )
-
-
 def _carry_nothing(steps: Steps, found: dict[str, _States], missing: bool) -> Iterator[Finding]:
     """Say that labels carry nothing, if one state will do, or labels that are drawn at random."""
     labels = sum(label != NO_EVENT for label in steps.traces.labels)
-    one_state = all(states.likely.states == 1 for states in found.values())
-    if not one_state and not (labels_at_random(steps) and _as_good_shuffled(steps, found)):
+    others = [one for one in steps.outputs if one not in found and _varies(steps, one)]
+    one_state = not others and all(states.likely.states == 1 for states in found.values())
+    if not one_state and not (labels_at_random(steps) and _as_good_shuffled(steps, found, others)):
         return
     if one_state:
         why = "one state explains all answers as well as any number does"
@@ -322,14 +296,20 @@ def _carry_nothing(steps: Steps, found: dict[str, _States], missing: bool) -> It
     )
 
 
-def _as_good_shuffled(steps: Steps, found: dict[str, _States]) -> bool:
-    """Whether machines that read labels in another order are as likely."""
+def _as_good_shuffled(steps: Steps, found: dict[str, _States], others: list[str]) -> bool:
+    """Whether machines that read labels in another order gain about as much by memory."""
     shuffled = Steps(shuffled_labels(steps.traces), steps.timing, steps.outputs)
+    found = found | {output: _States.of(steps, output) for output in others}
     for output, states in found.items():
-        other = _States.of(shuffled, output).likely
-        if states.likely.log_evidence > other.log_evidence + states.likely.price:
+        likely, other = states.likely, _States.of(shuffled, output).likely
+        if _gained(likely) > MUCH_MORE * _gained(other) + 2 * likely.price:
             return False
     return True
+
+
+def _gained(likely: Likely) -> float:
+    """Return what all memory is worth, in nats."""
+    return likely.log_evidence - likely.sizes[1]
 
 
 def _kind(output: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.diagnosis.steps import Steps
-from resolvent.traces import NO_EVENT, TraceSet
+from resolvent.traces import TraceSet
 
 DEVIATIONS = 5.0
 """By so many standard deviations labels may seem to depend on something by chance."""
@@ -42,11 +42,8 @@ def independent(one: NDArray[np.int32], other: NDArray[np.int32]) -> bool:
 
 
 def shuffled_labels(traces: TraceSet) -> TraceSet:
-    """Return the traces with their labels in another order; "no event" stays where it is."""
-    loud = np.flatnonzero([label != NO_EVENT for label in traces.labels])
-    places = np.flatnonzero(np.isin(traces.label_codes, loud))
-    codes = traces.label_codes.copy()
-    codes[places] = np.random.default_rng(_SEED).permutation(codes[places])
+    """Return the traces with all their labels in another order, "no event" among them."""
+    codes = np.random.default_rng(_SEED).permutation(traces.label_codes)
     return TraceSet.from_columns(
         (traces.observations, traces.observation_codes),
         (traces.labels, codes),
