@@ -33,7 +33,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely, rivals
+from resolvent.noise import most_likely, rivals, settled
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -227,6 +227,7 @@ class Learner:
             time_limit=self._share(lesson),
             listener=None if listen is None else lambda _, now: listen(now),
         )
+        found = settled(lesson.samples, found)
         self.log_evidence[lesson.kind] = found.log_odds
         automaton = moves_alone(found.transitions)
         loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]

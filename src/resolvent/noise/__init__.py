@@ -2,6 +2,6 @@
 
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.likely import Likely, most_likely
-from resolvent.noise.rivals import Rivals, rivals
+from resolvent.noise.rivals import Rivals, rivals, settled
 
-__all__ = ["Likely", "NoisyEvidence", "Rivals", "most_likely", "rivals", "weigh"]
+__all__ = ["Likely", "NoisyEvidence", "Rivals", "most_likely", "rivals", "settled", "weigh"]

@@ -1,13 +1,14 @@
 """Noisy samples + a machine's moves → for each move, how sure it is where it leads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
-from resolvent.noise.likely import PART
+from resolvent.noise.evidence import weigh
+from resolvent.noise.likely import PART, Likely
 from resolvent.samples import SampleSet
 from resolvent.traces.vocabulary import Codes
 
@@ -63,3 +64,66 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
     except ValueError as wrong:
         raise ModelError(f"the moves do not fit the samples: {wrong}") from None
     return Rivals(target.reshape(states, labels), log_odds.reshape(states, labels))
+
+
+MOST_CHANGES = 50
+"""Single moves that `settled` changes at most: each time, all are weighed again."""
+
+
+def settled(samples: SampleSet, likely: Likely) -> Likely:
+    """Change single moves of a machine for as long as that makes all answers likelier.
+
+    A search goes by a score that is not quite the evidence, and may leave a move that leads
+    elsewhere with better odds. A move that a state hangs on stays.
+    """
+    stays = np.arange(likely.states, dtype=np.int32)[:, None]
+    moves = np.where(likely.transitions < 0, stays, likely.transitions)
+    best = likely.log_evidence
+    for _ in range(MOST_CHANGES):
+        found = rivals(samples, moves)
+        log_odds = np.where(found.target < 0, np.inf, found.log_odds)
+        if not log_odds.size or log_odds.min() >= 0:
+            break
+        at = np.unravel_index(int(np.argmin(log_odds)), log_odds.shape)
+        changed = moves.copy()
+        changed[at] = found.target[at]
+        if not _reaches_all(_read(samples, changed)):
+            break
+        log_evidence = weigh(samples, changed).log_evidence
+        if log_evidence <= best:
+            break
+        moves, best = changed, log_evidence
+    if best == likely.log_evidence:
+        return likely
+    moves = _read(samples, moves)
+    return replace(
+        likely,
+        transitions=moves,
+        log_evidence=best,
+        sizes={**likely.sizes, likely.states: best},
+        by_size={**likely.by_size, likely.states: moves},
+        noise=weigh(samples, moves).noise,
+    )
+
+
+def _read(samples: SampleSet, moves: Codes) -> Codes:
+    """Return the moves that samples read, −1 for all others."""
+    table = np.ascontiguousarray(moves.ravel())
+    states = _core.walk_states(table, moves.shape[1], samples.beta, samples.offsets)
+    before = np.roll(states, 1)
+    before[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
+    read = np.flatnonzero(samples.beta >= 0)
+    made = np.full(moves.shape, -1, np.int32)
+    places = before[read], samples.beta[read]
+    made[places] = moves[places]
+    return made
+
+
+def _reaches_all(moves: Codes) -> bool:
+    """Whether moves lead from the first state to all others."""
+    met, queue = {0}, [0]
+    for state in queue:
+        new = {target for target in moves[state].tolist() if target >= 0} - met
+        met |= new
+        queue += sorted(new)
+    return len(met) == len(moves)
