@@ -29,22 +29,20 @@ def samples_of(traces):
 def test_few_traces_leave_the_number_of_states_open():
     _, noisy = noisy_house()
     few = rs.infer(noisy[:10], noise="auto", outputs=["observation"])
-    (other,) = few.alternatives["transition"]
+    (other,) = [one for one in few.alternatives["transition"] if one.move is None]
     assert (few.machines.transition.states, other.machine.states) == (2, 1)
-    assert other.move is None
     assert -log(100) < other.log_odds < 0
     assert other.odds == pytest.approx(few.odds("transition")[1])
     assert f"open: 1 state: {other.odds:.2g} times as likely" in str(few)
-    assert few.as_dict()["alternatives"]["transition"] == [
-        {"states": 1, "log_odds": other.log_odds, "move": None}
-    ]
+    told = {"states": 1, "log_odds": other.log_odds, "move": None}
+    assert told in few.as_dict()["alternatives"]["transition"]
     assert few.as_dict()["log_odds"]["transition"]["1"] == pytest.approx(other.log_odds)
 
 
 def test_an_alternative_is_a_whole_machine():
     _, noisy = noisy_house()
     few = rs.infer(noisy[:10], noise="auto", outputs=["observation"])
-    machine = few.alternatives["transition"][0].machine
+    (machine,) = [one.machine for one in few.alternatives["transition"] if one.move is None]
     counted = Counter(
         (seen, done, then)
         for one in noisy[:10]

@@ -33,7 +33,7 @@ def test_a_move_is_weighed_against_its_best_other_target(seed):
             target = int(found.target[state, label])
             assert found.log_odds[state, label] == pytest.approx(here - max(there.values()))
             assert there[target] == pytest.approx(max(there.values()))
-    assert (found.target[:, 0] == -1).all()
+    assert (found.target[:, 0] == -1).all()  # it is "no event"
 
 
 def test_what_was_never_read_has_no_rival():

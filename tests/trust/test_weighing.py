@@ -54,7 +54,7 @@ def test_a_state_too_many_is_not_told_apart():
     moves = np.vstack([true.reward.transitions, true.reward.transitions[:1]])
     moves[2, moves[2] == 0] = 2
     moves[0, bell], moves[1, bell], moves[2, bell] = 1, 2, 1
-    copied = taught(true.replacing(replace(true.reward, transitions=moves)), traces)
+    copied = taught(true.replacing(replace(true.reward, transitions=moves, support=None)), traces)
     found = rs.evidence(copied, traces)["reward"]
     assert isinstance(found.separations, WeighedSeparations)
     (open_pair,) = found.inseparable
@@ -93,8 +93,8 @@ def test_labels_may_have_to_be_read_before_states_are_told_apart():
 def test_moves_are_as_sure_as_their_odds():
     found = gathered()["transition"]
     complete = found.completeness
-    assert (complete.moves, complete.open_moves) == (2, ())
-    assert "moves sure at odds of 100 to 1: 2 of 2" in str(complete)
+    assert (complete.moves, complete.open_moves) == (5, ())
+    assert "moves sure at odds of 100 to 1: 5 of 5" in str(complete)
     assert complete.conflict_convergence
     for one in found.transitions():
         if one.log_odds is not None:

@@ -12,6 +12,7 @@ namespace {
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 constexpr std::size_t tried_targets = 3;
+constexpr std::size_t idle_rows = 20'000;  // to read anew for a move of an idle label, at most
 
 class Rivalry {
  public:
@@ -33,7 +34,7 @@ class Rivalry {
 
   Rival rival(std::size_t move) {
     Rival best;
-    if (read_before_[move] == 0 || idle_[move % width_] != 0) return best;
+    if (read_before_[move] == 0 || (idle_[move % width_] != 0 && rows_after(move) > idle_rows)) return best;
     for (const Id target : promising(move)) {
       const double odds = -gained(move, target);
       if (best.target == none || odds < best.log_odds) best = {target, odds};
@@ -42,6 +43,13 @@ class Rivalry {
   }
 
  private:
+  // How many rows are read anew if a move has another target.
+  [[nodiscard]] std::size_t rows_after(std::size_t move) const {
+    std::size_t rows = 0;
+    for (const auto& [row, end] : first_[move]) rows += end - row;
+    return rows;
+  }
+
   // Labels are idle if all their moves stay, or are never read.
   void find_idle_labels() {
     idle_.assign(width_, 1);
@@ -57,22 +65,23 @@ class Rivalry {
     for (std::size_t trace = 0; trace + 1 < labels_.offsets.size(); ++trace) {
       std::size_t state = 0;
       std::size_t since = moves_.size();  // the last move by a label that is not idle
+      std::size_t idled = moves_.size();  // the last move, if by a label that is idle
       const auto end = static_cast<std::size_t>(labels_.offsets[trace + 1]);
       for (auto row = static_cast<std::size_t>(labels_.offsets[trace]); row < end; ++row) {
         if (const Id label = labels_.beta[row]; label != none) {
           const std::size_t move = state * width_ + index(label);
           if (moves_[move] == none) throw std::invalid_argument("a label is read that the machine has no move for");
           ++read_[move];
-          if (idle_[index(label)] == 0) {
-            since = move;
-            if (std::exchange(last_trace[move], trace) != trace) first_[move].emplace_back(row, end);
-          }
+          if (idle_[index(label)] == 0) since = move;
+          idled = idle_[index(label)] == 0 ? moves_.size() : move;
+          if (std::exchange(last_trace[move], trace) != trace) first_[move].emplace_back(row, end);
           state = index(moves_[move]);
         }
         state_of_[row] = static_cast<Id>(state);
         if (const Id cell = cells_.of_row[row]; cell != none) {
           ++counts_[state * cells_.size() + index(cell)];
           if (since < moves_.size()) after_[since].push_back(cell);
+          if (idled < moves_.size()) after_[idled].push_back(cell);
         }
       }
     }

@@ -212,7 +212,8 @@ class Machine:
 
         Known of machines that were found despite noise, from the odds of both given all
         traces and all other moves. It is nan where that is not known: without noise, for labels
-        that change nothing or were never read there, and where there is no other state.
+        that are read often and change nothing, where the label was never read, and where
+        there is no other state.
         `support.rivals` holds the odds.
 
         >>> from resolvent.environments import House

@@ -10,6 +10,7 @@ from resolvent.errors import ModelError
 from resolvent.noise.evidence import weigh
 from resolvent.noise.likely import PART, Likely
 from resolvent.samples import SampleSet
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 
@@ -18,7 +19,8 @@ class Rivals:
     """For each move, the likeliest other target, and how much less likely that is.
 
     `target` is [state, label], −1 where a move has no rival: where it is never read, where its
-    label changes no state at all, or where there is one state alone. `log_odds` is
+    label is read often and changes no state at all, as "no event" is taken to, or where
+    there is one state alone. `log_odds` is
     the logarithm of how many times as likely the target is that the move has.
     """
 
@@ -63,7 +65,11 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
         )
     except ValueError as wrong:
         raise ModelError(f"the moves do not fit the samples: {wrong}") from None
-    return Rivals(target.reshape(states, labels), log_odds.reshape(states, labels))
+    target = target.reshape(states, labels)
+    # If "no event" changes something is not decided by the evidence alone.
+    if (silence := samples.labels.get(NO_EVENT)) is not None:
+        target[:, silence] = -1
+    return Rivals(target, log_odds.reshape(states, labels))
 
 
 MOST_CHANGES = 50

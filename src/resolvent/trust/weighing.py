@@ -13,7 +13,7 @@ from resolvent.machines.alternatives import LEAST_LOG_ODDS
 from resolvent.noise import Rivals
 from resolvent.noise.likely import PART
 from resolvent.replay import StepsAsked
-from resolvent.traces import Codes, Label, label_text
+from resolvent.traces import NO_EVENT, Codes, Label, label_text
 from resolvent.trust.counting import AnswersSeen
 from resolvent.trust.separation import Answer, Separation, Separations, question_of
 from resolvent.wording import odds_text
@@ -94,7 +94,10 @@ class Weighed:
             labels=shape[1],
             part=PART,
         )
-        return Rivals(target.reshape(shape), log_odds.reshape(shape))
+        target = target.reshape(shape)
+        if (silence := self.machine.labels.get(NO_EVENT)) is not None:
+            target[:, silence] = -1
+        return Rivals(target, log_odds.reshape(shape))
 
     def pairs(self) -> dict[str, NDArray[Any]]:
         """Weigh each pair of states against one that gives the answers of both."""
