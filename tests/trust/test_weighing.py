@@ -98,7 +98,7 @@ def test_moves_are_as_sure_as_their_odds():
     assert complete.conflict_convergence
     for one in found.transitions():
         if one.log_odds is not None:
-            assert one.log_odds < -100
+            assert one.log_odds < -50
             assert f"; to {one.other}: 10⁻" in str(one)
             assert one.as_dict()["log_odds"] == one.log_odds
 

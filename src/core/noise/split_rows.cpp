@@ -99,7 +99,7 @@ std::vector<SplitRow> split_rows(const AnswerCells& cells, std::span<const Id> s
         row.log_odds += weigh(index(question), part.counts.data());
         row.odd_apart += part.odd();
       }
-      if (row.log_odds > least && row.odd_apart < row.odd) found.push_back(row);
+      if (row.log_odds > least) found.push_back(row);
     }
   }
   return found;

@@ -24,7 +24,7 @@ struct StatePair {
 std::vector<StatePair> weigh_pairs(const AnswerCells& cells, std::span<const Id> counts, Id states,
                                    const NoiseShape& noise);
 
-// A row that is worth more in parts, and whose parts mostly answer otherwise.
+// A row of answers that are not all the same, and what it is worth in parts.
 struct SplitRow {
   Id feature = 0;
   Id state = 0;

@@ -1,9 +1,9 @@
 """Whether answers that vary within a state are chance, or depend on what happened before."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -65,26 +65,38 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """The most likely machine for one output, the state of each step, and which steps are odd."""
+    """The most likely machine for one output, the state of each step, and which steps are odd.
+
+    `row` is the number of each step's state and question, which for other outputs than the
+    observation comes with the state of the Transition Machine.
+    """
 
     likely: Likely
     state: NDArray[np.int32]
+    asked: NDArray[np.int32]
+    row: NDArray[np.int64]
     odd: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, steps: Steps, output: str) -> "_States":
-        samples = steps.samples[output]
+    def of(cls, steps: Steps, output: str, observed: "_States | None" = None) -> "_States":
+        samples, width = steps.samples[output], steps.questions
+        if observed is not None:
+            paired = observed.state * np.int32(width) + samples.alpha
+            width *= observed.likely.states
+            keys = np.arange(width, dtype=np.int64)
+            samples = replace(samples, alpha=paired, alpha_keys=keys)
         likely = most_likely(samples, effort=EFFORT, most_states=MOST_STATES)
         moves = np.ascontiguousarray(np.maximum(likely.transitions, 0))
         state = np.zeros(len(samples.alpha), np.int32)
         if moves.shape[1]:
             state = _core.walk_states(moves.ravel(), moves.shape[1], samples.beta, samples.offsets)
-        row = state.astype(np.int64) * steps.questions + samples.alpha
+        row = state.astype(np.int64) * width + samples.alpha
         tally = tallied(row, samples.output, len(samples.outputs))
         most_first = np.lexsort((-tally.count, tally.question))
         rows, first = np.unique(tally.question[most_first], return_index=True)
         main = tally.answer[most_first][first]
-        return cls(likely, state, main[np.searchsorted(rows, row)] != samples.output)
+        odd = main[np.searchsorted(rows, row)] != samples.output
+        return cls(likely, state, samples.alpha, row, odd)
 
 
 def chance(steps: Steps) -> Iterator[Finding]:
@@ -96,14 +108,21 @@ def chance(steps: Steps) -> Iterator[Finding]:
     """
     steps = _some(steps)
     labelled = any(label != NO_EVENT for label in steps.traces.labels)
-    found = {
-        output: _States.of(steps, output)
+    open_ones = [
+        output
         for output in steps.outputs
         if len(steps.tally(output, steps.asked_after(steps.history)).contradicted)
-    }
-    if not found:
+    ]
+    if not open_ones:
         return
-    misread = _after_odd(steps, found.get(OBSERVATION))
+    observed = _observed(steps)
+    found = {
+        output: observed
+        if output == OBSERVATION and observed is not None
+        else _States.of(steps, output, observed)
+        for output in open_ones
+    }
+    misread = _after_odd(steps, observed)
     missing = False
     for output, states in found.items():
         dependences, looks = _dependences(steps, output, states, misread)
@@ -114,6 +133,11 @@ def chance(steps: Steps) -> Iterator[Finding]:
             yield _noise(output, states, looks)
     if labelled:
         yield from _carry_nothing(steps, found, missing)
+
+
+def _observed(steps: Steps) -> _States | None:
+    """Return the states that tell the next observation; nothing where none are needed."""
+    return _States.of(steps, OBSERVATION) if _varies(steps, OBSERVATION) else None
 
 
 def _some(steps: Steps) -> Steps:
@@ -148,15 +172,15 @@ def _dependences(
     steps: Steps, output: str, states: _States, misread: NDArray[np.bool_]
 ) -> tuple[list[Dependence], int]:
     """Return what answers depend on, the gravest first, and in how many ways was looked."""
-    samples = steps.samples[output]
-    row = states.state.astype(np.int64) * steps.questions + samples.alpha
-    rows, place = np.unique(row, return_inverse=True)
+    samples, width = steps.samples[output], int(states.asked.max(initial=0)) + 1
+    width = -(-width // steps.questions) * steps.questions
+    rows, place = np.unique(states.row, return_inverse=True)
     odd = np.bincount(place, states.odd & ~misread, minlength=len(rows))
     looked_at = np.flatnonzero((odd >= LEAST_ODD)[place] & ~misread)
     open_rows = int(np.count_nonzero(odd >= LEAST_ODD))
     if not open_rows:
         return [], 0
-    alpha, number = np.unique(samples.alpha[looked_at], return_inverse=True)
+    asked, number = np.unique(states.asked[looked_at], return_inverse=True)
     columns = number.astype(np.int32), samples.output[looked_at], states.state[looked_at]
     ways: list[Past] = []
     split: list[NDArray[np.float64]] = []
@@ -164,17 +188,30 @@ def _dependences(
     while some := list(islice(every, _AT_ONCE)):
         values = np.concatenate([value[looked_at] for _, value in some])
         found = _core.split_noisy_rows(
-            *columns, values=values, states=states.likely.states, least=SURE
+            *columns, values=values, states=states.likely.states, least=-inf
         )
-        where = found["state"] * np.int64(steps.questions) + alpha[found["question"]]
+        # As in `_States.row`, where all that is left out is a multiple of the questions.
+        where = found["state"] * np.int64(width) + asked[found["question"]]
         way = found["feature"] + len(ways)
         told = (way, where, found["log_odds"], found["odd"], found["odd_apart"])
         split.append(np.array(told, np.float64).reshape(5, -1))
         ways += [past for past, _ in some]
     looks = open_rows * len(ways)
     table = np.concatenate(split, axis=1)
-    table = table[:, table[2] > SURE + log(looks)]
-    return list(_gravest(ways, table)), looks
+    sure = table[:, table[2] > SURE + log(looks)]
+    return list(_gravest(ways, sure if sure.shape[1] else _in_all(ways, table))), looks
+
+
+def _in_all(ways: list[Past], table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the part of the table that is about what tells a little about many questions.
+
+    It must tell more about some than it costs to look for it in all.
+    """
+    total = np.bincount(table[0].astype(np.int64), table[2], len(ways))
+    best = int(np.argmax(total))
+    if total[best] <= SURE + log(len(ways)):
+        return table[:, :0]
+    return table[:, (table[0] == best) & (table[2] > 0)]
 
 
 def _gravest(ways: list[Past], table: NDArray[np.float64]) -> Iterator[Dependence]:
@@ -243,6 +280,8 @@ def _advice(past: Past) -> str:
             "Something hidden is set within an episode, or drawn at its start: label where it is "
             "set, or show in the first observation what was drawn."
         )
+    if past.kind.startswith("previous-"):
+        return "The observation does not hold all that matters: put that into it, or label it."
     if past.kind == "time":
         return "The world changes in the course of an episode: label the moment when it does."
     return "Label that event, or have events found: labels='auto' (--labels auto)."
@@ -253,13 +292,15 @@ def _noise(output: str, states: _States, looks: int) -> Finding:
     verdict = "so far as can be told, that is chance"
     if states.likely.states == MOST_STATES:
         verdict = "it is chance, or there are more states or events than labels tell"
+    untold = "they are too few of a kind to tell which"
+    if looks:
+        untold = f"nothing that came before tells which ({amount(looks, 'look')})"
     return Finding(
         "noise",
         Severity.NOTE,
         f"With {amount(states.likely.states, 'state')} of the {_kind(output)} machine {odd:,} of "
         f"{answers:,} answers ({odd / answers:.1%}) are others than most of their state, and "
-        f"nothing that was seen, done or read before tells which ({amount(looks, 'look')}): "
-        f"{verdict}. noise='auto' (--noise auto) finds such machines.",
+        f"{untold}: {verdict}. noise='auto' (--noise auto) finds such machines.",
         {
             "output": output,
             "states": states.likely.states,
@@ -299,9 +340,11 @@ def _carry_nothing(steps: Steps, found: dict[str, _States], missing: bool) -> It
 def _as_good_shuffled(steps: Steps, found: dict[str, _States], others: list[str]) -> bool:
     """Whether machines that read labels in another order gain about as much by memory."""
     shuffled = Steps(shuffled_labels(steps.traces), steps.timing, steps.outputs)
-    found = found | {output: _States.of(steps, output) for output in others}
+    observed, unlike = _observed(steps), _observed(shuffled)
+    found = found | {output: _States.of(steps, output, observed) for output in others}
     for output, states in found.items():
-        likely, other = states.likely, _States.of(shuffled, output).likely
+        told = None if output == OBSERVATION else unlike
+        likely, other = states.likely, _States.of(shuffled, output, told).likely
         if _gained(likely) > MUCH_MORE * _gained(other) + 2 * likely.price:
             return False
     return True
