@@ -125,8 +125,8 @@ class Found:
 
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
-    Of machines with noise, `log_evidence` is how likely the best of each size is, beside the
-    one that was found, and `alternatives` those that are hardly less likely.
+    Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
+    beside it the best of each other size; `alternatives` are those that are hardly less likely.
     """
 
     machines: Machines
@@ -174,6 +174,8 @@ class InferenceResult:
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
+        broken: The numbers of traces that were left out, since they are of no use.
+        more_noise: Kinds of noise that are in no machine, such as that of labels, as shares.
     """
 
     machines: Machines
@@ -187,6 +189,24 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+    broken: tuple[int, ...] = ()
+    more_noise: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """How much noise of which kind was found, as shares.
+
+        By machine the share of answers that are not the most frequent one; then other kinds,
+        as far as there are any: "broken" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        found = {kind: machine.noise for kind, machine in self.machines.items()}
+        if self.broken:
+            found["broken"] = len(self.broken) / self.traces
+        return {**found, **self.more_noise}
 
     @property
     def is_noisy(self) -> bool:
@@ -403,7 +423,8 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": not self.is_noisy,
-            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            "noise": self.noise,
+            "broken": list(self.broken),
             "log_odds": {
                 kind: {str(states): one for states, one in self.log_odds(kind).items()}
                 for kind in self.machines
