@@ -254,6 +254,7 @@ def _missing_label(steps: Steps, output: str, states: _States, found: list[Depen
         {
             "output": output,
             "states": states.likely.states,
+            "questions": sum(len(one.rows) for one in found),
             "odd": int(states.odd.sum()),
             "explained": sum(one.explained for one in found),
             "depends_on": [_figures(steps, one) for one in found],
@@ -304,6 +305,7 @@ def _noise(output: str, states: _States, looks: int) -> Finding:
         {
             "output": output,
             "states": states.likely.states,
+            "questions": len(np.unique(states.row[states.odd])),
             "answers": answers,
             "odd": odd,
             "share": odd / answers,
