@@ -54,3 +54,15 @@ def dice(*pays):
 def loaded_die(*pays):
     """The machine of a die that showed so much: one state, one question, many answers."""
     return taught(rs.infer(dice(*pays[:1]), outputs=["reward"]).machines, dice(*pays))
+
+
+class Slips(gym.ActionWrapper):
+    """A world in which one action in ten is another one than was meant."""
+
+    def __init__(self, env, share=0.1):
+        super().__init__(env)
+        self.share, self.chance = share, Random(0)
+
+    def action(self, action):
+        drawn = self.chance.random() < self.share
+        return self.chance.randrange(int(self.action_space.n)) if drawn else action
