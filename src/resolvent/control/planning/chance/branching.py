@@ -210,7 +210,7 @@ class Branching:
 
 def _pays(tally: Tally, keys: Keys, came: Keys, pay: Numbers, outcomes: int) -> Numbers:
     """Return what was paid whenever the same came in the same row; NaN where that varied."""
-    entry = np.searchsorted(tally.key[tally.row] * outcomes + tally.value, keys * outcomes + came)
+    entry = np.searchsorted(tally.row * outcomes + tally.value, tally.find(keys) * outcomes + came)
     paid = np.empty(len(tally.value))
     paid[entry] = pay
     paid[entry[paid[entry] != pay]] = np.nan
