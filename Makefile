@@ -61,7 +61,7 @@ benchmark-chance: $(STAMPS)/developing
 
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing
-	$(BIN)/python benchmarks/noise.py --rewards
+	$(BIN)/python benchmarks/noise.py
 
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
