@@ -23,7 +23,6 @@ from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Space, Steps, are_known, moves_of
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.samples import rounded
 from resolvent.traces import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -60,6 +59,7 @@ class Branching:
         machines: Machines,
         steps: Steps,
         traces: TraceSet,
+        pay: Numbers,
         space: Space,
         ending: Ending,
         trust_constants: bool,
@@ -83,8 +83,7 @@ class Branching:
         self.after = Tally.of(self._cell(o, s, a, following), came, self.outcomes)
         self.elsewhere = Tally.of(self._step(o, a, following), came, self.outcomes)
         self.follows = bool((self.after.size <= 1).all())
-        digits = machines.reward.reward_digits
-        pay = np.array(rounded(traces.rewards, digits))[traces.reward_codes[told]]
+        pay = pay[told]
         self.pay = Pay.of(self._paying(o, s, a), pay).seen_more(
             paid_by(machines.reward, space, trust_constants, self._paying)
         )
