@@ -105,10 +105,8 @@ class Grower {
 
  private:
   [[nodiscard]] bool is_better(const LikelyMachine& one, const LikelyMachine& other) const {
-    double most = one.evidence.log_evidence;
-    for (const auto& [states, machine] : found_.by_size) most = std::max(most, machine.evidence.log_evidence);
-    const double worth = least_worth + least_share * (most - found_.by_size.at(1).evidence.log_evidence);
-    return one.evidence.log_evidence - other.evidence.log_evidence > worth * (one.states - other.states);
+    const double gained = one.evidence.log_evidence - other.evidence.log_evidence;
+    return gained > price_of_state(found_.by_size) * (one.states - other.states);
   }
 
   // The moves of the states that are reached, in the order in which labels first lead to them.
@@ -223,6 +221,13 @@ bool grow_quietly(const NoisyRows& rows, const GrowthOptions& options, Pulse& pu
 }
 
 }  // namespace
+
+double price_of_state(const std::map<Id, LikelyMachine>& by_size) {
+  const double one_state = by_size.at(1).evidence.log_evidence;
+  double most = one_state;
+  for (const auto& [states, machine] : by_size) most = std::max(most, machine.evidence.log_evidence);
+  return least_worth + least_share * (most - one_state);
+}
 
 Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOptions& options,
                     Pulse::Listener listener, double time_limit) {
