@@ -13,7 +13,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
-.PHONY: benchmark-no-labels benchmark-chance
+.PHONY: benchmark-no-labels benchmark-chance benchmark-slip
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -62,6 +62,10 @@ benchmark-chance: $(STAMPS)/developing
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing
 	$(BIN)/python benchmarks/noise.py
+
+# Machines and plans in worlds that slip: five minutes.
+benchmark-slip: $(STAMPS)/developing
+	$(BIN)/python benchmarks/slip_worlds.py
 
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
