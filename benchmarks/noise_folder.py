@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 import gymnasium as gym
-from noise import Kind, noisy, whole_traces
 
 import resolvent as rs
+from noise import Kind, noisy, whole_traces
 
 SHARD = 1_000_000
 
