@@ -94,6 +94,7 @@ def trace():
 MADE = {
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
+    "Noise": lambda: rs.Noise(outcomes=True, labels=0.02, rewards="gaussian"),
     "Labelling": lambda: rs.Labelling("action+observation", {("up", 3): "climbed"}),
     "Discretise": lambda: rs.Discretise(bins=3).fit([0.5, 1.5, 2.5, 4.0]),
     "EdgeRewardMachine": edges,

@@ -25,6 +25,7 @@ ROOMS = [
     ["diagnosis", "events"],
     ["refinement", "result", "trust"],
     ["learning"],
+    ["running"],
     ["pipeline"],
     ["environments"],
     ["control"],

@@ -1,7 +1,7 @@
 """What an inference is asked to do: one type for `infer`, its files and the command line."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, get_type_hints
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
+from resolvent.noise import Noise
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import Label, as_symbol, label_text
@@ -37,7 +38,7 @@ class Options:
     strategy: Strategy = STRATEGIES["edsm"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
-    noise: Literal["none", "auto"] = "none"
+    noise: Noise | Literal["none", "auto"] = "none"
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -61,8 +62,10 @@ class Options:
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
-        if self.noise not in ("none", "auto"):
-            raise OptionError(f"noise={self.noise!r}: choose 'none' or 'auto'")
+        if not (self.noise in ("none", "auto") or isinstance(self.noise, Noise)):
+            raise OptionError(
+                f"noise={self.noise!r}: choose 'auto', 'none', or say what is noisy by a Noise"
+            )
         put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
@@ -99,6 +102,8 @@ class Options:
             del given["labels"]
         if self.noise == "none":
             del given["noise"]
+        elif isinstance(self.noise, Noise):
+            given["noise"] = asdict(self.noise)
         if self.discretise is None:
             del given["discretise"]
         elif self.discretise != "auto":
@@ -153,6 +158,7 @@ _STORED_TYPES: dict[str, Any] = {
     "outputs": list[str],
     "labels": str | _StoredLabels,
     "discretise": Literal["auto"] | dict[str, Any] | None,
+    "noise": Literal["none", "auto"] | Noise,
     "strategy": str,
     "timing": str,
     "trivial": list[str] | Literal["auto"],

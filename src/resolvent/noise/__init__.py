@@ -2,5 +2,6 @@
 
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.likely import Likely, most_likely
+from resolvent.noise.statement import Noise
 
-__all__ = ["Likely", "NoisyEvidence", "most_likely", "weigh"]
+__all__ = ["Likely", "Noise", "NoisyEvidence", "most_likely", "weigh"]

@@ -24,9 +24,10 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
-from resolvent.pipeline import FINDING_EVENTS, READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.pipeline import FINDING_EVENTS, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
+from resolvent.running import READING, REFINE_ABOVE, REPLAYING
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
@@ -75,7 +76,7 @@ def infer(
             ("none", "auto"),
             "Where traces contradict each other: refuse them, or find the most likely machines.",
         ),
-    ] = _DEFAULTS.noise,
+    ] = "none",
     discretise: Annotated[
         str | None,
         typer.Option(
