@@ -204,6 +204,8 @@ class InferenceResult:
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
         lines = []
+        if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
+            lines.append("no memory is needed: with it, these labels tell no more than without")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
