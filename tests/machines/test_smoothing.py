@@ -43,7 +43,7 @@ def left_out(machine):
                 ),
                 Counter(),
             )
-            if len(+(rest + others)) == 1 and code not in +(rest + others):
+            if machine.is_noisy and len(+(rest + others)) == 1 and not (rest + others)[code]:
                 rest = rest + others
             if rest.total():
                 yield code, count, rest

@@ -63,7 +63,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
     novelty = 0.5 / (1 + sum(int(one.sum()) for one in machine._times_asked))
     if odd == 0:
         return Smoothing((0.0,) * _BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
-    if not len(rest.times) or machine.support is None:
+    if not len(rest.times):
         return Smoothing((0.5,) * _BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
     return Smoothing(*_noise_and_strength(rest), *_odd_strengths(machine), novelty)
 
@@ -148,8 +148,8 @@ def _odd_strengths(machine: Machine) -> tuple[float, float]:
 def _left_out(machine: Machine) -> _Rest:
     """Leave each answer out in turn, and put together those of which the rest tells the same.
 
-    Where one answer alone differs from those of all states, the rest is the same in every
-    state, and is told of all of them together, as such answers are.
+    Where one answer alone differs from those of all states, and there is noise, the rest is the
+    same in every state, and is told of all of them together, as such answers are.
     """
     by_state, constant = machine._times_asked
     spread = machine.spread
@@ -169,9 +169,10 @@ def _left_out(machine: Machine) -> _Rest:
     question = np.concatenate([machine.output_question[single], spread.question])
     value = np.concatenate([machine.output_value[single], spread.value])
     count = np.concatenate([by_state[single], spread.count])
-    alone, others = _exceptions(question, value, count, len(machine.outputs))
-    place = np.where(alone < len(single), alone, alone + len(constant))
-    rows[1:4, place] = np.stack([np.zeros_like(others), others, others])
+    if machine.is_noisy:
+        alone, others = _exceptions(question, value, count, len(machine.outputs))
+        place = np.where(alone < len(single), alone, alone + len(constant))
+        rows[1:4, place] = np.stack([np.zeros_like(others), others, others])
     rows = rows[:, rows[3] > 0]
     rows = rows[:, np.lexsort(rows[:4])]
     new = np.ones(rows.shape[1], bool)
