@@ -13,7 +13,8 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
-.PHONY: benchmark-no-labels benchmark-noise-folder benchmark-noise-peers benchmark-foreign-noise
+.PHONY: benchmark-no-labels benchmark-chance benchmark-noise-folder benchmark-noise-peers
+.PHONY: benchmark-foreign-noise
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -55,9 +56,13 @@ benchmark: $(STAMPS)/developing
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
 
+# What plans from noisy traces are truly worth: a few minutes.
+benchmark-chance: $(STAMPS)/developing
+	$(BIN)/python benchmarks/chance.py
+
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing
-	$(BIN)/python benchmarks/noise.py --rewards
+	$(BIN)/python benchmarks/noise.py
 
 # Beside AALpy's ALERGIA and GSM and an input-output HMM, on the same noisy traces: a quarter hour.
 benchmark-noise-peers: $(STAMPS)/developing

@@ -13,26 +13,36 @@ from math import log2
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+import numpy as np
+
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
+from resolvent.hypotheses import extended, inferred
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
-from resolvent.noise import Noise
+from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
+from resolvent.replay import states_at_steps
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, Senses, auto_discretise
+from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import (
     ACTION,
     ALWAYS_READ,
+    REWARD,
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
+from resolvent.wording import amount
+
+EVERYTHING = Labelling("action+observation")
+"""Labels that tell all that was seen and done."""
 
 FINDING_EVENTS = "finding events"
 """What it is told while labels are looked for."""
@@ -44,7 +54,7 @@ def infer(
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
-    noise: Noise | Literal["none", "auto"] = "none",
+    noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -79,10 +89,12 @@ def infer(
         discretise: How numbers in observations are put into intervals, if they are: as a
             `Discretise`, which is fitted to the traces unless it is already, or "auto" for
             as many intervals as pay. The machines keep this, too.
-        noise: What to do where traces contradict each other: "none" to raise an error, "auto"
-            to take it for chance and find the most likely machines, whose states answer
-            with a distribution (`machine.distribution`); `result.noise_text()` says how
-            much noise there is. Traces without contradictions give the same machines.
+        noise: What may be noisy. By default, "auto", nothing as long as machines without noise
+            explain all traces; otherwise the most likely machines are found, whose states
+            answer with a distribution (`machine.distribution`). `result.noise` says how much
+            noise of which kind there is, and `result.warnings` why it was taken to be there;
+            traces that do not fit at all are named in `result.broken`. "none": a contradiction
+            is an error. A `Noise` says what is noisy; all else is taken to be exact.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -113,8 +125,9 @@ def infer(
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:
-        ContradictoryTraces: when no deterministic machine over these labels can
-            explain the traces.
+        ContradictoryTraces: when no deterministic machine over these labels can explain the
+            traces, and noise is not allowed for; or when another option explains them all
+            without noise, which the error names.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -150,18 +163,80 @@ def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
     progress: Listener | None = None,
+    rewards: RewardLevels | None = None,
 ) -> InferenceResult:
-    """Infer machines as `infer` does, with options that are made already."""
+    """Infer machines as `infer` does, with options that are made already.
+
+    `rewards` are levels of rewards that are known already.
+    """
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
+    started = time.perf_counter()
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     numbers = _fitted(options, shards)
     if options.labels == "auto":
-        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
-    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
-    return Run(options, progress, senses).started_with(senses.on_shards(shards))
+        senses = Senses(GIVEN, numbers)
+    else:
+        senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+    senses = replace(senses, rewards=rewards or _reward_levels(options, senses, shards))
+    if options.labels == "auto":
+        return _with_events(options, senses.on_shards(shards), progress, senses)
+    run = Run(options, progress, senses, started)
+    result = inferred(run, run.corpus_of(senses.on_shards(shards)))
+    if senses.rewards is None or rewards is not None:
+        return result
+    sharper = _reward_levels(options, senses, shards, result.machines)
+    if sharper in (None, senses.rewards):
+        return result
+    senses = replace(senses, rewards=sharper)
+    run = Run(options, progress, senses, started)
+    return inferred(run, run.corpus_of(senses.on_shards(shards)))
+
+
+def _reward_levels(
+    options: Options, senses: Senses, shards: Shards, known: Machines | None = None
+) -> RewardLevels | None:
+    """Return what rewards vary around, if they do; those of a folder by its first file.
+
+    Machines that are known already tell which steps pay the same but for noise.
+    """
+    noise, timing = options.noise, options.timing
+    stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
+    named = options.outputs is None or REWARD in options.outputs
+    if stated and options.reward_digits is not None:
+        raise OptionError(
+            "reward_digits rounds rewards, and noise takes them for the values that they vary "
+            "around: leave out one"
+        )
+    if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
+        return None
+    traces = replace(senses, rewards=None).on(shards.read(0))
+    memory = None
+    if known is not None:
+        memory = np.zeros(traces.steps, np.int64)
+        for kind, states in states_at_steps(known, traces).items():
+            memory = memory * (known[kind].states + 1) + states + 1
+    if options.labels == "auto":  # the same past, whatever may turn out to be an event
+        traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
+    found = find_reward_levels(traces, timing, stated=stated, memory=memory)
+    if found is None and stated and known is None:
+        raise _no_levels(traces)
+    return found
+
+
+def _no_levels(traces: TraceSet) -> OptionError:
+    """Return the error for rewards that do not vary as the user says."""
+    why = "the traces have no rewards: leave it out"
+    if REWARD in traces.columns:
+        several = amount(len(traces.rewards), "different reward")
+        why = f"{several} at {amount(traces.steps, 'step')}"
+        if len(traces.rewards) < FEWEST_VALUES:
+            why += " are compared as they are: say rewards='flipped', or leave it out"
+        else:
+            why += " do not vary around few values: leave it out, or round them with reward_digits"
+    return OptionError(f"Noise: rewards is 'gaussian', but {why}")
 
 
 def _following_inputs(
@@ -180,11 +255,33 @@ def _following_inputs(
 
 
 def _with_events(
-    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+    options: Options, shards: Shards, progress: Listener | None, seen: Senses
 ) -> InferenceResult:
-    """Infer machines with the labels there are, if these will do, or else with events found."""
-    started = time.perf_counter()
+    """Infer machines with the labels there are, if these will do, or else with events found.
 
+    Events that explain all traces are better than noise, so noise comes last.
+    """
+    started = time.perf_counter()
+    if options.noise != "auto":
+        return _with_events_as(options, shards, progress, seen, started)
+    with suppress(ContradictoryTraces):
+        quiet = replace(options, noise="none")
+        found = _with_events_as(quiet, shards, progress, seen, started)
+        asked = replace(found.options, noise=options.noise)
+        made = found.machines.provenance
+        if made is not None:
+            made = msgspec.structs.replace(made, options=asked.as_dict())
+        return replace(found, options=asked, machines=found.machines.replacing(provenance=made))
+    return _with_events_as(options, shards, progress, seen, started)
+
+
+def _with_events_as(
+    options: Options,
+    shards: Shards,
+    progress: Listener | None,
+    seen: Senses,
+    started: float,
+) -> InferenceResult:
     def infer_from(
         shards: Shards,
         labelling: Labelling,
@@ -192,7 +289,8 @@ def _with_events(
         strategy: Strategy = options.strategy,
     ) -> InferenceResult:
         chosen = replace(options, timing=timing, strategy=strategy)
-        return Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
+        run = Run(chosen, progress, replace(seen, labelling=labelling), started)
+        return inferred(run, run.corpus_of(shards))
 
     traces = shards.read(0)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
@@ -211,7 +309,7 @@ def _with_events(
         effort=options.effort,
         time_left=Run(options, None, Senses(), started).time_left,
     )
-    senses = Senses(found.labelling, numbers)
+    senses = replace(seen, labelling=found.labelling)
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
     result = found.inferred
@@ -253,16 +351,16 @@ def update(
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     senses = result.machines.senses
-    run = Run(result.options, progress, senses)
+    run, more = Run(result.options, progress, senses), senses.on(traces)
+    if result.options.labels != "auto" or not result.standing.corpus.in_memory:
+        return extended(run, result, more)
+    quiet = Run(replace(result.options, noise="none"), progress, senses)
     try:
-        return run.extended(result.standing, senses.on(traces))
-    except ContradictoryTraces:
-        if result.options.labels != "auto" or not result.standing.corpus.in_memory:
-            raise
-    # There are other events than those found.
-    together = result.standing.corpus.extended(senses.on(traces)).together()
-    options = replace(result.options, discretise=senses.discretise)
-    return infer_with(options, together, progress)
+        return extended(run if result.is_noisy else quiet, result, more)
+    except ContradictoryTraces:  # there are other events than those found
+        together = result.standing.corpus.extended(more).together()
+        options = replace(result.options, discretise=senses.discretise)
+        return infer_with(options, together, progress, senses.rewards)
 
 
 def evidence(
@@ -297,6 +395,10 @@ against cyanroom (trace 22, step 3)
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
             as_seen = {**made.options, "labels": "given", "discretise": None}
+            if not any(machine.is_noisy for machine in machines.values()):
+                as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
+            elif machines.senses.rewards is not None:  # what is left of the noise are flips
+                as_seen["noise"] = "auto"
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 

@@ -18,11 +18,14 @@ from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.column_names import REWARD
+from resolvent.traces.labelling import GIVEN
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
@@ -172,6 +175,8 @@ class InferenceResult:
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
+        broken: The numbers of traces that were left out, since they are of no use.
+        more_noise: Kinds of noise that are in no machine, such as that of labels, as shares.
     """
 
     machines: Machines
@@ -185,6 +190,29 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+    broken: tuple[int, ...] = ()
+    more_noise: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """How much noise of which kind was found, as shares.
+
+        By machine the share of answers that are not the most frequent one; then other kinds,
+        as far as there are any: "broken" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        found = {kind: machine.noise for kind, machine in self.machines.items()}
+        if self.broken:
+            found["broken"] = len(self.broken) / self.traces
+        return {**found, **self.more_noise}
+
+    @property
+    def label_noise(self) -> LabelNoise | None:
+        """How often labels lied, where they were corrected by what is seen; None where not."""
+        return LabelNoise.of_shares(self.more_noise)
 
     @property
     def is_noisy(self) -> bool:
@@ -203,7 +231,13 @@ class InferenceResult:
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
+        if self.label_noise is not None:
+            instead = self.senses.labelling.reads.replace("+", " and ")
+            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
+        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
+            lines.append("labels: they tell nothing of the answers; the machines do without them")
         if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
             lines.append("no memory is needed: with it, these labels tell no more than without")
         for kind, machine in self.machines.items():
@@ -211,6 +245,9 @@ class InferenceResult:
                 continue
             others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{machine.noise:.1%} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 times = f"{others[size]:.0e} times"
@@ -386,8 +423,9 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": not self.is_noisy,
-            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            "explains_all_traces": not self.is_noisy and not self.broken,
+            "noise": self.noise,
+            "broken": list(self.broken),
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
