@@ -13,6 +13,8 @@ from math import log2
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred
@@ -200,7 +202,7 @@ def _with_events(
         asked = replace(found.options, noise=options.noise)
         made = found.machines.provenance
         if made is not None:
-            made = replace(made, options=asked.as_dict())
+            made = msgspec.structs.replace(made, options=asked.as_dict())
         return replace(found, options=asked, machines=found.machines.replacing(provenance=made))
     return _with_events_as(options, shards, progress, numbers, started)
 
