@@ -1,5 +1,6 @@
 """In which order noise is thought of: what is exact first, then what makes the traces likeliest.
 
+0. Labels that lie, but follow from what is seen (`correction`): corrected, if they clearly do.
 1. Machines without noise. Whatever explains all traces exactly stays; where another option
    would (labels read at another time, rewards rounded), that is for the user to choose.
 2. A few broken traces: left out, if machines without noise explain all others.
@@ -21,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.broken import failing, oddness
+from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
-from resolvent.noise import Noise
+from resolvent.noise import Corrected, Noise
 from resolvent.readings import Hypothesis
 from resolvent.replay import Corpus
 from resolvent.result import InferenceResult
@@ -41,7 +43,7 @@ from resolvent.suspicion import (
     too_many_broken,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.shards import ShardsInMemory
 
 READINGS: Final[dict[str, Hypothesis]] = {}
@@ -58,8 +60,12 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
         ContradictoryTraces: when the noise that is allowed for does not explain the traces.
     """
     noise = allowed(run.options)
+    if noise.labels and (true := true_labels(run, corpus)):
+        return _truly_labelled(run, corpus, true)
     if isinstance(run.options.noise, Noise) and noise.outcomes:
         return _with_noise(run, corpus, None)  # that there is some, the user knows
+    if run.senses.rewards is not None:  # some are taken for the wrong level
+        return _with_noise(run, corpus, None)
     try:
         exact = run.exact(corpus)
     except ContradictoryTraces as contradiction:
@@ -82,6 +88,7 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
             found = _contradicted(run, corpus, contradiction)
     return replace(
         found,
+        more_noise={**before.more_noise, **found.more_noise},
         traces=given,
         steps=before.steps + traces.steps,
         broken=tuple(sorted((*before.broken, *found.broken))),
@@ -94,7 +101,16 @@ def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) 
     thinkable = may_vary(contradiction.output, noise) or noise.broken or _readings(noise)
     if not thinkable or has_exact_remedy(contradiction, run.options):
         raise contradiction
+    if noise.labels and (true := true_labels(run, corpus, contradict=True)):
+        return _truly_labelled(run, corpus, true)
     return _with_noise(run, corpus, contradiction)
+
+
+def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResult:
+    """Infer machines that make labels of what is seen and done, and do without those recorded."""
+    found = inferred(*relabelled(run, corpus, true))
+    shares = {} if true.noise is None else true.noise.shares()
+    return replace(found, more_noise={**found.more_noise, **shares})
 
 
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
@@ -102,6 +118,8 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     noise, corpus = allowed(run.options), exact.standing.corpus
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
+    if noise.labels and (true := true_labels(run, corpus, doubted=True)):
+        return _truly_labelled(run, corpus, true)
     if _may_hold_broken(corpus, noise):
         stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
         if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():
@@ -188,12 +206,18 @@ def _most_likely(
     """Infer machines with noise in no more outputs than need it, but in all if observations do."""
     outputs = outputs_of(run.options, corpus.alphabets)
     noisy = {contradiction.output} if contradiction is not None else set(outputs)
+    if run.senses.rewards is not None and contradiction is None:
+        noisy = {REWARD}  # what is known to vary
     while True:
         if OBSERVATION in noisy:
             noisy = set(outputs)
         try:
             return run.most_likely(corpus, noisy)
         except ContradictoryTraces as another:
+            if run.senses.rewards is not None and not may_vary(
+                another.output, allowed(run.options)
+            ):
+                raise
             noisy.add(another.output)
 
 

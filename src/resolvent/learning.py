@@ -31,7 +31,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely, weigh
+from resolvent.noise import most_likely, settled, weigh
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -47,6 +47,7 @@ from resolvent.reduction import (
 from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.senses import RewardLevels
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
@@ -99,7 +100,8 @@ class Learner:
     `time_left` says how many seconds it may take, `place` where a step is, given its
     trace's number among all and its own. Seconds of several calls add up. For outputs that
     are `noisy` the most likely machines are learned, whose answers may vary; `log_evidence`
-    then says of all machines how likely they are, by their number of states.
+    then says of all machines how likely they are, by their number of states. `rewards` are the
+    levels that rewards were taken for, if they vary.
     """
 
     options: Options
@@ -109,6 +111,7 @@ class Learner:
     time_left: Callable[[], float | None]
     progress: Listener | None = None
     noisy: frozenset[str] = frozenset()
+    rewards: RewardLevels | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
@@ -225,7 +228,7 @@ class Learner:
         started = time.perf_counter()
         listen = self._listener(lesson.kind)
         found = most_likely(
-            lesson.samples,
+            self._settled(lesson),
             seed=self.options.seed,
             effort=self.options.effort,
             time_limit=self._share(lesson),
@@ -250,6 +253,14 @@ class Learner:
         self.verdicts[lesson.kind] = ()
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
+
+    def _settled(self, lesson: _Lesson) -> SampleSet:
+        """Return samples without the noise that is known to be noise."""
+        if self.rewards is None or lesson.predicts != REWARD:
+            return lesson.samples
+        traces = lesson.traces
+        asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
+        return settled(lesson.samples, asked + traces.action_codes, self.rewards)
 
     def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""

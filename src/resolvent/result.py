@@ -18,11 +18,14 @@ from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.column_names import REWARD
+from resolvent.traces.labelling import GIVEN
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
@@ -207,6 +210,11 @@ class InferenceResult:
         return {**found, **self.more_noise}
 
     @property
+    def label_noise(self) -> LabelNoise | None:
+        """How often labels lied, where they were corrected by what is seen; None where not."""
+        return LabelNoise.of_shares(self.more_noise)
+
+    @property
     def is_noisy(self) -> bool:
         """Whether the machines explain the traces but for noise."""
         return self.refinement.noisy
@@ -223,12 +231,21 @@ class InferenceResult:
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
+        if self.label_noise is not None:
+            instead = self.senses.labelling.reads.replace("+", " and ")
+            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
+        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
+            lines.append("labels: they tell nothing of the answers; the machines do without them")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
             others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{machine.noise:.1%} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 times = f"{others[size]:.0e} times"

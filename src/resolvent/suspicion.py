@@ -138,6 +138,14 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
             f"taken for chance: the machines are the most likely ones. {advice}",
             {"output": output, "places": [one, other], "in_few": varying.in_few},
         )
+    if (levels := likely.senses.rewards) is not None:
+        return Finding(
+            "noisy-rewards",
+            Severity.NOTE,
+            f"No two steps pay quite the same: {levels}. Each reward was taken for the nearest of "
+            f"these; {refuse} takes rewards as they are.",
+            levels.as_dict(),
+        )
     stated = isinstance(likely.options.noise, Noise)
     if any(machine.is_noisy for machine in likely.machines.values()):
         if stated:
