@@ -56,6 +56,18 @@ def loaded_die(*pays):
     return taught(rs.infer(dice(*pays[:1]), outputs=["reward"]).machines, dice(*pays))
 
 
+class Slips(gym.ActionWrapper):
+    """A world in which one action in ten is another one than was meant."""
+
+    def __init__(self, env, share=0.1):
+        super().__init__(env)
+        self.share, self.chance = share, Random(0)
+
+    def action(self, action):
+        drawn = self.chance.random() < self.share
+        return self.chance.randrange(int(self.action_space.n)) if drawn else action
+
+
 def bell_world(traces, steps=20, seed=0):
     """A bell changes what four rooms pay, and back; one reward in ten is another.
 

@@ -254,6 +254,8 @@ class InferenceResult:
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
         elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
             lines.append("labels: they tell nothing of the answers; the machines do without them")
+        if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
+            lines.append("no memory is needed: with it, these labels tell no more than without")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
