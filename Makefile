@@ -13,7 +13,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
-.PHONY: benchmark-no-labels benchmark-chance benchmark-noise-folder benchmark-noise-peers
+.PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-foreign-noise
 
 demo: $(STAMPS)/installed
@@ -63,6 +63,10 @@ benchmark-chance: $(STAMPS)/developing
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing
 	$(BIN)/python benchmarks/noise.py
+
+# Machines and plans in worlds that slip: five minutes.
+benchmark-slip: $(STAMPS)/developing
+	$(BIN)/python benchmarks/slip_worlds.py
 
 # Beside AALpy's ALERGIA and GSM and an input-output HMM, on the same noisy traces: a quarter hour.
 benchmark-noise-peers: $(STAMPS)/developing

@@ -118,6 +118,8 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     noise, corpus = allowed(run.options), exact.standing.corpus
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
+    if noise.labels and (true := true_labels(run, corpus, doubted=True)):
+        return _truly_labelled(run, corpus, true)
     if _may_hold_broken(corpus, noise):
         stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
         if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():

@@ -184,14 +184,14 @@ def broken_warning(
     ]
     if len(numbers) > _NAMED:
         named.append(f"{len(numbers) - _NAMED:,} more")
-    odds = "" if nats is None else f" That they are merely unlucky is {_times(-nats)} as likely."
+    odds = "" if nats is None else f" That it is rare noise is {_times(-nats)} as likely."
+    was, them = ("was", "it") if len(numbers) == 1 else ("were", "them")
     return Finding(
         "broken-traces",
         Severity.WARNING,
-        f"{amount(len(numbers), 'trace')} of {found.traces:,} "
-        f"{'was' if len(numbers) == 1 else 'were'} left out as broken, for the others "
-        f"contradict {'it' if len(numbers) == 1 else 'them'}: {listed(named)}.{odds} Look at "
-        f"them: a trace that does not fit may show what the others do not.",
+        f"{amount(len(numbers), 'trace')} of {found.traces:,} {was} left out as broken, for the "
+        f"others contradict {them}: {listed(named)}.{odds} Look at {them}: a trace that does not "
+        f"fit may show what the others do not.",
         {"traces": list(numbers), "odd": wrong.tolist(), "asked": asked.tolist()},
     )
 

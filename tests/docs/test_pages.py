@@ -69,7 +69,7 @@ def test_every_public_name_has_its_place_in_the_reference():
 def test_the_table_of_environments_is_true():
     rows = dict(
         re.findall(
-            r"^\| `(resolvent/\w+-v0)` \| (\d, \d) \|",
+            r"^\| `(resolvent/\w+-v0)` \| (\d+, \d) \|",
             PAGES["docs/reference/environments.md"],
             re.M,
         )

@@ -1,13 +1,20 @@
-"""Noise: noisy samples → the most likely machine, and how likely it is; labels that lie → true."""
+"""Noise: noisy samples → the most likely machine, how likely it is, and what else it might be."""
 
 from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.label_noise import LabelNoise
 from resolvent.noise.label_tally import LabelTally
 from resolvent.noise.likely import Likely, most_likely
-from resolvent.noise.lying import WITHOUT_LABELS, Corrected, follow_exactly, truthful
+from resolvent.noise.lying import (
+    WITHOUT_LABELS,
+    Corrected,
+    follow_exactly,
+    follow_nothing,
+    truthful,
+)
 from resolvent.noise.reward_noise import FEWEST_VALUES, find_reward_levels
-from resolvent.noise.settling import settled
+from resolvent.noise.rivals import Rivals, rivals, settled_moves
+from resolvent.noise.settling import settled_questions
 from resolvent.noise.statement import Noise
 
 __all__ = [
@@ -20,11 +27,15 @@ __all__ = [
     "Noise",
     "NoisyEvidence",
     "NoisyQuestions",
+    "Rivals",
     "find_reward_levels",
     "follow_exactly",
+    "follow_nothing",
     "most_likely",
     "noisy_questions",
-    "settled",
+    "rivals",
+    "settled_moves",
+    "settled_questions",
     "truthful",
     "weigh",
 ]
