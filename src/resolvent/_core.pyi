@@ -133,6 +133,23 @@ def grow_noisy_machine(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
+def rival_moves(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    transitions: Ids,
+    labels: int,
+    part: int,
+    seed: int = 0,
+) -> tuple[Ids, Reals]: ...
+def weigh_state_pairs(
+    alpha: Ids, output: Ids, state: Ids, *, states: int
+) -> dict[str, NDArray[Any]]: ...
+def split_noisy_rows(
+    alpha: Ids, output: Ids, state: Ids, *, values: Ids, states: int, least: float
+) -> dict[str, NDArray[Any]]: ...
 
 class QLearner:
     def __init__(

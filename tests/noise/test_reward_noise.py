@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.noise import find_reward_levels, settled
+from resolvent.noise import find_reward_levels, settled_questions
 from resolvent.samples import Histories, LabelTiming, output_samples
 from resolvent.senses import RewardLevels
 from resolvent.traces import Trace, TraceSet
@@ -101,7 +101,7 @@ def test_questions_that_pay_one_level_are_settled_and_others_are_not():
     traces = levels.on(raw)
     samples = output_samples(traces, Histories.of(traces, CURRENT), "reward")
     seen = traces.at_step(traces.observation_codes)
-    found = settled(samples, seen.astype(np.int64), levels)
+    found = settled_questions(samples, seen.astype(np.int64), levels)
     outputs = list(samples.outputs)
     assert {outputs[one] for one in found.output[seen == 1]} == {-0.5}
     assert {outputs[one] for one in found.output[seen == 0]} == {0.0}

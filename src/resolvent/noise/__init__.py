@@ -1,4 +1,4 @@
-"""Noise: noisy samples → the most likely machine, and how likely it is; labels that lie → true."""
+"""Noise: noisy samples → the most likely machine, how likely it is, and what else it might be."""
 
 from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
 from resolvent.noise.evidence import NoisyEvidence, weigh
@@ -13,7 +13,8 @@ from resolvent.noise.lying import (
     truthful,
 )
 from resolvent.noise.reward_noise import FEWEST_VALUES, find_reward_levels
-from resolvent.noise.settling import settled
+from resolvent.noise.rivals import Rivals, rivals, settled_moves
+from resolvent.noise.settling import settled_questions
 from resolvent.noise.statement import Noise
 
 __all__ = [
@@ -26,12 +27,15 @@ __all__ = [
     "Noise",
     "NoisyEvidence",
     "NoisyQuestions",
+    "Rivals",
     "find_reward_levels",
     "follow_exactly",
     "follow_nothing",
     "most_likely",
     "noisy_questions",
-    "settled",
+    "rivals",
+    "settled_moves",
+    "settled_questions",
     "truthful",
     "weigh",
 ]

@@ -21,7 +21,9 @@ _STEPS = 50
 _NEVER = 1e-6
 
 
-def settled(samples: SampleSet, asked: NDArray[np.int64], levels: RewardLevels) -> SampleSet:
+def settled_questions(
+    samples: SampleSet, asked: NDArray[np.int64], levels: RewardLevels
+) -> SampleSet:
     """Return samples in which each question that pays one level is answered by it throughout.
 
     `asked` says for each row what was seen and done, whatever the samples pair it with. All
