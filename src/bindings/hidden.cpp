@@ -49,12 +49,22 @@ nb::dict grow_hidden_machine(const Ids& alpha, const Ids& output, const Ids& bet
   out["noise"] = best.noise;
   out["sizes"] = sizes;
   out["finished"] = grown.finished;
+  out["labels"] = array(std::move(grown.path.label));
+  out["states"] = array(std::move(grown.path.state));
   return out;
+}
+
+nb::object true_label_chances(Id labels, Id silence, double missed, double added, double swapped, const Reals& shares) {
+  const resolvent::HiddenKind kind = checked_kind(labels, silence, true, false);
+  require(shares.size() == static_cast<std::size_t>(labels), "there must be a share for each label");
+  return nb::cast(array(resolvent::true_label_chances(kind, {missed, added, swapped}, span_of(shares))));
 }
 
 }  // namespace
 
 void bind_hidden(nb::module_& module) {
+  module.def("true_label_chances", &true_label_chances, "labels"_a, nb::kw_only(), "silence"_a, "missed"_a, "added"_a,
+             "swapped"_a, "shares"_a);
   module.def("grow_hidden_machine", &grow_hidden_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "labels"_a, "silence"_a, "labels_lie"_a, "random_starts"_a, "seed"_a, "effort"_a, "most_states"_a,
              "part"_a, "time_limit"_a = 0.0, "progress"_a.none() = nb::none());

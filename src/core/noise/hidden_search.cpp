@@ -1,6 +1,7 @@
 #include "hidden_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -29,7 +30,8 @@ constexpr int weighing_passes = 3;
 constexpr int last_passes = 30;
 constexpr std::size_t tried_joins = 3;
 constexpr std::size_t tried_splits = 3;
-constexpr int tried_copies = 4;
+constexpr std::array sides_kept{0.98, 0.5, 0.02};  // how often events lead to the same copy of a machine, at first
+constexpr int tried_copies = 2;                    // for each of these
 constexpr double likely_move = 0.25;   // moves that states are split along
 constexpr double hopeless = 300.0;     // evidence lost: then even smaller machines are not tried
 constexpr double hopeless_share = 0.1; // or this share of what all memory is worth
@@ -38,11 +40,15 @@ constexpr double hopeless_share = 0.1; // or this share of what all memory is wo
 constexpr double least_worth = 8.0;
 constexpr double least_share = 0.002;
 
+// In advance, labels are taken to lie as often as if one of so many had lied.
+constexpr double seldom = 20.0;
+
 // ln of how likely it is that something of unknown probability happened `some` times of `all`, less
 // what it is with the probability that is taken.
 double unknown_share(double some, double all, double taken) {
-  const double sure = std::lgamma(some + 1.0) + std::lgamma(all - some + 1.0) - std::lgamma(all + 2.0);
-  return sure - some * std::log(std::max(taken, 1e-12)) - (all - some) * std::log1p(-std::min(taken, 1.0 - 1e-12));
+  const double summed = std::lgamma(some + 1.0) + std::lgamma(all - some + seldom) - std::lgamma(all + seldom + 1.0) -
+                        std::lgamma(seldom) + std::lgamma(seldom + 1.0);
+  return summed - some * std::log(std::max(taken, 1e-12)) - (all - some) * std::log1p(-std::min(taken, 1.0 - 1e-12));
 }
 
 struct Weighed {
@@ -457,32 +463,34 @@ class HiddenSearch {
       if (2 * before > index(most_hidden_states)) return;
       HiddenModel best;
       double most = -1e300;
-      for (int copy = 0; copy < tried_copies; ++copy) {
-        HiddenModel larger = side_by_side(model, options_.seed + static_cast<std::uint64_t>(copy));
-        const double value = improve(larger, first_passes, false).log_likelihood;
-        if (value > most) {
-          most = value;
-          best = std::move(larger);
+      for (const double kept : sides_kept)
+        for (int copy = 0; copy < tried_copies; ++copy) {
+          HiddenModel larger = side_by_side(model, kept, options_.seed + static_cast<std::uint64_t>(copy));
+          const double value = improve(larger, first_passes, false).log_likelihood;
+          if (value > most) {
+            most = value;
+            best = std::move(larger);
+          }
         }
-      }
       improve(best, first_passes, false);
       better = shrink(std::move(best));
     }
   }
 
-  HiddenModel side_by_side(const HiddenModel& model, std::uint64_t seed) const {
+  HiddenModel side_by_side(const HiddenModel& model, double kept, std::uint64_t seed) const {
     const std::size_t before = index(model.states);
     std::vector<std::size_t> origin(2 * before);
     for (std::size_t state = 0; state < 2 * before; ++state) origin[state] = state % before;
     HiddenModel larger = copied(model, origin);
     const std::size_t states = 2 * before;
-    for (std::size_t row = 0; row < labels() * states; ++row)
-      for (std::size_t next = 0; next < states; ++next) {
-        const bool same_side = (row % states < before) == (next < before);
-        larger.moves[row * states + next] = model.moves[(row / states * before + row % states % before) * before + next % before] *
-                                            (static_cast<Id>(row / states) == options_.kind.silence ? (same_side ? 1.0 : 0.0)
-                                                                                                    : same_side ? 0.98 : 0.02);
-      }
+    for (std::size_t row = 0; row < labels() * states; ++row) {
+      const std::size_t label = row / states;
+      const std::size_t state = row % states;
+      const double same_side = static_cast<Id>(label) == options_.kind.silence ? 1.0 : kept;
+      for (std::size_t next = 0; next < states; ++next)
+        larger.moves[row * states + next] = model.moves[(label * before + state % before) * before + next % before] *
+                                            ((state < before) == (next < before) ? same_side : 1.0 - same_side);
+    }
     // Both answer a little differently at first, by chance, or they would stay the same.
     Random random(seed);
     for (std::size_t at = 0; at < larger.chances.size(); ++at) larger.chances[at] *= 0.5 + random.unit();
@@ -515,6 +523,12 @@ class HiddenSearch {
   }
 
  public:
+  // The labels and states that traces most likely had under the best machine.
+  [[nodiscard]] LikelyPath path(const Answers& answers, const Labels& labels) const {
+    const AnswerCells cells = telling_answers(number_answers(answers), 0.0, 0.0);
+    return likely_path(options_.kind, best_.model, cells.of_row, labels);
+  }
+
   // Writes the best machine so far into what is found.
   void tell() const {
     const std::size_t states = index(best_.model.states);
@@ -527,7 +541,7 @@ class HiddenSearch {
     machine.noise = off_main();
     for (std::size_t state = 0; state < states; ++state)
       for (std::size_t label = 0; label < labels(); ++label)
-        machine.moves.push_back(made(best_.counts, states, label, state) < half_read ? none : target(best_.model, label, state));
+        machine.moves.push_back(leads_to(label, state));
     found_->best = std::move(machine);
     found_->one_state = one_state_;
     found_->sizes.clear();
@@ -536,6 +550,13 @@ class HiddenSearch {
   }
 
  private:
+  // None where a label was never read in a state, as far as one can tell. "No event" always stays.
+  [[nodiscard]] Id leads_to(std::size_t label, std::size_t state) const {
+    if (static_cast<Id>(label) == options_.kind.silence) return static_cast<Id>(state);
+    const bool is_read = made(best_.counts, index(best_.model.states), label, state) >= half_read;
+    return is_read ? target(best_.model, label, state) : none;
+  }
+
   [[nodiscard]] double off_main() const {
     double off = 0.0;
     for (std::size_t state = 0; state < index(best_.model.states); ++state)
@@ -583,6 +604,7 @@ HiddenGrowth grow_hidden_machine(const Answers& answers, const Labels& labels, c
     search.tell();
     found.finished = false;
   }
+  found.path = search.path(answers, labels);
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hidden_model.hpp"
+#include "likely_path.hpp"
 #include "log_evidence.hpp"
 #include "samples.hpp"
 
@@ -34,6 +35,7 @@ struct HiddenGrowth {
   HiddenMachine best;
   std::map<Id, double> sizes;  // log evidence of the likeliest machine that was met of each size
   double one_state = 0.0;      // log evidence of the machine without memory
+  LikelyPath path;             // through the best machine, of the traces in the order in which they came
   bool finished = true;        // false if time ran out
 };
 
