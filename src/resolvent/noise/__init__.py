@@ -1,7 +1,23 @@
 """Noise: noisy samples → the most likely machine, and how likely it is."""
 
+from resolvent.noise.doubt import Doubt
 from resolvent.noise.evidence import NoisyEvidence, weigh
+from resolvent.noise.hidden import LikelyHidden, most_likely_hidden
+from resolvent.noise.label_noise import LabelNoise
 from resolvent.noise.likely import Likely, most_likely
 from resolvent.noise.statement import Noise
+from resolvent.noise.unmasking import Unmasked, unmask
 
-__all__ = ["Likely", "Noise", "NoisyEvidence", "most_likely", "weigh"]
+__all__ = [
+    "Doubt",
+    "LabelNoise",
+    "Likely",
+    "LikelyHidden",
+    "Noise",
+    "NoisyEvidence",
+    "Unmasked",
+    "most_likely",
+    "most_likely_hidden",
+    "unmask",
+    "weigh",
+]
