@@ -33,10 +33,14 @@ def found(slipped):
     return rs.infer(slipped, noise="auto")
 
 
-def test_by_default_noise_is_refused(slipped):
-    for options in ({}, {"noise": "none"}):
-        with pytest.raises(rs.ContradictoryTraces):
-            rs.infer(slipped, **options)
+def test_noise_is_found_by_default_and_refused_when_asked(slipped, found):
+    with pytest.raises(rs.ContradictoryTraces) as caught:
+        rs.infer(slipped, noise="none")
+    by_default = rs.infer(slipped)
+    assert by_default == found
+    (warning,) = (one for one in found.warnings if one.kind == "noise")
+    assert warning.figures["places"] == [*map(str, caught.value.places)]
+    assert "noise='none' (--noise none)" in warning.text
 
 
 def test_the_machines_are_those_of_the_world_without_noise(found):
@@ -78,7 +82,7 @@ def test_other_sizes_are_less_likely_and_it_says_how_much(found):
 
 def test_clean_traces_give_what_they_give_without_the_option():
     clean = rs.collect(House(), episodes=200, seed=0)
-    plain, asked = rs.infer(clean), rs.infer(clean, noise="auto")
+    plain, asked = rs.infer(clean, noise="none"), rs.infer(clean)
     assert asked.machines.replacing(provenance=None) == plain.machines.replacing(provenance=None)
     assert not asked.is_noisy
     assert asked.odds("transition") == {}
@@ -133,5 +137,5 @@ def test_a_folder(slipped, tmp_path):
 
 @pytest.mark.parametrize("noise", ["some", None, 0.1])
 def test_a_word_that_means_nothing(slipped, noise):
-    with pytest.raises(rs.OptionError, match=r"^noise=.*: choose 'none' or 'auto'"):
+    with pytest.raises(rs.OptionError, match=r"^noise=.*: choose 'auto', 'none', or say"):
         rs.infer(slipped, noise=noise)

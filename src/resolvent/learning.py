@@ -31,7 +31,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely
+from resolvent.noise import most_likely, weigh
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -97,8 +97,9 @@ class Learner:
 
     `trivial` are the labels named as such, None if they are to be judged.
     `time_left` says how many seconds it may take, `place` where a step is, given its
-    trace's number among all and its own. Seconds of several calls add up. With `noisy`, the
-    most likely machines are learned, whose answers may vary.
+    trace's number among all and its own. Seconds of several calls add up. For outputs that
+    are `noisy` the most likely machines are learned, whose answers may vary; `log_evidence`
+    then says of all machines how likely they are, by their number of states.
     """
 
     options: Options
@@ -107,7 +108,7 @@ class Learner:
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
     progress: Listener | None = None
-    noisy: bool = False
+    noisy: frozenset[str] = frozenset()
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
@@ -136,13 +137,12 @@ class Learner:
         histories = Histories.of(traces, self.options.timing)
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
-        make = self._likely_machine if self.noisy else self._machine
         for place, predicts in enumerate(self.outputs):
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
-            machines.append((known or {}).get(lesson.kind) or make(lesson))
+            machines.append((known or {}).get(lesson.kind) or self._learned(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
@@ -211,6 +211,14 @@ class Learner:
         self.certificates = dict(found.certificates)
         self.logs = dict(found.logs)
         self.tried_ending = found.tried_ending
+
+    def _learned(self, lesson: _Lesson) -> Machine:
+        if lesson.predicts in self.noisy:
+            return self._likely_machine(lesson)
+        machine = self._machine(lesson)
+        if self.noisy:
+            self.log_evidence[lesson.kind] = {machine.states: log_evidence(machine, lesson.samples)}
+        return machine
 
     def _likely_machine(self, lesson: _Lesson) -> Machine:
         """Find the moves of the most likely machine; what it answers, a replay tells."""
@@ -482,6 +490,16 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
         )
+
+
+def log_evidence(machine: Machine, samples: SampleSet) -> float:
+    """Return how likely all answers are if a machine gave them, as noise is weighed: a logarithm.
+
+    The machine has the codes of the samples.
+    """
+    moves = machine.transitions.copy()
+    moves[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return weigh(samples, moves).log_evidence
 
 
 def _bits(machine: Machine) -> float:

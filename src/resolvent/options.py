@@ -38,7 +38,7 @@ class Options:
     strategy: Strategy = STRATEGIES["edsm"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
-    noise: Noise | Literal["none", "auto"] = "none"
+    noise: Noise | Literal["none", "auto"] = "auto"
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -90,7 +90,8 @@ class Options:
 
         Those that only say how they are found (the engine, limits) are left out, and
         so are the outputs where these are the default ones, labels that are given, and
-        observations that are taken as they are.
+        observations that are taken as they are. Noise is always there: files that do not
+        speak of it were written when it was refused.
         """
         given = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
         if self.outputs is None:
@@ -100,9 +101,7 @@ class Options:
         given["labels"] = _labels_stored(self.labels)
         if given["labels"] == "given":
             del given["labels"]
-        if self.noise == "none":
-            del given["noise"]
-        elif isinstance(self.noise, Noise):
+        if isinstance(self.noise, Noise):
             given["noise"] = asdict(self.noise)
         if self.discretise is None:
             del given["discretise"]
@@ -125,7 +124,7 @@ class Options:
             ModelError: when there is no such option here, or no such strategy.
         """
         types = {**get_type_hints(cls), **_STORED_TYPES}
-        given = {}
+        given: dict[str, Any] = {"noise": "none"}
         for name, value in stored.items():
             try:
                 if name not in types or name in _RUN_ONLY:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
+from resolvent.hypotheses import extended, inferred
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
 from resolvent.noise import Noise
@@ -44,7 +45,7 @@ def infer(
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
-    noise: Noise | Literal["none", "auto"] = "none",
+    noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -79,10 +80,12 @@ def infer(
         discretise: How numbers in observations are put into intervals, if they are: as a
             `Discretise`, which is fitted to the traces unless it is already, or "auto" for
             as many intervals as pay. The machines keep this, too.
-        noise: What to do where traces contradict each other: "none" to raise an error, "auto"
-            to take it for chance and find the most likely machines, whose states answer
-            with a distribution (`machine.distribution`); `result.noise_text()` says how
-            much noise there is. Traces without contradictions give the same machines.
+        noise: What may be noisy. By default, "auto", nothing as long as machines without noise
+            explain all traces; otherwise the most likely machines are found, whose states
+            answer with a distribution (`machine.distribution`). `result.noise` says how much
+            noise of which kind there is, and `result.warnings` why it was taken to be there;
+            traces that do not fit at all are named in `result.broken`. "none": a contradiction
+            is an error. A `Noise` says what is noisy; all else is taken to be exact.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
@@ -113,8 +116,9 @@ def infer(
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:
-        ContradictoryTraces: when no deterministic machine over these labels can
-            explain the traces.
+        ContradictoryTraces: when no deterministic machine over these labels can explain the
+            traces, and noise is not allowed for; or when another option explains them all
+            without noise, which the error names.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -161,7 +165,8 @@ def infer_with(
     if options.labels == "auto":
         return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
     senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
-    return Run(options, progress, senses).started_with(senses.on_shards(shards))
+    run = Run(options, progress, senses)
+    return inferred(run, run.corpus_of(senses.on_shards(shards)))
 
 
 def _following_inputs(
@@ -182,9 +187,31 @@ def _following_inputs(
 def _with_events(
     options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
 ) -> InferenceResult:
-    """Infer machines with the labels there are, if these will do, or else with events found."""
-    started = time.perf_counter()
+    """Infer machines with the labels there are, if these will do, or else with events found.
 
+    Events that explain all traces are better than noise, so noise comes last.
+    """
+    started = time.perf_counter()
+    if options.noise != "auto":
+        return _with_events_as(options, shards, progress, numbers, started)
+    with suppress(ContradictoryTraces):
+        quiet = replace(options, noise="none")
+        found = _with_events_as(quiet, shards, progress, numbers, started)
+        asked = replace(found.options, noise=options.noise)
+        made = found.machines.provenance
+        if made is not None:
+            made = replace(made, options=asked.as_dict())
+        return replace(found, options=asked, machines=found.machines.replacing(provenance=made))
+    return _with_events_as(options, shards, progress, numbers, started)
+
+
+def _with_events_as(
+    options: Options,
+    shards: Shards,
+    progress: Listener | None,
+    numbers: Discretise | None,
+    started: float,
+) -> InferenceResult:
     def infer_from(
         shards: Shards,
         labelling: Labelling,
@@ -192,7 +219,8 @@ def _with_events(
         strategy: Strategy = options.strategy,
     ) -> InferenceResult:
         chosen = replace(options, timing=timing, strategy=strategy)
-        return Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
+        run = Run(chosen, progress, Senses(labelling, numbers), started)
+        return inferred(run, run.corpus_of(shards))
 
     traces = shards.read(0)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
@@ -253,16 +281,16 @@ def update(
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     senses = result.machines.senses
-    run = Run(result.options, progress, senses)
+    run, more = Run(result.options, progress, senses), senses.on(traces)
+    if result.options.labels != "auto" or not result.standing.corpus.in_memory:
+        return extended(run, result, more)
+    quiet = Run(replace(result.options, noise="none"), progress, senses)
     try:
-        return run.extended(result.standing, senses.on(traces))
-    except ContradictoryTraces:
-        if result.options.labels != "auto" or not result.standing.corpus.in_memory:
-            raise
-    # There are other events than those found.
-    together = result.standing.corpus.extended(senses.on(traces)).together()
-    options = replace(result.options, discretise=senses.discretise)
-    return infer_with(options, together, progress)
+        return extended(run if result.is_noisy else quiet, result, more)
+    except ContradictoryTraces:  # there are other events than those found
+        together = result.standing.corpus.extended(more).together()
+        options = replace(result.options, discretise=senses.discretise)
+        return infer_with(options, together, progress)
 
 
 def evidence(
@@ -297,6 +325,8 @@ against cyanroom (trace 22, step 3)
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
             as_seen = {**made.options, "labels": "given", "discretise": None}
+            if not any(machine.is_noisy for machine in machines.values()):
+                as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 

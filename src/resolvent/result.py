@@ -172,6 +172,8 @@ class InferenceResult:
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
+        broken: The numbers of traces that were left out, since they are of no use.
+        more_noise: Kinds of noise that are in no machine, such as that of labels, as shares.
     """
 
     machines: Machines
@@ -185,6 +187,24 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+    broken: tuple[int, ...] = ()
+    more_noise: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """How much noise of which kind was found, as shares.
+
+        By machine the share of answers that are not the most frequent one; then other kinds,
+        as far as there are any: "broken" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        found = {kind: machine.noise for kind, machine in self.machines.items()}
+        if self.broken:
+            found["broken"] = len(self.broken) / self.traces
+        return {**found, **self.more_noise}
 
     @property
     def is_noisy(self) -> bool:
@@ -385,7 +405,8 @@ class InferenceResult:
                 "steps": self.refinement.steps,
             },
             "explains_all_traces": not self.is_noisy,
-            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            "noise": self.noise,
+            "broken": list(self.broken),
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],

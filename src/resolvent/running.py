@@ -1,7 +1,7 @@
 """One inference under way: machines from all traces, or from few and then those not explained."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.diagnosis import warnings_of
-from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached
+from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
@@ -64,14 +64,18 @@ class Run:
         self.progress = progress
         self.replaying = 0.0
 
-    def started_with(self, shards: Shards) -> InferenceResult:
-        """Infer machines from nothing but traces."""
+    def corpus_of(self, shards: Shards) -> Corpus:
+        """Look through traces once, and return them as all that the inference is about."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        return self._begun(Corpus(shards, rounding, self._reporter(READING, len(shards))))
+        return Corpus(shards, rounding, self._reporter(READING, len(shards)))
 
-    def _begun(self, corpus: Corpus) -> InferenceResult:
-        """Infer machines from a corpus, whatever may have been known before."""
+    def exact(self, corpus: Corpus) -> InferenceResult:
+        """Infer machines without noise from a corpus.
+
+        Raises:
+            ContradictoryTraces: when no such machines explain all traces.
+        """
         refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
         if self.options.refine is not None or not corpus.in_memory:
             refines = self.options.refine is not False
@@ -80,34 +84,36 @@ class Run:
                 beside.submit(lambda: corpus.digest)
             learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            try:
-                found = learner.learn(corpus.fetch(chosen), chosen)
-                return self._refined(corpus, learner, chosen, found)
-            except ContradictoryTraces:
-                if self.options.noise == "none":
-                    raise
-            return self._most_likely(corpus)
+            found = learner.learn(corpus.fetch(chosen), chosen)
+            return self._refined(corpus, learner, chosen, found)
 
-    def _most_likely(self, corpus: Corpus) -> InferenceResult:
-        """Infer the machines that explain traces best but for noise, and replay all traces."""
+    def most_likely(self, corpus: Corpus, noisy: Collection[str]) -> InferenceResult:
+        """Infer machines, the most likely ones for outputs that are noisy, and replay all traces.
+
+        Machines for other outputs have no noise.
+
+        Raises:
+            ContradictoryTraces: when traces contradict each other in other outputs.
+        """
         outputs = outputs_of(self.options, corpus.alphabets)
-        learner = replace(self._learner(corpus, outputs), noisy=True)
+        learner = replace(self._learner(corpus, outputs), noisy=frozenset(noisy))
         chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
         found = learner.learn(corpus.fetch(chosen), chosen)
         shown = self._replay(corpus, found.machines)
         refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
 
-    def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
-        """Go on from where an inference ended, with more traces."""
-        corpus = before.corpus.extended(traces)
-        if before.found.log_evidence:
-            return self._most_likely(corpus)
+    def extended(self, before: Standing, corpus: Corpus) -> InferenceResult:
+        """Go on from where an inference without noise ended, with a corpus that has more traces.
+
+        Raises:
+            ContradictoryTraces: when the new ones contradict each other or those before.
+        """
         outputs = [one.predicts for one in before.found.machines.values()]
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
-                return self._begun(corpus)  # more traces may show that there is more to predict
+                return self.exact(corpus)  # more traces may show that there is more to predict
         learner = self._learner(corpus, outputs)
         learner.recall(before.found)
         shown = None  # what was shown before can be added to, unless codes have changed

@@ -1,6 +1,7 @@
 """Noise: noisy samples → the most likely machine, and how likely it is."""
 
 from resolvent.noise.doubt import Doubt
+from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
 from resolvent.noise.evidence import NoisyEvidence, weigh
 from resolvent.noise.hidden import LikelyHidden, most_likely_hidden
 from resolvent.noise.label_noise import LabelNoise
@@ -15,9 +16,11 @@ __all__ = [
     "LikelyHidden",
     "Noise",
     "NoisyEvidence",
+    "NoisyQuestions",
     "Unmasked",
     "most_likely",
     "most_likely_hidden",
+    "noisy_questions",
     "unmask",
     "weigh",
 ]
