@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from resolvent.broken import Failing, failing, oddness, strangeness
 from resolvent.diagnosis import Finding
+from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
 from resolvent.noise import Noise
@@ -44,8 +45,11 @@ from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.shards import ShardsInMemory
 
-READINGS: Final[dict[str, Hypothesis]] = {}
-"""Other readings, by the field of `Noise` that allows for them, in the order they are tried."""
+READINGS: Final[tuple[tuple[str, Hypothesis], ...]] = (
+    ("labels", hidden_labels),
+    ("starts", hidden_starts),
+)
+"""Other readings, with the field of `Noise` that allows for them, in the order they are tried."""
 
 FEWEST_TRACES: Final = 20
 """With fewer traces none is taken to be broken: one of them is too large a share."""
@@ -146,9 +150,10 @@ def _with_noise(
             without = _most_likely(run, _only(corpus, rest), contradiction)
             likely = _without(without, corpus, sure)
             warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
-    if contradiction is not None and not may_vary(contradiction.output, noise):
+    best = _best_reading(run, likely)
+    if contradiction is not None and best is likely and not may_vary(contradiction.output, noise):
         raise contradiction
-    likely = _best_reading(run, likely)
+    likely = best
     return _warned(likely, [*noise_warnings(likely, contradiction), *warnings])
 
 
@@ -168,7 +173,7 @@ def _most_likely(
 
 
 def _readings(noise: Noise) -> list[Hypothesis]:
-    return [one for kind, one in READINGS.items() if getattr(noise, kind)]
+    return [one for kind, one in READINGS if getattr(noise, kind)]
 
 
 def _best_reading(run: Run, likely: InferenceResult) -> InferenceResult:
@@ -180,12 +185,17 @@ def _best_reading(run: Run, likely: InferenceResult) -> InferenceResult:
         reading = hypothesis(traces, run.options, run.senses, found)
         if reading is None:
             continue
-        other = Run(run.options, run.progress, reading.senses, run.started)
+        options = replace(run.options, timing=reading.timing or run.options.timing)
+        other = Run(options, run.progress, reading.senses, run.started)
         read = Corpus(ShardsInMemory([reading.traces]), corpus.rounding)
         result = other.most_likely(read, outputs_of(run.options, read.alphabets))
         evidence = _evidence(result) + reading.log_evidence
         if evidence > most:
-            best, most = replace(result, more_noise=dict(reading.noise)), evidence
+            machines = result.machines.replacing(doubt=reading.doubt)
+            best, most = (
+                replace(result, machines=machines, more_noise=dict(reading.noise)),
+                evidence,
+            )
     return best
 
 

@@ -339,6 +339,25 @@ class HiddenSearch {
     return pairs;
   }
 
+  // Joins the two states that cost least, of those that answer most alike.
+  HiddenModel smaller_by_one(HiddenModel model) const {
+    const HiddenCounts counts = improve(model, 1, false);
+    auto pairs = alike(model, counts);
+    if (pairs.size() > tried_joins) pairs.resize(tried_joins);
+    HiddenModel next;
+    double best = -1e300;
+    for (const auto& [one, other] : pairs) {
+      HiddenModel smaller = joined(model, counts, one, other);
+      const double value = improve(smaller, quick_passes, false).log_likelihood;
+      if (value > best) {
+        best = value;
+        next = std::move(smaller);
+      }
+    }
+    improve(next, slow_passes, false);
+    return next;
+  }
+
   // Joins states again and again, and weighs what comes of it. Returns whether a machine was the best.
   bool shrink(HiddenModel model) {
     bool found = false;
@@ -349,21 +368,7 @@ class HiddenSearch {
       if (weighed.log_evidence < most - hopeless - hopeless_share * (most - one_state_)) return found;
       if (weighed.model.states < model.states) model = softened(weighed.model);
       if (model.states < 3) return found;
-      const HiddenCounts counts = improve(model, 1, false);
-      auto pairs = alike(model, counts);
-      if (pairs.size() > tried_joins) pairs.resize(tried_joins);
-      HiddenModel next;
-      double best = -1e300;
-      for (const auto& [one, other] : pairs) {
-        HiddenModel smaller = joined(model, counts, one, other);
-        const double value = improve(smaller, quick_passes, false).log_likelihood;
-        if (value > best) {
-          best = value;
-          next = std::move(smaller);
-        }
-      }
-      model = std::move(next);
-      improve(model, slow_passes, false);
+      model = smaller_by_one(model);
     }
   }
 
@@ -511,6 +516,8 @@ class HiddenSearch {
       HiddenModel model = softened(machine.model);
       improve(model, slow_passes, false);
       keep(weigh(std::move(model)));
+    }
+    while (best_.model.states > 2 && keep(weigh(smaller_by_one(softened(best_.model))))) {
     }
   }
 
