@@ -4,6 +4,7 @@ The general case of both: nothing is taken to follow from what is seen. Labels t
 from it are corrected before, without any belief about states.
 """
 
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -16,10 +17,15 @@ from resolvent.samples import Histories, output_samples
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 
-_PERSISTS: Final = 3.0
-"""Odd answers depend on the past if one follows another so much more often than any answer."""
+_APART: Final = 3
+"""Odd answers so many steps apart have nothing to do with each other, if they come by chance: an
+observation that was read wrongly spoils two steps in a row."""
 
-_FEWEST_PAIRS: Final = 20
+_PERSISTS: Final = 1.5
+"""Odd answers depend on the past if one follows another so much more often than any answer, """
+
+_DEVIATIONS: Final = 5.0
+"""and by so many standard deviations more often."""
 
 
 def hidden_labels(
@@ -79,9 +85,7 @@ def oddness_persists(traces: TraceSet, options: Options, found: Found) -> bool:
     """
     machine = next(iter(found.machines.values()))
     histories = Histories.of(traces, options.timing)
-    samples = output_samples(
-        traces, histories, machine.predicts, digits=machine.digits
-    )
+    samples = output_samples(traces, histories, machine.predicts, digits=machine.digits)
     states = machine.replay(samples.beta, samples.offsets)
     outputs = max(len(samples.outputs), 1)
     asked = samples.alpha.astype(np.int64) * machine.states + states
@@ -98,9 +102,13 @@ def oddness_persists(traces: TraceSet, options: Options, found: Found) -> bool:
     )
     tells = np.flatnonzero(several[samples.alpha] & (states >= 0))
     trace = np.searchsorted(samples.offsets, tells, side="right")
-    pair = trace[1:] == trace[:-1]
-    before, after = is_odd[tells[:-1]][pair], is_odd[tells[1:]][pair]
-    both = int((before & after).sum())
-    if both < _FEWEST_PAIRS:
+    later = np.searchsorted(tells, tells + _APART)
+    pair = np.flatnonzero(later < len(tells))
+    pair = pair[trace[later[pair]] == trace[pair]]
+    before, after = is_odd[tells[pair]], is_odd[tells[later[pair]]]
+    if not before.any() or not after.any():
         return False
-    return bool(both / before.sum() > _PERSISTS * after.mean())
+    both, share = int((before & after).sum()), float(after.mean())
+    by_chance = float(before.sum()) * share
+    deviation = sqrt(by_chance * (1 - share))
+    return both > max(_PERSISTS * by_chance, by_chance + _DEVIATIONS * deviation)

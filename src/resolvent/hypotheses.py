@@ -14,7 +14,7 @@ as a part of the senses.
 """
 
 from dataclasses import replace
-from math import floor
+from math import floor, inf
 from typing import Final
 
 import numpy as np
@@ -62,7 +62,7 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
         ContradictoryTraces: when the noise that is allowed for does not explain the traces.
     """
     noise = allowed(run.options)
-    if isinstance(run.options.noise, Noise) and noise.outcomes:
+    if isinstance(run.options.noise, Noise) and (noise.outcomes or noise.labels or noise.starts):
         return _with_noise(run, corpus, None)  # that there is some, the user knows
     try:
         exact = run.exact(corpus)
@@ -150,8 +150,9 @@ def _with_noise(
             without = _most_likely(run, _only(corpus, rest), contradiction)
             likely = _without(without, corpus, sure)
             warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
-    best = _best_reading(run, likely)
-    if contradiction is not None and best is likely and not may_vary(contradiction.output, noise):
+    holds = contradiction is None or may_vary(contradiction.output, noise)
+    best = _best_reading(run, likely, holds)
+    if contradiction is not None and best is likely and not holds:
         raise contradiction
     likely = best
     return _warned(likely, [*noise_warnings(likely, contradiction), *warnings])
@@ -176,10 +177,13 @@ def _readings(noise: Noise) -> list[Hypothesis]:
     return [one for kind, one in READINGS if getattr(noise, kind)]
 
 
-def _best_reading(run: Run, likely: InferenceResult) -> InferenceResult:
-    """Return the machines for the reading under which what was recorded is the likeliest."""
+def _best_reading(run: Run, likely: InferenceResult, holds: bool) -> InferenceResult:
+    """Return the machines for the reading under which what was recorded is the likeliest.
+
+    The machines for traces as they are recorded are among them only if these may hold.
+    """
     corpus = likely.standing.corpus
-    best, most = likely, _evidence(likely)
+    best, most = likely, _evidence(likely) if holds else -inf
     for hypothesis in _readings(allowed(run.options)) if corpus.in_memory else ():
         traces, found = corpus.together(), likely.standing.found
         reading = hypothesis(traces, run.options, run.senses, found)

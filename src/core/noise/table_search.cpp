@@ -67,7 +67,8 @@ bool TableSearch::split() {
   const Id fresh = replay_.states();
   std::vector<std::int64_t> used(moves.size());
   for (std::size_t node = 1; node < tree_.histories.parent.size(); ++node)
-    ++used[index(replay_.state_of_node()[index(tree_.histories.parent[node])] * labels + tree_.histories.label[node])];
+    used[index(replay_.state_of_node()[index(tree_.histories.parent[node])] * labels + tree_.histories.label[node])] +=
+        tree_.histories.visits[node];
   std::vector<Candidate> candidates;
   for (std::size_t move = 0; move < moves.size(); ++move) {
     if (used[move] < 2) continue;

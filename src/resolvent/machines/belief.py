@@ -38,7 +38,7 @@ class Belief:
     >>> doubt = Doubt(LabelNoise(0.5, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
     >>> belief = Belief(House().machines().replacing(doubt=doubt))
     >>> belief.reset(None)
-    >>> belief.step("corridor", "left", {"observation": "redroom", "reward": 0.0}, None)
+    >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
     >>> belief.probabilities["transition"].round(2).tolist()
     [0.67, 0.33]
     """
