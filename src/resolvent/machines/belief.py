@@ -45,15 +45,16 @@ class Belief:
 
     def __init__(self, machines: Machines) -> None:
         self.machines = machines
-        self._joint = _reached_together(machines)
+        self.joint = _reached_together(machines)
         """All states of the machines that labels lead to together: a row each, in their order."""
-        self._place = {tuple(states): place for place, states in enumerate(self._joint.tolist())}
+        self._place = {tuple(states): place for place, states in enumerate(self.joint.tolist())}
         self._labels = list(machines.doubt.label_shares)
         self._true_given = self._chances_of_true_labels()
-        self._through: dict[Label, NDArray[np.float64] | None] = {}
+        self._known_through: dict[Label, NDArray[np.float64] | None] = {}
         self._smoothing = {kind: smoothing_of(one) for kind, one in machines.items()}
         self._told: dict[tuple[str, Symbol, Symbol, Any], Shares] = {}
-        self._begin = self._at_start()
+        self.begin = self._at_start()
+        """How likely these are when an episode begins."""
         self._begin_again()
 
     def another(self) -> Self:
@@ -63,7 +64,7 @@ class Belief:
         return other
 
     def _begin_again(self) -> None:
-        self._shares = self._begin
+        self._shares = self.begin
         self._reader = LabelReader(self.machines.timing)
         self.unseen = 0
         """How many labels were read that no machine knows."""
@@ -74,13 +75,13 @@ class Belief:
         found: dict[str, Shares] = {}
         for place, (kind, machine) in enumerate(self.machines.items()):
             found[kind] = np.zeros(machine.states)
-            np.add.at(found[kind], self._joint[:, place], self._shares)
+            np.add.at(found[kind], self.joint[:, place], self._shares)
         return found
 
     @property
     def likeliest(self) -> tuple[int, ...]:
         """The states of all machines that are the most likely together."""
-        return tuple(self._joint[int(np.argmax(self._shares))].tolist())
+        return tuple(self.joint[int(np.argmax(self._shares))].tolist())
 
     def reset(self, label: Any) -> None:
         """Begin an episode whose first observation has this label."""
@@ -108,18 +109,24 @@ class Belief:
         """Take the label that was recorded after a step."""
         self._read(self._reader.step(as_label(label)))
 
+    def through(self, label: Label) -> NDArray[np.float64] | None:
+        """Return how likely states follow each other where a label is recorded; None if unknown.
+
+        Rows and columns are those of `joint`.
+        """
+        if label not in self._known_through:
+            self._known_through[label] = self._matrix(label)
+        return self._known_through[label]
+
     def _read(self, label: Label) -> None:
-        if label not in self._through:
-            self._through[label] = self._matrix(label)
-        through = self._through[label]
+        through = self.through(label)
         if through is None:
             self.unseen += 1
         else:
             self._shares = self._shares @ through
 
     def _matrix(self, recorded: Label) -> NDArray[np.float64] | None:
-        """Return how likely states follow each other where a label is recorded; None if unknown."""
-        size = len(self._joint)
+        size = len(self.joint)
         matrix = np.zeros((size, size))
         rows = np.arange(size)
         if self._true_given is not None and recorded in self._labels:
@@ -135,11 +142,11 @@ class Belief:
 
     def _led(self, label: Label) -> NDArray[np.int64]:
         """Return where a label leads from all states together; where it is not known, nowhere."""
-        after = _following(self.machines, self._joint, label)
+        after = _following(self.machines, self.joint, label)
         return np.array([self._place[tuple(states)] for states in after.tolist()], np.int64)
 
     def _at_start(self) -> Shares:
-        shares = np.zeros(len(self._joint))
+        shares = np.zeros(len(self.joint))
         for label, share in (self.machines.doubt.starts or {NO_EVENT: 1.0}).items():
             first = np.zeros((1, len(self.machines)), np.int64)
             led = _following(self.machines, first, label) if label else first
@@ -174,22 +181,19 @@ class Belief:
 
     def _asked(self, kind: str, observation: Symbol, action: Symbol, value: Any) -> Shares:
         machine = self.machines[kind]
-        states = self._joint[:, list(self.machines).index(kind)].astype(np.int32)
+        states = self.joint[:, list(self.machines).index(kind)].astype(np.int32)
         questions = self._questions(machine, observation, action)
         if machine.digits is not None:
             value = rounded([value], machine.digits)[0]
         known = machine.outputs.get(value)
         output = np.full(len(states), NONE if known is None else known, np.int32)
         chance = chances(machine, self._smoothing[kind], states, questions, output)
-        # What a machine was never asked in a state tells nothing of that state.
-        unasked = np.isnan(chance)
-        chance[unasked] = 1.0 if unasked.all() else chance[~unasked].mean()
-        return chance
+        return telling(chance.reshape(1, -1)).ravel()
 
     def _questions(
         self, machine: Machine, observation: Symbol, action: Symbol
     ) -> NDArray[np.int64]:
-        first = self._joint[:, 0].tolist()  # the Transition Machine's, if there is one
+        first = self.joint[:, 0].tolist()  # the Transition Machine's, if there is one
         seen = [(observation, state) if machine.supplemented else observation for state in first]
         codes = [machine.observations.get(one) for one in seen]
         done = machine.actions.get(action)
@@ -197,6 +201,21 @@ class Belief:
         return np.array(
             [NONE if one is None or done is None else one * width + done for one in codes], np.int64
         )
+
+
+def telling(chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fill in how likely an answer is in states that were never asked: so that it tells nothing.
+
+    There is a row for each answer and a column for each state, nan where it was never asked.
+
+    >>> telling(np.array([[0.2, np.nan, 0.6], [np.nan] * 3])).tolist()
+    [[0.2, 0.4, 0.6], [1.0, 1.0, 1.0]]
+    """
+    asked = ~np.isnan(chance)
+    number = asked.sum(axis=1)
+    mean = np.where(asked, chance, 0.0).sum(axis=1) / np.maximum(number, 1)
+    filled: NDArray[np.float64] = np.where(asked, chance, np.where(number > 0, mean, 1.0)[:, None])
+    return filled
 
 
 def _following(machines: Machines, states: NDArray[np.int64], label: Label) -> NDArray[np.int64]:
