@@ -13,7 +13,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
-.PHONY: benchmark-no-labels
+.PHONY: benchmark-no-labels benchmark-chance
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -54,6 +54,10 @@ benchmark: $(STAMPS)/developing
 # The steps it takes until the true machines are found: the better part of an hour.
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
+
+# What plans from noisy traces are truly worth: a few minutes.
+benchmark-chance: $(STAMPS)/developing
+	$(BIN)/python benchmarks/chance.py
 
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing

@@ -26,6 +26,7 @@ ROOMS = [
     ["refinement", "result", "trust"],
     ["learning", "readings", "broken", "suspicion"],
     ["running", "doubts"],
+    ["correction"],
     ["hypotheses"],
     ["pipeline"],
     ["environments"],

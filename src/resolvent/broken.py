@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.machines import Machines
+from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import TraceSet
 
@@ -35,14 +35,16 @@ class Oddness:
     """How odd the answers of each trace are.
 
     `asked` counts the answers that could be odd, `odd` those that are, in the machine for
-    which there are most. `nats` is the logarithm of how many times as likely the answers are if
-    the trace is odd in a way of its own, instead of as others are; `needed` is what it takes to
-    be beyond doubt.
+    which that tells most. `nats` is the logarithm of how many times as likely the answers are
+    if the trace is odd in a way of its own, instead of as others are; `needed` is what it
+    takes to be beyond doubt. `surprise` is how unlikely the answers of all machines are that
+    most other traces contradict, be it only one.
     """
 
     asked: NDArray[np.int64]
     odd: NDArray[np.int64]
     nats: NDArray[np.float64]
+    surprise: NDArray[np.float64]
     needed: float
 
     @property
@@ -51,14 +53,20 @@ class Oddness:
         return self.nats > self.needed
 
 
-def oddness(machines: Machines, traces: TraceSet) -> Oddness:
+def oddness(machines: Machines, traces: TraceSet, *, by_state: bool = True) -> Oddness:
     """Say how odd the answers of each trace are, beside what others answer in the same states.
 
-    An answer is odd if most other traces answer otherwise; a row that no two other traces know
-    tells nothing. How often answers are odd is allowed to differ from question to question. A
+    An answer is odd if most other traces answer otherwise; a question that no two others were
+    asked tells nothing. How often answers are odd may differ from question to question. A
     trace that is broken has some share of odd answers, any one being as likely as any other.
+    With `by_state` off, states make no difference: for machines that cannot be relied on.
     """
-    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+    if by_state:
+        asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+    else:  # later machines are asked about states of the first
+        first = machines_of([next(iter(machines.values()))], machines.timing)
+        nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
+        asked = steps_asked(first, traces, nowhere)
     needed = log(max(len(traces), 1) * len(asked) / _RISK)
     each = [_of_one_machine(steps, traces, needed) for steps in asked.values()]
     most = np.argmax([one.nats for one in each], axis=0)
@@ -67,6 +75,7 @@ def oddness(machines: Machines, traces: TraceSet) -> Oddness:
         np.array([one.asked for one in each])[most, trace],
         np.array([one.odd for one in each])[most, trace],
         np.array([one.nats for one in each])[most, trace],
+        np.sum([one.surprise for one in each], axis=0),
         needed,
     )
 
@@ -81,7 +90,8 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
     others = times[row] - own_times[own_row]
     alike = answered[answer] - own_answered[own_answer]
     told = _traces_of(row, trace, len(times))[row] > _OTHER_TRACES
-    odd = told & (2 * alike < others)
+    against = 2 * alike < others  # where just one other trace knows a row, either may be wrong
+    odd = told & against
     # What other traces show of a row, without this one.
     odd_of_row = np.bincount(row, odd, len(times))[row] - np.bincount(own_row, odd)[own_row]
     asked_of = np.bincount(trace, told, len(traces)).astype(np.int64)
@@ -105,24 +115,10 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
         if np.array_equal(now, broken):
             break
         broken = now
-    return Oddness(asked_of, odd_of, nats, needed)
-
-
-def strangeness(machines: Machines, traces: TraceSet) -> NDArray[np.float64]:
-    """Return for each trace the share of its answers that no two other traces give, from 0 to 1.
-
-    Machines without noise that explain all traces have states of their own for broken ones.
-    """
-    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
-    steps = next(iter(asked.values()))
-    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
-    questions = int(steps.questions.max(initial=0)) + 1
-    row, times = _numbered(steps.states.astype(np.int64) * questions + steps.questions)
-    known = _traces_of(row, trace, len(times))[row] > _OTHER_TRACES
-    question, often = _numbered(steps.questions)
-    common = _traces_of(question, trace, len(often))[question] > _OTHER_TRACES
-    alone = np.bincount(trace, common & ~known, len(traces))
-    return alone / np.maximum(np.bincount(trace, common, len(traces)), 1)
+    surprise: NDArray[np.float64] = np.bincount(
+        trace, np.where(against, -np.log(chance), 0.0), len(traces)
+    ).astype(np.float64)
+    return Oddness(asked_of, odd_of, nats, surprise, needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +144,8 @@ def failing(machines: Machines, traces: TraceSet) -> Failing:
     answered = np.zeros(len(trace), bool)
     wrong = np.zeros(len(trace), bool)
     for steps in asked.values():
-        predicted = steps.predicted
+        # What no other trace has shown in a state is no reason to mistrust one that shows it.
+        predicted = steps.machine.answer_many(steps.states, steps.questions, assumed=False)
         answered |= predicted >= 0
         wrong |= (predicted >= 0) & (predicted != steps.outputs)
     asked_of = np.bincount(trace, answered, len(traces)).astype(np.int64)

@@ -63,7 +63,7 @@ def _reading(
     if unmasked is None:
         return None
     lies = unmasked.doubt.label_noise
-    shares = {} if lies is None else {f"{name} labels": one for name, one in lies.as_dict().items()}
+    shares = {} if lies is None else lies.shares()
     if unmasked.doubt.starts:
         shares["other starts"] = 1 - max(unmasked.doubt.starts.values())
     return Reading(

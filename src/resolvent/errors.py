@@ -76,7 +76,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", end], [None, None], ["up"], [0]) for end in ("attic", "hall")]
     >>> try:
-    ...     rs.infer(rs.TraceSet(days))
+    ...     rs.infer(rs.TraceSet(days), noise="none")
     ... except rs.ContradictoryTraces as error:
     ...     print(error.machine, *error.places, error.question, error.outcomes, sep="; ")
     transition; trace 0, step 0; trace 1, step 0; ('hall', 'up'); (('attic', 1), ('hall', 1))

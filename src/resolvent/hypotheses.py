@@ -1,5 +1,6 @@
 """In which order noise is thought of: what is exact first, then what makes the traces likeliest.
 
+0. Labels that lie, but follow from what is seen (`correction`): corrected, if they clearly do.
 1. Machines without noise. Whatever explains all traces exactly stays; where another option
    would (labels read at another time, rewards rounded), that is for the user to choose.
 2. A few broken traces: left out, if machines without noise explain all others.
@@ -20,12 +21,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.broken import Failing, failing, oddness, strangeness
+from resolvent.broken import failing, oddness
+from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
 from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
-from resolvent.noise import Noise
+from resolvent.noise import Corrected, Noise
 from resolvent.readings import Hypothesis
 from resolvent.replay import Corpus
 from resolvent.result import InferenceResult
@@ -62,18 +64,26 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
         ContradictoryTraces: when the noise that is allowed for does not explain the traces.
     """
     noise = allowed(run.options)
-    if isinstance(run.options.noise, Noise) and (noise.outcomes or noise.labels or noise.starts):
+    if noise.labels and (true := true_labels(run, corpus)):
+        return _truly_labelled(run, corpus, true)
+    stated = isinstance(run.options.noise, Noise)
+    if stated and noise.outcomes:
         return _with_noise(run, corpus, None)  # that there is some, the user knows
     try:
         exact = run.exact(corpus)
     except ContradictoryTraces as contradiction:
         return _contradicted(run, corpus, contradiction)
+    if stated and _readings(noise) and (found := _with_noise(run, corpus, None)).machines.doubt:
+        return found
     return _believed(run, exact)
 
 
 def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceResult:
     """Infer machines from the traces of a result and more: go on from it as far as it holds."""
     corpus = before.standing.corpus.extended(traces)
+    given = before.traces + len(traces)
+    if before.broken:  # traces keep the numbers with which they were given
+        run.given = np.setdiff1d(np.arange(given), before.broken)
     if before.is_noisy:
         found = _with_noise(run, corpus, None)
     else:
@@ -81,13 +91,13 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
             found = run.extended(before.standing, corpus)
         except ContradictoryTraces as contradiction:
             found = _contradicted(run, corpus, contradiction)
-    if not before.broken:
-        return found
-    # Traces have the numbers with which they were given, also behind those left out.
-    given = before.traces + len(traces)
-    kept = np.setdiff1d(np.arange(given), before.broken)
-    broken = sorted([*before.broken, *kept[list(found.broken)].tolist()])
-    return replace(found, traces=given, broken=tuple(broken))
+    return replace(
+        found,
+        more_noise={**before.more_noise, **found.more_noise},
+        traces=given,
+        steps=before.steps + traces.steps,
+        broken=tuple(sorted((*before.broken, *found.broken))),
+    )
 
 
 def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) -> InferenceResult:
@@ -96,7 +106,16 @@ def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) 
     thinkable = may_vary(contradiction.output, noise) or noise.broken or _readings(noise)
     if not thinkable or has_exact_remedy(contradiction, run.options):
         raise contradiction
+    if noise.labels and (true := true_labels(run, corpus, contradict=True)):
+        return _truly_labelled(run, corpus, true)
     return _with_noise(run, corpus, contradiction)
+
+
+def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResult:
+    """Infer machines that make labels of what is seen and done, and do without those recorded."""
+    found = inferred(*relabelled(run, corpus, true))
+    shares = {} if true.noise is None else true.noise.shares()
+    return replace(found, more_noise={**found.more_noise, **shares})
 
 
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
@@ -105,13 +124,14 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
     if _may_hold_broken(corpus, noise):
-        suspects = strangeness(exact.machines, corpus.together())
-        found = _but_for(run, corpus, suspects, noise.broken)
-        if found is not None:
-            return found
+        stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
+        if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():
+            found = _with_noise(run, corpus, None)
+            if found.broken and (noise.outcomes or not found.is_noisy):
+                return found
     if not noise.outcomes or not is_chance(exact.standing.shown, by_state=False):
         return exact
-    likely = run.most_likely(corpus, outputs_of(run.options, corpus.alphabets))
+    likely = _most_likely(run, corpus, None)
     if is_chance(likely.standing.shown, by_state=True) and _is_likelier(likely, exact):
         return _warned(likely, noise_warnings(likely, None))
     return exact
@@ -138,24 +158,51 @@ def _with_noise(
     likely = _most_likely(run, corpus, contradiction)
     warnings: list[Finding] = []
     if _may_hold_broken(corpus, noise):
-        odd = oddness(likely.machines, corpus.together())
-        found = _but_for(run, corpus, odd.nats, noise.broken)
-        if found is not None:
-            return found
-        sure = np.flatnonzero(odd.broken)
-        if len(sure) > noise.broken * corpus.traces:
-            warnings.append(too_many_broken(len(sure), corpus.traces, noise.broken))
-        elif len(sure):
-            rest = np.setdiff1d(corpus.all, sure)
-            without = _most_likely(run, _only(corpus, rest), contradiction)
-            likely = _without(without, corpus, sure)
-            warnings.append(broken_warning(likely, odd.odd[sure], odd.asked[sure]))
+        likely, warnings = _without_broken(run, corpus, likely, contradiction)
+        if not likely.is_noisy:
+            return _warned(likely, warnings)
     holds = contradiction is None or may_vary(contradiction.output, noise)
     best = _best_reading(run, likely, holds)
     if contradiction is not None and best is likely and not holds:
         raise contradiction
     likely = best
     return _warned(likely, [*noise_warnings(likely, contradiction), *warnings])
+
+
+def _without_broken(
+    run: Run,
+    corpus: Corpus,
+    likely: InferenceResult,
+    contradiction: ContradictoryTraces | None,
+) -> tuple[InferenceResult, list[Finding]]:
+    """Leave out traces that are broken beyond doubt, if they are few, and say which.
+
+    What is left is explained without noise if it can be, and otherwise by machines that are
+    the most likely ones for it; these may show that more are broken.
+    """
+    share = allowed(run.options).broken
+    aside = np.empty(0, np.int64)
+    odd, asked = np.zeros((2, corpus.traces), np.int64)
+    warnings: list[Finding] = []
+    while not warnings:
+        kept = np.setdiff1d(corpus.all, aside)
+        now = oddness(likely.machines, corpus.fetch(kept))
+        suspicion = np.full(corpus.traces, np.inf)
+        suspicion[kept], odd[kept], asked[kept] = now.surprise, now.odd, now.asked
+        if (exact := _but_for(run, corpus, suspicion, share)) is not None:
+            return exact
+        more = kept[now.broken]
+        if not len(more):
+            break
+        if len(aside) + len(more) > share * corpus.traces:
+            warnings.append(too_many_broken(len(aside) + len(more), corpus.traces, share))
+        else:
+            aside = np.union1d(aside, more)
+            rest = _only(corpus, np.setdiff1d(corpus.all, aside))
+            likely = _without(run, _most_likely(run, rest, contradiction), corpus, aside)
+    if len(aside):
+        warnings.insert(0, broken_warning(likely, odd[aside], asked[aside]))
+    return likely, warnings
 
 
 def _most_likely(
@@ -216,7 +263,7 @@ def _may_hold_broken(corpus: Corpus, noise: Noise) -> bool:
 
 def _but_for(
     run: Run, corpus: Corpus, suspicion: NDArray[np.float64], share: float
-) -> InferenceResult | None:
+) -> tuple[InferenceResult, list[Finding]] | None:
     """Return machines without noise that explain all traces but a few, which are broken.
 
     The most suspicious traces are left out; what is learned from the others says which of
@@ -224,41 +271,40 @@ def _but_for(
     list accidents, or rare noise is the better explanation.
     """
     most = floor(share * corpus.traces)
-    if not most:
-        return None
-    aside = np.sort(np.argsort(-suspicion, kind="stable")[:most])
-    while True:
-        found = _exact(run, _only(corpus, np.setdiff1d(corpus.all, aside)))
-        if found is None or lists_accidents(found.standing.shown):
-            return None
+    order = np.argsort(-suspicion, kind="stable")
+    aside = np.sort(order[: min(most, np.count_nonzero(suspicion > 0))])
+    while 0 < len(aside) <= most:
+        kept = np.setdiff1d(corpus.all, aside)
+        try:
+            found = run.exact(_only(corpus, kept))
+        except ContradictoryTraces as contradiction:
+            pair = kept[[place.trace for place in contradiction.places]]
+            aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
+            continue
         failed = failing(found.machines, corpus.together())
-        if not 0 < len(failed.numbers) <= most or failed.nats <= 0:
+        if lists_accidents(found.standing.shown) or failed.nats <= 0:
             return None
-        if not len(back := np.setdiff1d(aside, failed.numbers)):
-            return _named(_without(found, corpus, failed.numbers), failed)
-        aside = np.setdiff1d(aside, back)
-
-
-def _exact(run: Run, corpus: Corpus) -> InferenceResult | None:
-    try:
-        return run.exact(corpus)
-    except ContradictoryTraces:
-        return None
+        if np.array_equal(failed.numbers, aside):
+            found = _without(run, found, corpus, aside)
+            return found, [
+                broken_warning(found, failed.wrong, failed.asked, failed.first, failed.nats)
+            ]
+        if len(np.setdiff1d(failed.numbers, aside)):
+            return None
+        aside = failed.numbers
+    return None
 
 
 def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:
     return Corpus(ShardsInMemory([corpus.fetch(numbers)]), corpus.rounding)
 
 
-def _without(found: InferenceResult, corpus: Corpus, broken: NDArray[np.int64]) -> InferenceResult:
+def _without(
+    run: Run, found: InferenceResult, corpus: Corpus, broken: NDArray[np.int64]
+) -> InferenceResult:
     """Return what was found from the other traces as found from all, with some left out."""
-    return replace(found, traces=corpus.traces, steps=corpus.steps, broken=tuple(broken.tolist()))
-
-
-def _named(found: InferenceResult, failed: Failing) -> InferenceResult:
-    return _warned(
-        found, [broken_warning(found, failed.wrong, failed.asked, failed.first, failed.nats)]
-    )
+    numbers = broken if run.given is None else run.given[broken]
+    return replace(found, traces=corpus.traces, steps=corpus.steps, broken=tuple(numbers.tolist()))
 
 
 def _warned(found: InferenceResult, warnings: list[Finding]) -> InferenceResult:

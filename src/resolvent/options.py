@@ -135,7 +135,7 @@ class Options:
                     f"the machines were inferred with options unknown here: {error} ({name})"
                 ) from error
         if isinstance(made := given.get("labels"), _StoredLabels):
-            events = {as_symbol(source): name for source, name in made.events}
+            events: Any = {as_symbol(source): name for source, name in made.events}
             given["labels"] = Labelling(made.reads, events)  # type: ignore[arg-type]
         if isinstance(numbers := given.get("discretise"), dict):
             given["discretise"] = Discretise.from_dict(numbers)
@@ -150,7 +150,7 @@ class Options:
 
 class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
     reads: str
-    events: list[tuple[Any, str]]
+    events: list[tuple[Any, str | list[str]]]
 
 
 _STORED_TYPES: dict[str, Any] = {
@@ -189,7 +189,7 @@ def _labels_stored(labels: Labelling | Literal["auto"]) -> Any:
         return labels
     if labels.events is None:
         return labels.reads
-    return {"reads": labels.reads, "events": [list(one) for one in labels.events.items()]}
+    return {"reads": labels.reads, "events": [list(one) for one in labels.plain_events()]}
 
 
 def _timing(timing: LabelTiming | str | None, made: bool) -> LabelTiming:

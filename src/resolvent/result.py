@@ -18,11 +18,13 @@ from resolvent.exact import Certificate
 from resolvent.machines import Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.labelling import GIVEN
 from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
@@ -207,6 +209,11 @@ class InferenceResult:
         return {**found, **self.more_noise}
 
     @property
+    def label_noise(self) -> LabelNoise | None:
+        """How often labels lied, where they were corrected by what is seen; None where not."""
+        return LabelNoise.of_shares(self.more_noise)
+
+    @property
     def is_noisy(self) -> bool:
         """Whether the machines explain the traces but for noise."""
         return self.refinement.noisy
@@ -224,6 +231,11 @@ class InferenceResult:
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
         lines = []
+        if self.label_noise is not None:
+            instead = self.senses.labelling.reads.replace("+", " and ")
+            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
+        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
+            lines.append("labels: they tell nothing of the answers; the machines do without them")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
@@ -404,7 +416,7 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": not self.is_noisy,
+            "explains_all_traces": not self.is_noisy and not self.broken,
             "noise": self.noise,
             "broken": list(self.broken),
             "labels": str(self.machines.senses.labelling.reads),

@@ -49,7 +49,10 @@ READING, REPLAYING = "reading", "replaying"
 
 
 class Run:
-    """One inference under way: its clock, and what it counted."""
+    """One inference under way: its clock, and what it counted.
+
+    `given` are the numbers with which a user knows the traces, where some were left out before.
+    """
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Run:
         self.senses = senses
         self.progress = progress
         self.replaying = 0.0
+        self.given: NDArray[np.int64] | None = None
 
     def corpus_of(self, shards: Shards) -> Corpus:
         """Look through traces once, and return them as all that the inference is about."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from resolvent.diagnosis import Finding, Severity
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.errors import ContradictoryTraces
-from resolvent.noise import Noise, noisy_questions
+from resolvent.noise import Noise, NoisyQuestions, noisy_questions
 from resolvent.options import Options
 from resolvent.replay import Replay, Rows
 from resolvent.result import InferenceResult
@@ -71,8 +71,12 @@ def is_chance(shown: Replay, *, by_state: bool) -> bool:
     Where memory is missing some questions vary, and often. `by_state` takes only answers in
     the same state to vary, otherwise all answers to a question.
     """
+    return _noisy_questions(shown, by_state).everywhere
+
+
+def _noisy_questions(shown: Replay, by_state: bool) -> NoisyQuestions:
     answers = next(iter(shown.machines.values())).known
-    return noisy_questions(*_odd_answers(answers, by_state)).everywhere
+    return noisy_questions(*_odd_answers(answers, by_state))
 
 
 def _odd_answers(answers: Rows, by_state: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -119,13 +123,20 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
         one, other = map(str, contradiction.places)
         output = contradiction.output
         differ = "next observations" if output == OBSERVATION else f"values of {short(output)}"
+        varying = _noisy_questions(likely.standing.shown, by_state=True)
+        advice = f"If the world is not random, {refuse} says what to try."
+        if varying.in_few:
+            advice = (
+                f"But only about {varying.share:.0%} of what can be done anywhere comes out "
+                f"differently, and there in {varying.chance:.0%} of the cases: rather than chance "
+                f"it may be something to remember that no label shows. {refuse} says what to try."
+            )
         return Finding(
             "noise",
             Severity.WARNING,
             f"{one} and {other} read the same labels but have different {differ}, and that was "
-            f"taken for chance: the machines are the most likely ones. If the world is not "
-            f"random, {refuse} says what to try.",
-            {"output": output, "places": [one, other]},
+            f"taken for chance: the machines are the most likely ones. {advice}",
+            {"output": output, "places": [one, other], "in_few": varying.in_few},
         )
     stated = isinstance(likely.options.noise, Noise)
     if any(machine.is_noisy for machine in likely.machines.values()):

@@ -27,12 +27,13 @@ class NoisyQuestions:
     """A share of the questions has odd answers, with one chance in all of them.
 
     `nats` says how much likelier all answers are so than if no more than three in ten questions
-    had any.
+    had any, `against_all` how much likelier than if all had.
     """
 
     share: float
     chance: float
     nats: float
+    against_all: float = 0.0
 
     @property
     def everywhere(self) -> bool:
@@ -40,6 +41,11 @@ class NoisyQuestions:
         return (
             self.share >= _LEAST_SHARE and self.nats >= _LEAST_NATS and self.chance <= _MOST_CHANCE
         )
+
+    @property
+    def in_few(self) -> bool:
+        """Whether only few questions have odd answers beyond doubt, and many in each."""
+        return self.share <= _FEW and self.against_all >= _LEAST_NATS
 
 
 def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQuestions:
@@ -50,8 +56,9 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
 
     >>> noisy_questions(np.full(40, 19), np.full(40, 1)).everywhere  # now and then anywhere
     True
-    >>> noisy_questions(np.full(40, 19), np.repeat([9, 0], [8, 32])).everywhere  # memory
-    False
+    >>> memory = noisy_questions(np.full(40, 19), np.repeat([9, 0], [8, 32]))
+    >>> memory.everywhere, memory.in_few
+    (False, True)
     """
     if not len(asked):
         return NoisyQuestions(0.0, 0.0, 0.0)
@@ -66,4 +73,5 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
     at = int(np.argmax(best))
     few = float(best[_SHARES <= _FEW].max())
     chance = float(_CHANCES[int(np.argmax(likelihood[at]))])
-    return NoisyQuestions(float(_SHARES[at]), chance, float(best[at]) - few)
+    top = float(best[at])
+    return NoisyQuestions(float(_SHARES[at]), chance, top - few, top - float(best[-1]))

@@ -1,6 +1,7 @@
 """How often recorded labels are not the true ones, and in which way."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,22 @@ class LabelNoise:
     missed: float
     false: float
     swapped: float
+
+    def shares(self) -> dict[str, float]:
+        """Return it by names that say what is noisy, for `result.noise`.
+
+        >>> LabelNoise(0.05, 0.0, 0.01).shares()
+        {'missed labels': 0.05, 'false labels': 0.0, 'swapped labels': 0.01}
+        """
+        return {f"{name} labels": share for name, share in self.as_dict().items()}
+
+    @classmethod
+    def of_shares(cls, shares: Mapping[str, float]) -> "LabelNoise | None":
+        """Return what `shares` wrote down; None if that is not all there."""
+        names = {field.name: f"{field.name} labels" for field in fields(cls)}
+        if not shares.keys() >= {*names.values()}:
+            return None
+        return cls(**{name: shares[named] for name, named in names.items()})
 
     def as_dict(self) -> dict[str, float]:
         """Return it as JSON values."""

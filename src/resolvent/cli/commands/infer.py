@@ -73,10 +73,11 @@ def infer(
         str,
         choice(
             "--noise",
-            ("none", "auto"),
-            "Where traces contradict each other: refuse them, or find the most likely machines.",
+            ("auto", "none"),
+            "Where no machines explain all traces: find the most likely ones, and say how much "
+            "noise there is; or refuse the traces.",
         ),
-    ] = "none",
+    ] = "auto",
     discretise: Annotated[
         str | None,
         typer.Option(

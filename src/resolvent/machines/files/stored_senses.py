@@ -14,12 +14,12 @@ class StoredSenses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     """What is done to raw steps before the machines read them.
 
     `labels` says what labels are made of; `events` which of these are one, as pairs of what
-    makes an event and the event's name. Without `events`, each is an event of its own.
+    makes an event and the event's name, or names. Without `events`, each is an event of its own.
     `discretise` says how numbers are put into intervals before that.
     """
 
     labels: str
-    events: list[tuple[Any, str]] | None = None
+    events: list[tuple[Any, str | list[str]]] | None = None
     discretise: dict[str, Any] | None = None
 
 
@@ -30,7 +30,7 @@ def stored_senses(senses: Senses) -> StoredSenses | UnsetType:
     made = senses.labelling
     return StoredSenses(
         labels=made.reads,
-        events=None if made.events is None else list(made.events.items()),
+        events=None if made.events is None else made.plain_events(),
         discretise=None if senses.discretise is None else senses.discretise.as_dict(),
     )
 
@@ -46,7 +46,7 @@ def senses_in(stored: StoredSenses | UnsetType) -> Senses:
     """
     if isinstance(stored, UnsetType):
         return Senses()
-    events = None
+    events: Any = None
     if stored.events is not None:
         events = {as_symbol(source): name for source, name in stored.events}
         if len(events) < len(stored.events):
