@@ -63,3 +63,29 @@ def two_sided(episodes, seed=0, share=0.3, with_switch=False):
             done.append(action)
         traces.append(rs.Trace(seen, labels, done))
     return rs.TraceSet(traces)
+
+
+RING = [[0, 1, 2], [1, 2, 0], [2, 0, 0]]  # by state: no event, one, two
+RING_ANSWERS = [[0, 1, 2, 2], [1, 0, 2, 2], [1, 1, 0, 2]]
+
+
+def ring_traces(episodes, missed, seed=0, slip=0.0):
+    """Traces of a ring of three states that is moved by events which nothing else shows.
+
+    An action asks the state something, and what is seen then is the answer.
+    """
+    random = np.random.default_rng(seed)
+    events = [None, "one", "two"]
+    traces = []
+    for _ in range(episodes):
+        state, seen, labels, done = 0, [0], [None], []
+        for _ in range(40):
+            action = int(random.integers(4))
+            answer = RING_ANSWERS[state][action]
+            seen.append(int(random.integers(3)) if random.random() < slip else answer)
+            event = int(random.choice(3, p=[0.7, 0.2, 0.1]))
+            state = RING[state][event]
+            labels.append(None if random.random() < missed else events[event])
+            done.append(action)
+        traces.append(rs.Trace(seen, labels, done))
+    return rs.TraceSet(traces)
