@@ -27,8 +27,8 @@ HiddenRows::HiddenRows(const Answers& answers, const Labels& labels, const Hidde
       source_.push_back(kind.labels);
       answer_.push_back(none);
     }
-    for (auto row = static_cast<std::size_t>(part.offsets[trace]); row < static_cast<std::size_t>(part.offsets[trace + 1]);
-         ++row) {
+    const auto end = static_cast<std::size_t>(part.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(part.offsets[trace]); row < end; ++row) {
       const Id label = part.beta[row];
       if (label != none) ++shares_[index(label)];
       // A label that tells for sure that nothing happened changes no state.
@@ -62,7 +62,8 @@ std::vector<double> true_label_chances(const HiddenKind& kind, const LabelNoise&
     for (std::size_t label = 0; label < labels; ++label) {
       double likely = 0.0;
       if (is_silence(label)) {
-        likely = label == recorded ? 1.0 - noise.added : noise.added * shares[recorded] / std::max(events, least_chance);
+        likely = label == recorded ? 1.0 - noise.added
+                                   : noise.added * shares[recorded] / std::max(events, least_chance);
       } else if (is_silence(recorded)) {
         likely = noise.missed;
       } else {
@@ -159,7 +160,8 @@ void maximise(const HiddenRows& rows, const HiddenCounts& counts, bool fixed_mov
   const std::size_t cells = rows.cells().size();
   model.chances.clear();
   for (std::size_t state = 0; state < states; ++state) {
-    const auto chances = answer_chances(rows.cells(), std::span(counts.answers).subspan(state * cells, cells), model.answers);
+    const auto given = std::span(counts.answers).subspan(state * cells, cells);
+    const auto chances = answer_chances(rows.cells(), given, model.answers);
     model.chances.insert(model.chances.end(), chances.begin(), chances.end());
   }
   for (std::size_t row = 0; row < (fixed_moves ? 0 : labels * states); ++row) {
@@ -173,7 +175,8 @@ void maximise(const HiddenRows& rows, const HiddenCounts& counts, bool fixed_mov
   }
   if (kind.random_starts) {
     const auto begun = static_cast<double>(rows.traces()) + pseudo_starts * model.states;
-    for (std::size_t state = 0; state < states; ++state) model.starts[state] = (counts.starts[state] + pseudo_starts) / begun;
+    for (std::size_t state = 0; state < states; ++state)
+      model.starts[state] = (counts.starts[state] + pseudo_starts) / begun;
   }
   if (kind.labels_lie) {
     model.labels = likely_label_noise(kind, counts.labels);

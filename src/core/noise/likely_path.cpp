@@ -27,7 +27,8 @@ class PathFinder {
     for (std::size_t label = 0; label < width_; ++label)
       for (std::size_t state = 0; state < states_; ++state) {
         const auto first = model.moves.begin() + static_cast<std::ptrdiff_t>((label * states_ + state) * states_);
-        moves_[label * states_ + state] = static_cast<std::size_t>(std::max_element(first, first + model.states) - first);
+        const auto best = std::max_element(first, first + model.states);
+        moves_[label * states_ + state] = static_cast<std::size_t>(best - first);
       }
     for (const double start : model.starts) starts_.push_back(log_of(start));
     for (const double chance : true_label_chances(kind, model.labels, model.shares)) labels_.push_back(log_of(chance));
@@ -53,7 +54,8 @@ class PathFinder {
           if (label != index(recorded)) read(index(recorded), label, best, next, back);
       }
       if (cells[row] != none)
-        for (std::size_t state = 0; state < states_; ++state) next[state] += answers_[index(cells[row]) * states_ + state];
+        for (std::size_t state = 0; state < states_; ++state)
+          next[state] += answers_[index(cells[row]) * states_ + state];
       const double most = *std::max_element(next.begin(), next.end());
       for (double& each : next) each = std::max(each - most, impossible);
       std::swap(best, next);
@@ -91,7 +93,8 @@ class PathFinder {
 
 }  // namespace
 
-LikelyPath likely_path(const HiddenKind& kind, const HiddenModel& model, std::span<const Id> cells, const Labels& labels) {
+LikelyPath likely_path(const HiddenKind& kind, const HiddenModel& model, std::span<const Id> cells,
+                       const Labels& labels) {
   LikelyPath path{std::vector<Id>(cells.size(), none), std::vector<Id>(cells.size(), none)};
   const PathFinder finder(kind, model);
   const std::size_t traces = labels.offsets.size() - 1;

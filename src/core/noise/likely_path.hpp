@@ -16,6 +16,7 @@ struct LikelyPath {
 
 // For each trace the labels and states that are the most likely together. `cells` are those of the
 // rows, and `model` one whose moves lead to one state each.
-LikelyPath likely_path(const HiddenKind& kind, const HiddenModel& model, std::span<const Id> cells, const Labels& labels);
+LikelyPath likely_path(const HiddenKind& kind, const HiddenModel& model, std::span<const Id> cells,
+                       const Labels& labels);
 
 }  // namespace resolvent

@@ -65,7 +65,8 @@ double log_soft_answers(const AnswerCells& cells, std::span<const double> counts
   for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
     if (cells.answers(asked) < 2) continue;
     const SoftRow row(cells, asked, counts, noise);
-    if (row.given > nothing) total += row.log_others + row.most + std::log(row.sum) - rising_log(noise.strength, row.given);
+    if (row.given > nothing)
+      total += row.log_others + row.most + std::log(row.sum) - rising_log(noise.strength, row.given);
   }
   return total;
 }
