@@ -119,12 +119,12 @@ def test_what_is_not_stated_is_exact(flickering):
         assert caught.value.output == "observation"
 
 
-def test_stated_noise_that_is_not_there_is_told(house, flickering):
+def test_stated_noise_that_is_not_there_is_told(house):
     stated = rs.Noise(outcomes=True)
     clean = rs.infer(house, noise=stated)
     assert "no-noise" in kinds(clean)
     assert [machine.states for machine in clean.machines.values()] == [2, 2]
-    noisy = rs.infer(flickering, noise=stated)
+    noisy = rs.infer(slipped(house, 0.05), noise=stated)
     assert "no-noise" not in kinds(noisy)
     assert noisy.machines.transition.states == 2
     assert noisy.noise["transition"] > 0.02
@@ -140,8 +140,7 @@ def test_an_update_may_bring_noise(house, flickering):
     assert same(updated, rs.infer(house + flickering))
 
 
-def test_events_come_before_noise(house):
-    found = rs.infer(house, labels="auto")
+def test_events_come_before_noise():
     blank = rs.collect(House(), episodes=200, seed=0, label_of=lambda room: set())
     found = rs.infer(blank, labels="auto")
     assert not found.is_noisy

@@ -1,26 +1,14 @@
 """Traces that contradict each other by chance → the most likely machines, from end to end."""
 
 import pickle
-from random import Random
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import resolvent as rs
+from noisy_worlds import Slips
 from resolvent.environments import House
-
-
-class Slips(gym.ActionWrapper):
-    """A world in which one action in ten is another one than was meant."""
-
-    def __init__(self, env, share=0.1):
-        super().__init__(env)
-        self.share, self.chance = share, Random(0)
-
-    def action(self, action):
-        drawn = self.chance.random() < self.share
-        return self.chance.randrange(int(self.action_space.n)) if drawn else action
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
 
 import tempfile
+import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ class Measured:
         optimum: What the best policy would have been paid.
         is_true: Whether the machine of a log is that of its system.
         true_states: How many states that one has.
+        words: What the result says of noise.
+        seconds: What inferring took, of all processors together.
     """
 
     row: Row
@@ -50,6 +53,8 @@ class Measured:
     optimum: float | None = None
     is_true: bool | None = None
     true_states: int | None = None
+    words: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 def measure(row: Row, short: bool = False) -> Measured:
@@ -61,13 +66,16 @@ def measure(row: Row, short: bool = False) -> Measured:
         known = _ran(prepare, row, episodes, 0, Path(folder))
         fresh = _ran(prepare, row, unknown, 1, Path(folder))["traces"]
         steps = known["traces"].steps
-        diagnosis = eval(learn.replace("rs.infer", "rs.diagnose"), known)  # noqa: S307
+        look = learn.replace("rs.infer", "rs.diagnose").replace(', noise="auto"', "")
+        diagnosis = eval(look, known)  # noqa: S307
         told = diagnosis.warnings
         findings = tuple(dict.fromkeys(finding.kind for finding in told))
+        started = time.process_time()
         try:
             exec(result + learn, known)  # noqa: S102
         except rs.ContradictoryTraces:
             return Measured(row, steps, findings, refused=True)
+        seconds = time.process_time() - started
         found: rs.InferenceResult = known["result"]
         return Measured(
             row,
@@ -76,6 +84,8 @@ def measure(row: Row, short: bool = False) -> Measured:
             warned=tuple(dict.fromkeys(warning.kind for warning in found.warnings)),
             states={name: machine.states for name, machine in found.machines.items()},
             shares=_shares(found.machines.score(fresh)),
+            words=tuple(found.noise_text()),
+            seconds=seconds,
             **_acted(row, known, unknown),
             **_compared(row, found),
         )
@@ -116,7 +126,10 @@ def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
         learned = rs.q_learning(wrapped, episodes=15 * episodes, seed=0, gamma=GAMMA)
         paid = learned.evaluate(wrapped, episodes=episodes, seed=1).value
         return {"paid": paid, "optimum": row.optimum(env, ())}
-    plan = rs.plan(result, known["traces"], gamma=GAMMA)
+    try:
+        plan = rs.plan(result, known["traces"], gamma=GAMMA)
+    except rs.ModelError:  # no plan for such machines
+        return {}
     runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
     starts = [trace.observations[0] for trace in runs.traces]
     paid = float(runs.discounted_returns.mean())

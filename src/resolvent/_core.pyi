@@ -159,6 +159,23 @@ def true_label_chances(
     swapped: float,
     shares: NDArray[np.float64],
 ) -> NDArray[np.float64]: ...
+def rival_moves(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    transitions: Ids,
+    labels: int,
+    part: int,
+    seed: int = 0,
+) -> tuple[Ids, Reals]: ...
+def weigh_state_pairs(
+    alpha: Ids, output: Ids, state: Ids, *, states: int
+) -> dict[str, NDArray[Any]]: ...
+def split_noisy_rows(
+    alpha: Ids, output: Ids, state: Ids, *, values: Ids, states: int, least: float
+) -> dict[str, NDArray[Any]]: ...
 
 class QLearner:
     def __init__(

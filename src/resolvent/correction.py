@@ -20,10 +20,12 @@ from resolvent.noise import (
     LabelTally,
     Noise,
     follow_exactly,
+    follow_nothing,
     most_likely,
     truthful,
     weigh,
 )
+from resolvent.reduction import trivial_codes
 from resolvent.replay import Corpus
 from resolvent.running import SAMPLE_STEPS, Run, outputs_of
 from resolvent.samples import Histories, LabelTiming, ObservationColumn, output_samples
@@ -34,11 +36,12 @@ from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.shards import ShardsInMemory
 from resolvent.traces.vocabulary import Codes
 
-FEW_STATES: Final = 2
-"""Machines of at most so many states make nobody ask whether labels lie."""
+GLIMPSE: Final = 10_000
+"""Steps that tell whether there is anything to ask."""
 
 MANY_STATES: Final = 12
-"""Machines of more than so many states are not believed, if another reading is likelier."""
+"""Machines of more than so many states are not believed, if another reading is likelier; those of
+fewer make nobody ask whether labels lie."""
 
 LITTLE: Final = 0.1
 """Labels that explain no more than this part of the answers tell nothing: they only count steps."""
@@ -51,29 +54,39 @@ _EFFORT, _MOST_STATES = 0.3, 12
 """Of the search for machines that are only compared. Wrong labels want many states."""
 
 
-def true_labels(run: Run, corpus: Corpus, *, contradict: bool = False) -> Corrected | None:
+def true_labels(
+    run: Run, corpus: Corpus, *, contradict: bool = False, doubted: bool = False
+) -> Corrected | None:
     """Return the labels that what is seen and done stands for, if those recorded clearly lie.
 
     Machines are learned from some of the traces with labels as recorded and as corrected.
     Labels that lie may contradict nothing, and yet take a hundred states for seven; but
-    nothing is tried where few states will do. `contradict` says that all traces are known
-    to contradict each other. `WITHOUT_LABELS` if those recorded tell nothing at all.
+    nothing is tried where few states explain some steps, unless machines for all are `doubted`.
+    `contradict` says that all traces are known to contradict each other. `WITHOUT_LABELS` if
+    those recorded tell nothing at all.
     """
     timing = run.options.timing
     stated = isinstance(run.options.noise, Noise)
     if not run.senses.labelling.is_given or (stated and contradict):
         return None  # there is nothing to correct, or it was tried at first
-    first = corpus.shards.read(0) if corpus.in_memory and len(corpus.shards) == 1 else None
-    if first is not None and follow_exactly(first, timing):
+    few = corpus.fetch(corpus.sample(GLIMPSE))
+    if follow_exactly(few, timing):
+        return None
+    asking = not contradict and not stated
+    if (
+        asking
+        and not doubted
+        and (seen := _explaining(run, corpus, few))
+        and _most_states(seen) <= MANY_STATES
+    ):
         return None
     recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-    machines, states = None, 0
-    if not contradict and not stated:
-        machines = _explaining(run, corpus, recorded)
-        states = max((one.states for one in machines.values()), default=0) if machines else 0
-        if states <= FEW_STATES:
-            return None
-    found = _followed(run, LabelTally.of(recorded, timing))
+    tally = LabelTally.of(recorded, timing)
+    found = _followed(run, tally)
+    if found is None and not follow_nothing(tally):
+        return None  # they depend on what is not seen
+    machines = _explaining(run, corpus, recorded) if asking else None
+    states = _most_states(machines) if machines else 0
     if found is None:
         useless = machines is not None and states > MANY_STATES
         return WITHOUT_LABELS if useless and _tell_nothing(run, corpus, machines) else None
@@ -104,10 +117,21 @@ def _followed(run: Run, tally: LabelTally) -> Corrected | None:
     return truthful(tally, share=None if isinstance(share, bool) else share)
 
 
+def _most_states(machines: Machines) -> int:
+    return max(one.states for one in machines.values())
+
+
 def _explaining(run: Run, corpus: Corpus, some: TraceSet) -> Machines | None:
     """Return machines that explain some of the traces without noise; None if there are none."""
+    options = run.options
+    if options.trivial != "auto":  # of the labels named, those that occur among these
+        named = (label for label in corpus.alphabets.labels if label in some.labels)
+        known = trivial_codes(corpus.alphabets.labels, options.trivial)
+        trivial = {corpus.alphabets.labels[code] for code in known}
+        options = replace(options, trivial=tuple(one for one in named if one in trivial))
+    trial = Run(options, run.progress, run.senses, run.started)
     try:
-        return run.exact(Corpus(ShardsInMemory([some]), corpus.rounding)).machines
+        return trial.exact(Corpus(ShardsInMemory([some]), corpus.rounding)).machines
     except ContradictoryTraces:
         return None
 

@@ -44,7 +44,7 @@ from resolvent.suspicion import (
     too_many_broken,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.shards import ShardsInMemory
 
 READINGS: Final[tuple[tuple[str, Hypothesis], ...]] = (
@@ -69,6 +69,8 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
     stated = isinstance(run.options.noise, Noise)
     if stated and noise.outcomes:
         return _with_noise(run, corpus, None)  # that there is some, the user knows
+    if run.senses.rewards is not None:  # some are taken for the wrong level
+        return _with_noise(run, corpus, None)
     try:
         exact = run.exact(corpus)
     except ContradictoryTraces as contradiction:
@@ -123,6 +125,8 @@ def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     noise, corpus = allowed(run.options), exact.standing.corpus
     if not noise or not lists_accidents(exact.standing.shown):
         return exact
+    if noise.labels and (true := true_labels(run, corpus, doubted=True)):
+        return _truly_labelled(run, corpus, true)
     if _may_hold_broken(corpus, noise):
         stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
         if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():
@@ -211,12 +215,18 @@ def _most_likely(
     """Infer machines with noise in no more outputs than need it, but in all if observations do."""
     outputs = outputs_of(run.options, corpus.alphabets)
     noisy = {contradiction.output} if contradiction is not None else set(outputs)
+    if run.senses.rewards is not None and contradiction is None:
+        noisy = {REWARD}  # what is known to vary
     while True:
         if OBSERVATION in noisy:
             noisy = set(outputs)
         try:
             return run.most_likely(corpus, noisy)
         except ContradictoryTraces as another:
+            if run.senses.rewards is not None and not may_vary(
+                another.output, allowed(run.options)
+            ):
+                raise
             noisy.add(another.output)
 
 

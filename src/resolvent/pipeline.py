@@ -13,27 +13,36 @@ from math import log2
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+import numpy as np
+
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
-from resolvent.noise import Noise
+from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
+from resolvent.replay import states_at_steps
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, Senses, auto_discretise
+from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import (
     ACTION,
     ALWAYS_READ,
+    REWARD,
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
+from resolvent.wording import amount
+
+EVERYTHING = Labelling("action+observation")
+"""Labels that tell all that was seen and done."""
 
 FINDING_EVENTS = "finding events"
 """What it is told while labels are looked for."""
@@ -154,19 +163,80 @@ def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
     progress: Listener | None = None,
+    rewards: RewardLevels | None = None,
 ) -> InferenceResult:
-    """Infer machines as `infer` does, with options that are made already."""
+    """Infer machines as `infer` does, with options that are made already.
+
+    `rewards` are levels of rewards that are known already.
+    """
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
+    started = time.perf_counter()
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     numbers = _fitted(options, shards)
     if options.labels == "auto":
-        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
-    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
-    run = Run(options, progress, senses)
+        senses = Senses(GIVEN, numbers)
+    else:
+        senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+    senses = replace(senses, rewards=rewards or _reward_levels(options, senses, shards))
+    if options.labels == "auto":
+        return _with_events(options, senses.on_shards(shards), progress, senses)
+    run = Run(options, progress, senses, started)
+    result = inferred(run, run.corpus_of(senses.on_shards(shards)))
+    if senses.rewards is None or rewards is not None:
+        return result
+    sharper = _reward_levels(options, senses, shards, result.machines)
+    if sharper in (None, senses.rewards):
+        return result
+    senses = replace(senses, rewards=sharper)
+    run = Run(options, progress, senses, started)
     return inferred(run, run.corpus_of(senses.on_shards(shards)))
+
+
+def _reward_levels(
+    options: Options, senses: Senses, shards: Shards, known: Machines | None = None
+) -> RewardLevels | None:
+    """Return what rewards vary around, if they do; those of a folder by its first file.
+
+    Machines that are known already tell which steps pay the same but for noise.
+    """
+    noise, timing = options.noise, options.timing
+    stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
+    named = options.outputs is None or REWARD in options.outputs
+    if stated and options.reward_digits is not None:
+        raise OptionError(
+            "reward_digits rounds rewards, and noise takes them for the values that they vary "
+            "around: leave out one"
+        )
+    if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
+        return None
+    traces = replace(senses, rewards=None).on(shards.read(0))
+    memory = None
+    if known is not None:
+        memory = np.zeros(traces.steps, np.int64)
+        for kind, states in states_at_steps(known, traces).items():
+            memory = memory * (known[kind].states + 1) + states + 1
+    if options.labels == "auto":  # the same past, whatever may turn out to be an event
+        traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
+    found = find_reward_levels(traces, timing, stated=stated, memory=memory)
+    if found is None and stated and known is None:
+        raise _no_levels(traces)
+    return found
+
+
+def _no_levels(traces: TraceSet) -> OptionError:
+    """Return the error for rewards that do not vary as the user says."""
+    why = "the traces have no rewards: leave it out"
+    if REWARD in traces.columns:
+        several = amount(len(traces.rewards), "different reward")
+        why = f"{several} at {amount(traces.steps, 'step')}"
+        if len(traces.rewards) < FEWEST_VALUES:
+            why += " are compared as they are: say rewards='flipped', or leave it out"
+        else:
+            why += " do not vary around few values: leave it out, or round them with reward_digits"
+    return OptionError(f"Noise: rewards is 'gaussian', but {why}")
 
 
 def _following_inputs(
@@ -185,7 +255,7 @@ def _following_inputs(
 
 
 def _with_events(
-    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+    options: Options, shards: Shards, progress: Listener | None, seen: Senses
 ) -> InferenceResult:
     """Infer machines with the labels there are, if these will do, or else with events found.
 
@@ -193,23 +263,23 @@ def _with_events(
     """
     started = time.perf_counter()
     if options.noise != "auto":
-        return _with_events_as(options, shards, progress, numbers, started)
+        return _with_events_as(options, shards, progress, seen, started)
     with suppress(ContradictoryTraces):
         quiet = replace(options, noise="none")
-        found = _with_events_as(quiet, shards, progress, numbers, started)
+        found = _with_events_as(quiet, shards, progress, seen, started)
         asked = replace(found.options, noise=options.noise)
         made = found.machines.provenance
         if made is not None:
-            made = replace(made, options=asked.as_dict())
+            made = msgspec.structs.replace(made, options=asked.as_dict())
         return replace(found, options=asked, machines=found.machines.replacing(provenance=made))
-    return _with_events_as(options, shards, progress, numbers, started)
+    return _with_events_as(options, shards, progress, seen, started)
 
 
 def _with_events_as(
     options: Options,
     shards: Shards,
     progress: Listener | None,
-    numbers: Discretise | None,
+    seen: Senses,
     started: float,
 ) -> InferenceResult:
     def infer_from(
@@ -219,7 +289,7 @@ def _with_events_as(
         strategy: Strategy = options.strategy,
     ) -> InferenceResult:
         chosen = replace(options, timing=timing, strategy=strategy)
-        run = Run(chosen, progress, Senses(labelling, numbers), started)
+        run = Run(chosen, progress, replace(seen, labelling=labelling), started)
         return inferred(run, run.corpus_of(shards))
 
     traces = shards.read(0)
@@ -239,7 +309,7 @@ def _with_events_as(
         effort=options.effort,
         time_left=Run(options, None, Senses(), started).time_left,
     )
-    senses = Senses(found.labelling, numbers)
+    senses = replace(seen, labelling=found.labelling)
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
     result = found.inferred
@@ -290,7 +360,7 @@ def update(
     except ContradictoryTraces:  # there are other events than those found
         together = result.standing.corpus.extended(more).together()
         options = replace(result.options, discretise=senses.discretise)
-        return infer_with(options, together, progress)
+        return infer_with(options, together, progress, senses.rewards)
 
 
 def evidence(
@@ -327,6 +397,8 @@ against cyanroom (trace 22, step 3)
             as_seen = {**made.options, "labels": "given", "discretise": None}
             if not any(machine.is_noisy for machine in machines.values()):
                 as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
+            elif machines.senses.rewards is not None:  # what is left of the noise are flips
+                as_seen["noise"] = "auto"
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 

@@ -15,7 +15,7 @@ from resolvent import notebook
 from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
-from resolvent.machines import Machine, Machines
+from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
 from resolvent.noise import LabelNoise
@@ -24,8 +24,9 @@ from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
+from resolvent.traces.column_names import REWARD
 from resolvent.traces.labelling import GIVEN
-from resolvent.wording import amount, listed, short
+from resolvent.wording import amount, listed, odds_text, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -127,7 +128,8 @@ class Found:
 
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
-    `log_evidence` is, of machines with noise, how likely the best of each size is.
+    Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
+    beside it the best of each other size; `alternatives` are those that are hardly less likely.
     """
 
     machines: Machines
@@ -138,6 +140,7 @@ class Found:
     logs: dict[str, MergeLog]
     tried_ending: int = 0
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
+    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,28 +227,50 @@ class InferenceResult:
         For each number of states that was tried, how many times as likely the best machine
         of that size is as the one that was found.
         """
+        return {states: exp(min(one, _MOST_LOG)) for states, one in self.log_odds(kind).items()}
+
+    def log_odds(self, kind: str) -> dict[int, float]:
+        """Return the logarithms of `odds`, which may be too small to write down themselves."""
         tried = self.standing.found.log_evidence.get(kind, {})
         best = tried.get(self.machines[kind].states, 0.0)
-        return {states: exp(min(one - best, _MOST_LOG)) for states, one in sorted(tried.items())}
+        return {states: one - best for states, one in sorted(tried.items())}
+
+    @property
+    def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
+        """The machines that the traces hardly tell from those found, with their odds; by kind.
+
+        Nothing where every other machine that was met is at least 100 times less likely, and
+        where there is no noise: then the traces are explained, and `certificates` say
+        what is proven.
+        """
+        return {kind: self.standing.found.alternatives.get(kind, ()) for kind in self.machines}
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
         if self.label_noise is not None:
             instead = self.senses.labelling.reads.replace("+", " and ")
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
         elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
             lines.append("labels: they tell nothing of the answers; the machines do without them")
+        if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
+            lines.append("no memory is needed: with it, these labels tell no more than without")
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
-            others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
+            odds = self.log_odds(kind)
+            others = {size: odd for size, odd in odds.items() if size != machine.states}
             line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{machine.noise:.1%} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
-                times = f"{others[size]:.0e} times"
-                line += f"; {amount(size, 'state')} instead of {machine.states}: {times} as likely"
+                line += f"; {amount(size, 'state')} instead of {machine.states}: "
+                line += odds_text(others[size])
             lines.append(line)
+            lines += [f"{short(kind)} machine, open: {one}" for one in self.alternatives[kind]]
         return lines
 
     @property
@@ -419,6 +444,13 @@ class InferenceResult:
             "explains_all_traces": not self.is_noisy and not self.broken,
             "noise": self.noise,
             "broken": list(self.broken),
+            "log_odds": {
+                kind: {str(states): one for states, one in self.log_odds(kind).items()}
+                for kind in self.machines
+            },
+            "alternatives": {
+                kind: [one.as_dict() for one in found] for kind, found in self.alternatives.items()
+            },
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],

@@ -173,6 +173,7 @@ class Run:
             corpus.place,
             self.time_left,
             self.progress,
+            rewards=self.senses.rewards,
         )
 
     def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:

@@ -138,6 +138,14 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
             f"taken for chance: the machines are the most likely ones. {advice}",
             {"output": output, "places": [one, other], "in_few": varying.in_few},
         )
+    if (levels := likely.senses.rewards) is not None:
+        return Finding(
+            "noisy-rewards",
+            Severity.NOTE,
+            f"No two steps pay quite the same: {levels}. Each reward was taken for the nearest of "
+            f"these; {refuse} takes rewards as they are.",
+            levels.as_dict(),
+        )
     stated = isinstance(likely.options.noise, Noise)
     if any(machine.is_noisy for machine in likely.machines.values()):
         if stated:
@@ -176,14 +184,14 @@ def broken_warning(
     ]
     if len(numbers) > _NAMED:
         named.append(f"{len(numbers) - _NAMED:,} more")
-    odds = "" if nats is None else f" That they are merely unlucky is {_times(-nats)} as likely."
+    odds = "" if nats is None else f" That it is rare noise is {_times(-nats)} as likely."
+    was, them = ("was", "it") if len(numbers) == 1 else ("were", "them")
     return Finding(
         "broken-traces",
         Severity.WARNING,
-        f"{amount(len(numbers), 'trace')} of {found.traces:,} "
-        f"{'was' if len(numbers) == 1 else 'were'} left out as broken, for the others "
-        f"contradict {'it' if len(numbers) == 1 else 'them'}: {listed(named)}.{odds} Look at "
-        f"them: a trace that does not fit may show what the others do not.",
+        f"{amount(len(numbers), 'trace')} of {found.traces:,} {was} left out as broken, for the "
+        f"others contradict {them}: {listed(named)}.{odds} Look at {them}: a trace that does not "
+        f"fit may show what the others do not.",
         {"traces": list(numbers), "odd": wrong.tolist(), "asked": asked.tolist()},
     )
 

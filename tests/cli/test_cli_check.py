@@ -1,6 +1,7 @@
 from math import log
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_outcome import Run
 
@@ -67,8 +68,9 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     down = sum(machine.counts(state, "corridor", "down")["corridor"] for state in (0, 1))
     up = machine.counts(0, "corridor", "up")["corridor"]
     few = smoothing_of(machine)
-    right = (down + few.strength * (1 - few.noise)) / (down + few.strength)
-    wrong = few.strength * few.noise / 3 / (up + few.strength)
+    noises = few.noise_of(np.array([down, up]))
+    right = (down + few.strength * (1 - noises[0])) / (down + few.strength)
+    wrong = few.strength * noises[1] / 3 / (up + few.strength)
     loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
     told = outcome.json["transition"]
     assert told.pop("log_loss") == pytest.approx(loss)

@@ -8,9 +8,11 @@ import pytest
 
 import resolvent as rs
 from chance_worlds import Lock, lake_traces, lake_values, learned
-from noisy_worlds import noisy_house
+from noisy_worlds import Slips, noisy_house
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.model import Model
+from resolvent.environments import House
+from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
 GAMMA = 0.9
@@ -237,3 +239,76 @@ def test_imagined_steps_are_refused(lock):
     env = rs.AugmentObservation(Lock(), result.machines)
     with pytest.raises(rs.ModelError, match=r"^the machines answer with chance, and a learner"):
         rs.q_learning(env, episodes=10, seed=0, model=model, counterfactual=True)
+
+
+@pytest.mark.parametrize("timing", LabelTiming)
+def test_labels_may_be_read_at_any_time(timing):
+    traces = rs.collect(Slips(House()), episodes=300, seed=0)
+    plan = rs.plan(learned(traces, timing=timing), traces)
+    runs = plan.run(Slips(House()), episodes=200, seed=1)
+    assert plan.value == pytest.approx(0.746, abs=0.01)
+    assert runs.discounted_returns.mean() == pytest.approx(plan.value, abs=0.02)
+
+
+def test_a_machine_may_tell_when_episodes_end():
+    lake = gym.make("FrozenLake-v1")
+    traces = lake_traces(lake, 3_000, 0)
+    outputs = ["observation", "reward", "terminated"]
+    result = learned(traces, labels="observation", outputs=outputs)
+    assert result.machines["terminated"].is_noisy
+    told = rs.plan(result, traces, gamma=0.9)
+    plain = rs.plan(learned(traces, labels="observation"), traces, gamma=0.9)
+    assert list(told.model.states) == ["transition", "reward", "terminated"]
+    assert told.value == pytest.approx(plain.value)
+
+
+def test_costs_without_discount():
+    plan = rs.plan(*walked(500), gamma=1)
+    table = np.eye(6)
+    for here in range(6):
+        table[here, max(0, here - 1)] -= 0.2
+        if here < 5:
+            table[here, here + 1] -= 0.8
+    truth = np.linalg.solve(table, -np.ones(6))[0]
+    assert plan.value == pytest.approx(truth, rel=0.02)
+    assert plan.optimistic[plan.model.starts[0]] >= truth
+    assert np.isneginf(plan.pessimistic[plan.model.starts[0]])
+    assert "with 95% confidence it is worth at most" in str(plan)
+
+
+class Line(gym.Env):
+    """Six steps to the end, each of which costs 1 and in one of five cases goes the wrong way."""
+
+    observation_space, action_space = gym.spaces.Discrete(7), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {"labels": set()}
+
+    def step(self, action):
+        ahead = (action == 1) != (self.np_random.random() < 0.2)
+        self.at = max(0, self.at + (1 if ahead else -1))
+        return self.at, -1.0, self.at == 6, False, {"labels": set()}
+
+
+def walked(episodes):
+    traces = rs.collect(Line(), episodes=episodes, seed=0, max_steps=200)
+    return learned(traces), traces
+
+
+class Blurred(gym.RewardWrapper):
+    """Pay that varies a little around what it should be."""
+
+    chance = np.random.default_rng(0)
+
+    def reward(self, reward):
+        return float(reward) + round(float(self.chance.normal(0, 0.05)), 4)
+
+
+def test_pay_that_varies_around_levels_breaks_no_promise():
+    traces = rs.collect(Blurred(House()), episodes=200, seed=0)
+    plan = rs.plan(learned(traces), traces)
+    runs = plan.run(Blurred(House()), episodes=20, seed=1)
+    assert runs.contradicts == ()
+    assert runs.discounted_returns.mean() == pytest.approx(plan.value, abs=0.1)

@@ -114,3 +114,11 @@ def test_counts_narrow_what_is_plausible():
         regrets(np.zeros(2, int), np.array([0.7, 0.3]) * n, 1, 3)[0] / n for n in (1, 10, 100, 1000)
     ]
     assert all(one > other for one, other in pairwise(radius))
+
+
+def test_rows_with_large_numbers():
+    keys = np.array([2**61, 5, 2**61, 2**60])
+    tally = Tally.of(keys, np.array([7, 0, 7, 3]), 100)
+    assert tally.key.tolist() == [5, 2**60, 2**61]
+    assert (tally.value.tolist(), tally.count.tolist()) == ([0, 3, 7], [1, 1, 2])
+    assert tally.find(np.array([2**60, 4])).tolist() == [1, -1]

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "part_of_traces.hpp"
 #include "random.hpp"
 #include "table_search.hpp"
+#include "tree_merging.hpp"
 
 namespace resolvent {
 namespace {
@@ -27,6 +29,11 @@ struct Manner {
 };
 constexpr std::array manners{Manner{{50, 0.45}, 2, 0},  Manner{{50, 0.6}, 3, 0},  Manner{{50, 0.2}, 2, 0},
                              Manner{{50, 0.45}, 2, 10}, Manner{{50, 0.2}, 2, 10}, Manner{{50, 0.6}, 3, 10}};
+
+// For memory that rarely matters: only answers that return, and little noise among them.
+constexpr Manner returning_only{{50, 0.1}, std::numeric_limits<double>::infinity(), 0};
+constexpr std::array merged_shares{0.3, 0.1, 0.03};  // of noise, while the tree is merged
+constexpr std::int64_t most_work = 100;              // of merging, for each node of the tree
 
 constexpr int rounds = 5;              // of growing, at most, unless two find the same before
 constexpr double same_evidence = 1.0;  // so close is the same
@@ -52,11 +59,11 @@ class Grower {
   Grower(const NoisyRows& rows, const HistoryTree& histories, const GrowthOptions& options, Pulse& pulse,
          Growth& found)
       : rows_(rows), histories_(histories), options_(options), width_(static_cast<Id>(options.quiet.size())),
-        pulse_(pulse), found_(found) {}
+        pulse_(pulse), found_(found), returning_(returning_answers(rows.cells, histories)) {}
 
-  // Grows from one state until two rounds find the same.
+  // Merges the tree, and then grows from one state, until two rounds find the same.
   void run() {
-    LikelyMachine best = consider(Moves(index(width_), 0));
+    LikelyMachine best = merge();
     const int most = std::max(2, static_cast<int>(std::lround(rounds * options_.effort)));
     for (int round = 0; round < most; ++round) {
       pulse_.progress.settled = round;
@@ -64,27 +71,14 @@ class Grower {
       Random random(options_.seed + static_cast<std::uint64_t>(round));
       const LikelyMachine grown = grow(manners[static_cast<std::size_t>(round) % manners.size()], random);
       const bool same = std::abs(grown.evidence.log_evidence - best.evidence.log_evidence) < same_evidence;
-      if (round > 0 && grown.states == best.states && same) return;
+      if ((round > 0 || best.states > 1) && grown.states == best.states && same) return;
       if (is_better(grown, best)) best = grown;
     }
   }
 
-  // Goes on from a machine that was found elsewhere: single moves, and splits while they help.
-  void go_on(const Moves& from) {
-    LikelyMachine best = consider(from);
-    auto search = searching(manners[0]);
-    if (!search) return;
-    search->start(from);
-    search->polish();
-    if (LikelyMachine machine = consider(search->moves()); is_better(machine, best)) best = std::move(machine);
-    while (best.states < options_.most_states) {
-      search->start(best.moves);
-      if (!search->split()) return;
-      LikelyMachine machine = consider(search->moves());
-      if (!is_better(machine, best)) return;
-      best = std::move(machine);
-    }
-  }
+  // Goes on from a machine that was found elsewhere: single moves, one state less, and splits
+  // while they help. First with all answers that may tell, then with those that return.
+  LikelyMachine go_on(const Moves& from) { return go_on(go_on(from, manners[0]).moves, returning_only); }
 
   // Weighs a machine, and keeps it if it is the best, or the likeliest of its size.
   LikelyMachine consider(const Moves& moves) {
@@ -105,10 +99,8 @@ class Grower {
 
  private:
   [[nodiscard]] bool is_better(const LikelyMachine& one, const LikelyMachine& other) const {
-    double most = one.evidence.log_evidence;
-    for (const auto& [states, machine] : found_.by_size) most = std::max(most, machine.evidence.log_evidence);
-    const double worth = least_worth + least_share * (most - found_.by_size.at(1).evidence.log_evidence);
-    return one.evidence.log_evidence - other.evidence.log_evidence > worth * (one.states - other.states);
+    const double gained = one.evidence.log_evidence - other.evidence.log_evidence;
+    return gained > price_of_state(found_.by_size) * (one.states - other.states);
   }
 
   // The moves of the states that are reached, in the order in which labels first lead to them.
@@ -140,9 +132,48 @@ class Grower {
     return kept;
   }
 
+  LikelyMachine go_on(const Moves& from, const Manner& manner) {
+    LikelyMachine best = consider(from);
+    auto search = searching(manner);
+    if (!search) return best;
+    const auto better = [&] {
+      LikelyMachine machine = consider(search->moves());
+      if (!is_better(machine, best)) return false;
+      best = std::move(machine);
+      return true;
+    };
+    search->start(from);
+    search->polish();
+    better();
+    do {
+      search->start(best.moves);
+      if (best.states == 1) break;
+      search->join();
+    } while (better());
+    do {
+      search->start(best.moves);
+    } while (best.states < options_.most_states && search->split() && better());
+    return best;
+  }
+
+  // The best of the machines that merging the tree gives, by the answers that return.
+  LikelyMachine merge() {
+    LikelyMachine best = consider(Moves(index(width_), 0));
+    const AnswerCells telling = telling_answers(rows_.cells, returning_, rows_.noise, returning_only.deviations);
+    if (telling.questions() == 0) return best;
+    const NoisyTree tree(histories_, telling, width_);
+    for (const double share : merged_shares) {
+      TreeMerging merging(tree, {returning_only.noise.strength, share}, pulse_);
+      const auto moves = merging.run(options_.most_states, most_work * histories_.size());
+      if (!moves) continue;
+      if (LikelyMachine machine = consider(*moves); is_better(machine, best)) best = std::move(machine);
+    }
+    return best.states == 1 ? best : go_on(best.moves, returning_only);
+  }
+
   // Nothing if no answer tells anything.
   std::optional<TableSearch> searching(const Manner& manner) {
-    AnswerCells telling = telling_answers(rows_.cells, rows_.noise, manner.deviations);
+    AnswerCells telling = telling_answers(rows_.cells, returning_, rows_.noise, manner.deviations);
     if (telling.questions() == 0) return std::nullopt;
     return std::optional<TableSearch>(std::in_place, histories_, std::move(telling), width_, manner.noise, pulse_);
   }
@@ -189,6 +220,7 @@ class Grower {
   NoiseShape shape_;
   Pulse& pulse_;
   Growth& found_;
+  std::vector<std::uint8_t> returning_;
 };
 
 // What is known before anything was searched.
@@ -223,6 +255,13 @@ bool grow_quietly(const NoisyRows& rows, const GrowthOptions& options, Pulse& pu
 }
 
 }  // namespace
+
+double price_of_state(const std::map<Id, LikelyMachine>& by_size) {
+  const double one_state = by_size.at(1).evidence.log_evidence;
+  double most = one_state;
+  for (const auto& [states, machine] : by_size) most = std::max(most, machine.evidence.log_evidence);
+  return least_worth + least_share * (most - one_state);
+}
 
 Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOptions& options,
                     Pulse::Listener listener, double time_limit) {

@@ -18,10 +18,15 @@ constexpr double least_chance = 1e-12;
 
 }  // namespace
 
+AnswerCells varying_answers(const Answers& answers) {
+  const AnswerCells cells = number_answers(answers);
+  return telling_answers(cells, std::vector<std::uint8_t>(cells.size(), 1), 0.0, 0.0);
+}
+
 HiddenRows::HiddenRows(const Answers& answers, const Labels& labels, const HiddenKind& kind, std::uint64_t seed)
     : kind_(kind), offsets_{0}, shares_(index(kind.labels)) {
   const TracePart part = part_of_traces(answers, labels, labels.offsets.back(), seed);
-  cells_ = telling_answers(number_answers(part.answers()), 0.0, 0.0);
+  cells_ = varying_answers(part.answers());
   for (std::size_t trace = 0; trace + 1 < part.offsets.size(); ++trace) {
     if (kind.random_starts) {
       source_.push_back(kind.labels);

@@ -33,6 +33,9 @@ struct HiddenKind {
   bool random_starts = false;
 };
 
+// The answers to questions that have more than one: the others tell nothing of the state.
+AnswerCells varying_answers(const Answers& answers);
+
 // Traces as the expectation reads them. They stand in an order that follows from what is in them,
 // so sums are the same in whatever order they come.
 class HiddenRows {

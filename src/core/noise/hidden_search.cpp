@@ -228,7 +228,7 @@ class HiddenSearch {
  public:
   // The labels and states that traces most likely had under the best machine.
   [[nodiscard]] LikelyPath path(const Answers& answers, const Labels& labels) const {
-    const AnswerCells cells = telling_answers(number_answers(answers), 0.0, 0.0);
+    const AnswerCells cells = varying_answers(answers);
     return likely_path(options_.kind, best_.model, cells.of_row, labels);
   }
 

@@ -58,8 +58,16 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
       tables_.push_back(main);
       main += std::log((base + n + noise.strength * (1.0 - noise.share)) / (base + n));
     }
+    double others = 0.0;
+    for (Id n = 0; n <= most; ++n) {
+      tables_.push_back(others);
+      others += std::log(base + n);
+    }
   }
-  for (std::int64_t n = 0; n <= asked_most; ++n) any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+  for (std::int64_t n = 0; n <= asked_most; ++n) {
+    any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+    anys_.push_back(anys_.back() + any_.back());
+  }
   cell_.reserve(cells.size());
   for (std::size_t question = 0; question < cells.questions(); ++question) {
     const Id answers = cells.answers(question);
@@ -68,7 +76,7 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
     const auto most = std::max_element(of + cells.first[question], of + cells.first[question + 1]);
     const auto favourite = static_cast<double>(*most);
     for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
-      cell_.push_back({begin, begin + index(longest[answers]) + 1,
+      cell_.push_back({begin, begin + index(longest[answers]) + 1, begin + 2 * (index(longest[answers]) + 1),
                        std::log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
   }
 }

@@ -38,6 +38,9 @@ class SearchScore {
 
   // What is gained by the n-th further answer (from 0 on) of a cell, if it is not the main one.
   [[nodiscard]] double other(std::size_t cell, Id n) const { return tables_[cell_[cell].other + index(n)]; }
+  // What is gained by the first n answers of a cell, and what the first n of a row cost.
+  [[nodiscard]] double others(std::size_t cell, Id n) const { return tables_[cell_[cell].others + index(n)]; }
+  [[nodiscard]] double anys(Id n) const { return anys_[index(n)]; }
   // What is gained over that if the cell, n times answered, is the main one.
   [[nodiscard]] double main(std::size_t cell, Id n) const {
     return cell_[cell].prior + tables_[cell_[cell].main + index(n)];
@@ -49,6 +52,7 @@ class SearchScore {
   struct Cell {
     std::size_t other;  // where its tables begin
     std::size_t main;
+    std::size_t others;
     double prior;
   };
   static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
@@ -56,6 +60,7 @@ class SearchScore {
   std::vector<Cell> cell_;
   std::vector<double> tables_;
   std::vector<double> any_;
+  std::vector<double> anys_{0.0};
 };
 
 class TableReplay {

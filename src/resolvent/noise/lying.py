@@ -31,6 +31,10 @@ _MOST_ROUNDS = 200
 _MOST = 0.49
 """Rates that are fitted stay below this, so that the truth stays possible."""
 
+_LAWFUL, _SURELY = 0.25, 8.0
+"""A source that has another label than its main one in such a share of its steps, and by so many
+standard deviations more often than lies explain, has them for a reason that is not seen."""
+
 _SETTLED = 1e-9
 """Rates that change by less than this share from one round to the next are found."""
 
@@ -62,8 +66,9 @@ def truthful(
 ) -> Corrected | None:
     """Return how labels follow from what is seen and done, if they do but for some that lie.
 
-    None if they follow exactly, so that there is nothing to correct, or if what is seen and
-    done does not make them likelier than chance. `timing` says whether the first label of an
+    None if they follow exactly, so that there is nothing to correct, if what is seen and done
+    does not make them likelier than chance, or if in some place they so often differ that
+    they must depend on what is not seen. `timing` says whether the first label of an
     episode counts; `share` is how many labels lie, where that is known.
 
     >>> from resolvent.traces import Trace
@@ -77,6 +82,27 @@ def truthful(
     ({'attic': 'key'}, LabelNoise(missed=0.1, false=0.0, swapped=0.0))
     """
     tally = traces if isinstance(traces, LabelTally) else LabelTally.of(traces, timing)
+    best = _best_fit(tally, share)
+    if best is None or best.log_evidence <= _by_chance(best.counts):
+        return None
+    return None if share is None and best.is_lawful else best.corrected(tally.labels)
+
+
+def follow_nothing(tally: LabelTally) -> bool:
+    """Whether labels have nothing to do with what is seen and done, as far as one can tell.
+
+    >>> from resolvent.traces import Trace
+    >>> told = ["key", None, None, "key"] * 10
+    >>> traces = TraceSet([Trace(["hall", "attic"] * 20, told, ["walk"] * 39)])
+    >>> follow_nothing(LabelTally.of(traces, LabelTiming.CURRENT))
+    True
+    """
+    best = _best_fit(tally, None)
+    return best is not None and best.log_evidence <= _by_chance(best.counts)
+
+
+def _best_fit(tally: LabelTally, share: float | None) -> "_Fit | None":
+    """Return how labels follow best from what is seen and done; None if there are no lies."""
     if len(tally.labels) < 2:
         return None
     best: _Fit | None = None
@@ -90,9 +116,7 @@ def truthful(
         found = _fitted(rows, counts, tally.labels.get(NO_EVENT), share)
         if best is None or found.log_evidence > best.log_evidence:
             best = found
-    if best is None or _is_exact(best.counts) or best.log_evidence <= _by_chance(best.counts):
-        return None
-    return best.corrected(tally.labels)
+    return None if best is None or _is_exact(best.counts) else best
 
 
 def follow_exactly(traces: TraceSet, timing: LabelTiming) -> bool:
@@ -152,11 +176,27 @@ class _Fit:
     none: int | None
     log_evidence: float
 
+    @property
+    def noise(self) -> LabelNoise:
+        """How often recorded labels are others than the main ones."""
+        labels = self.counts.shape[1]
+        recorded = np.zeros((labels, labels))
+        np.add.at(recorded, self.main, self.counts)
+        return _rates(recorded, self.none, 0.0)
+
+    @property
+    def is_lawful(self) -> bool:
+        """Whether some source has other labels far more often than lies explain."""
+        noise, all_labels = self.noise, self.counts.sum(1)
+        others = all_labels - self.counts[np.arange(len(self.main)), self.main]
+        lies = np.where(self.main == self.none, noise.false, noise.missed + noise.swapped)
+        expected = lies * all_labels
+        often = others > _LAWFUL * all_labels
+        return bool((often & (others > expected + _SURELY * np.sqrt(expected + 1))).any())
+
     def corrected(self, labels: Vocabulary[Label]) -> Corrected | None:
         """Return it as a value of the model; None if the main labels are those recorded."""
-        recorded = np.zeros((len(labels), len(labels)))
-        np.add.at(recorded, self.main, self.counts)
-        noise = _rates(recorded, self.none, 0.0)
+        noise = self.noise
         if noise == LabelNoise(0.0, 0.0, 0.0):
             return None
         events = {

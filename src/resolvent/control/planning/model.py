@@ -89,7 +89,7 @@ class Model(ByValue):
                 "the machines know of actions only in which interval their numbers lie, so that "
                 "no plan can say what to do: give actions that are symbols"
             )
-        acting, traces = that_matter(machines), machines.senses.on(traces)
+        acting, given, traces = that_matter(machines), traces, machines.senses.on(traces)
         _check_acquainted(acting, traces)
         shown = replay_traces(acting, traces, states=True)
         space = Space.of(acting, traces)
@@ -97,7 +97,10 @@ class Model(ByValue):
         starts, counts = starts_of(steps, traces, space)
         if any(one.is_noisy for one in acting.values()):
             ending = Ending.of(machines, steps, space)
-            branching = Branching(acting, steps, traces, space, ending, trust_constants)
+            # Where rewards vary around levels, their mean is that of what was really paid.
+            paying = np.array(rounded(given.rewards, acting.reward.reward_digits))
+            pay = paying[given.reward_codes]
+            branching = Branching(acting, steps, traces, pay, space, ending, trust_constants)
             situations, answers, chances = reached(starts, branching)
         else:
             _check_predictions(acting, shown)
@@ -109,7 +112,8 @@ class Model(ByValue):
             (situations, answers), chances = explored(starts, stepping), None
         observation, states = space.parts(situations)
         order = np.argsort(situations)
-        paid = {*acting.reward.outputs, *rounded(traces.rewards, acting.reward.reward_digits)}
+        seen = traces.rewards if chances is None else given.rewards
+        paid = {*acting.reward.outputs, *rounded(seen, acting.reward.reward_digits)}
         return cls(
             space.observations,
             space.actions,

@@ -133,6 +133,9 @@ def contradictions(
     errors below. Where machines answer with chance, the mean of all that began in known
     situations must not lie more than three standard errors outside of the plan's bounds.
     """
+    levels = plan.machines.senses.rewards
+    if levels is not None and plan.model.chances is None:
+        traces = levels.on(traces)  # what varies around a level was promised as that level
     paid = returns_of(traces, plan.gamma, plan.machines.reward.reward_digits)
     lengths = np.diff(traces.offsets).tolist()
     if plan.model.chances is not None:

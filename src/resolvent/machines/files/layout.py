@@ -23,10 +23,13 @@ class Counts(msgspec.Struct, forbid_unknown_fields=True):
 class Support(Counts, forbid_unknown_fields=True):
     """The same, and for each state and constant question, sorted by both, how often it was asked.
 
-    Only where `asked` says which these are.
+    Only where `asked` says which these are. `rivals` are rows of `transitions` that might lead
+    elsewhere, for all that noise allows: the row, the likeliest other state, and the logarithm of
+    how many times as likely the one is that stands there.
     """
 
     asked: list[int] | UnsetType = UNSET
+    rivals: list[tuple[int, int, float]] | UnsetType = UNSET
 
 
 class Decisions(msgspec.Struct, forbid_unknown_fields=True):

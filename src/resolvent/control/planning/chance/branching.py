@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.chance.chances import ENDED, NOT_KNOWN
+from resolvent.control.planning.chance.counted import Pay, arriving_by, number_of, paid_by
 from resolvent.control.planning.chance.tallies import Tally
 from resolvent.control.planning.ending import ENDS, GOES_ON, Ending
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Space, Steps, are_known, moves_of
 from resolvent.errors import ModelError
-from resolvent.machines import Machine, Machines
-from resolvent.machines.columns import is_among
-from resolvent.samples import rounded
+from resolvent.machines import Machines
 from resolvent.traces import TraceSet
-from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
 
@@ -60,6 +59,7 @@ class Branching:
         machines: Machines,
         steps: Steps,
         traces: TraceSet,
+        pay: Numbers,
         space: Space,
         ending: Ending,
         trust_constants: bool,
@@ -77,16 +77,15 @@ class Branching:
         self.outcomes = len(traces.labels) + 1
         seen = len(space.observations)
         self.arriving = Tally.of(self._asked(o, s[0], a), following, seen).seen_more(
-            _arriving(machines.transition, space, trust_constants)
+            arriving_by(machines.transition, space, trust_constants)
         )
         # A law that all steps keep is believed, as the machines are; else shares are doubted.
         self.after = Tally.of(self._cell(o, s, a, following), came, self.outcomes)
         self.elsewhere = Tally.of(self._step(o, a, following), came, self.outcomes)
         self.follows = bool((self.after.size <= 1).all())
-        digits = machines.reward.reward_digits
-        pay = np.array(rounded(traces.rewards, digits))[traces.reward_codes[told]]
-        self.pay = _Pay.of(self._paying(o, s, a), pay).seen_more(
-            _paying(machines, space, trust_constants, self._paying)
+        pay = pay[told]
+        self.pay = Pay.of(self._paying(o, s, a), pay).seen_more(
+            paid_by(machines.reward, space, trust_constants, self._paying)
         )
         self.pays = _pays(self.after, self._cell(o, s, a, following), came, pay, self.outcomes)
         self.pays_elsewhere = _pays(
@@ -187,28 +186,30 @@ class Branching:
 
     def _asked(self, o: Any, transition_state: Any, a: Any) -> Keys:
         """Return the number of a question to the Transition Machine in one of its states."""
-        return _number((o, transition_state, a), (0, self.space.sizes[0], len(self.space.actions)))
+        return number_of(
+            (o, transition_state, a), (0, self.space.sizes[0], len(self.space.actions))
+        )
 
     def _paying(self, o: Any, states: Sequence[Any], a: Any) -> Keys:
         """Return the number of a question to the Reward Machine in one of its states."""
         transition, reward, actions = *self.space.sizes[:2], len(self.space.actions)
         if not self.pairing:
-            return _number((o, states[1], a), (0, reward, actions))
-        return _number((o, *states[:2], a), (0, transition, reward, actions))
+            return number_of((o, states[1], a), (0, reward, actions))
+        return number_of((o, *states[:2], a), (0, transition, reward, actions))
 
     def _cell(self, o: Any, states: Sequence[Any], a: Any, following: Any) -> Keys:
         sizes = (0, len(self.space.actions), len(self.space.observations))
-        return _number((self.space.situation(o, states), a, following), sizes)
+        return number_of((self.space.situation(o, states), a, following), sizes)
 
     def _step(self, o: Any, a: Any, following: Any) -> Keys:
-        return _number(
+        return number_of(
             (o, a, following), (0, len(self.space.actions), len(self.space.observations))
         )
 
 
 def _pays(tally: Tally, keys: Keys, came: Keys, pay: Numbers, outcomes: int) -> Numbers:
     """Return what was paid whenever the same came in the same row; NaN where that varied."""
-    entry = np.searchsorted(tally.key[tally.row] * outcomes + tally.value, keys * outcomes + came)
+    entry = np.searchsorted(tally.row * outcomes + tally.value, tally.find(keys) * outcomes + came)
     paid = np.empty(len(tally.value))
     paid[entry] = pay
     paid[entry[paid[entry] != pay]] = np.nan
@@ -225,115 +226,3 @@ def _labelling(
         if machines.timing.lag:  # what was read then is not known any more when it matters
             raise
         return None
-
-
-def _number(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
-    number = np.asarray(parts[0], np.int64)
-    for part, size in zip(parts[1:], sizes[1:], strict=True):
-        number = number * size + part
-    return number
-
-
-@dataclass(frozen=True, eq=False)
-class _Pay:
-    """What was paid in rows: how often anything, and the mean."""
-
-    key: Keys
-    count: Keys
-    mean: Numbers
-
-    @classmethod
-    def of(cls, keys: Keys, paid: Numbers, counts: Keys | None = None) -> "_Pay":
-        distinct, place = np.unique(keys, return_inverse=True)
-        counts = np.ones(len(keys), np.int64) if counts is None else counts
-        # Sums do not depend on the order of traces: equal pays are counted before they are added.
-        worth, code = np.unique(paid, return_inverse=True)
-        tally = Tally.of(place, code, max(len(worth), 1), counts)
-        total = np.bincount(tally.row, worth[tally.value] * tally.count, len(distinct))
-        least, most = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
-        np.minimum.at(least, tally.row, worth[tally.value])
-        np.maximum.at(most, tally.row, worth[tally.value])
-        return cls(distinct, tally.total, np.clip(total / tally.total, least, most))
-
-    def find(self, wanted: Keys) -> Keys:
-        at = np.searchsorted(self.key, wanted) % max(len(self.key), 1)
-        return np.where(self.key[at] == wanted, at, -1)
-
-    def seen_more(self, other: "_Pay") -> "_Pay":
-        """Return each row as one of the two saw it: the one that saw more of it."""
-        if not len(other.key) or not len(self.key):
-            return self if len(self.key) else other
-        mine, yours = self.find(other.key), other.find(self.key)
-        keep = (yours < 0) | (self.count >= other.count[yours])
-        take = (mine < 0) | (other.count > self.count[mine])
-        key = np.concatenate([self.key[keep], other.key[take]])
-        order = np.argsort(key)
-        both = ((self.count, other.count), (self.mean, other.mean))
-        count, mean = (np.concatenate([one[keep], more[take]])[order] for one, more in both)
-        return _Pay(key[order], count, mean)
-
-
-def _answers_of(machine: Machine, trust_constants: bool) -> tuple[Codes, Keys, Codes, Keys]:
-    """Return all answers that a machine has counted, as state, question, value and count.
-
-    Constant answers are there if they are trusted: then in every state, as often as anywhere.
-    """
-    spread, support = machine.spread, machine.support
-    columns = [(spread.state, spread.question, spread.value, spread.count)]
-    if support is not None:
-        width = len(machine.observations) * len(machine.actions)
-        several = np.unique(spread.state.astype(np.int64) * width + spread.question)
-        own = machine.output_state.astype(np.int64) * width + machine.output_question
-        one = ~is_among(several, own)
-        columns.append(
-            (
-                machine.output_state[one],
-                machine.output_question[one],
-                machine.output_value[one],
-                support.outputs[one],
-            )
-        )
-    if trust_constants:
-        states, constants = machine.states, len(machine.constant_question)
-        times = np.ones(constants, np.int64) if support is None else support.constants
-        columns.append(
-            (
-                np.repeat(np.arange(states, dtype=np.int32), constants),
-                np.tile(machine.constant_question, states),
-                np.tile(machine.constant_value, states),
-                np.tile(np.maximum(times, 1), states),
-            )
-        )
-    state, question, value, count = (np.concatenate(one) for one in zip(*columns, strict=True))
-    counted = count > 0
-    return state[counted], question[counted], value[counted], count[counted]
-
-
-def _arriving(machine: Machine, space: Space, trust_constants: bool) -> Tally:
-    """Return how often the Transition Machine saw each observation follow."""
-    state, question, value, count = _answers_of(machine, trust_constants)
-    seen, done = np.divmod(question, len(machine.actions))
-    o = codes_of(machine.observations, space.observations, -1)[seen]
-    a = codes_of(machine.actions, space.actions, -1)[done]
-    following = codes_of(machine.outputs, space.observations, -1)[value]
-    keys = _number((o, state, a), (0, space.sizes[0], len(space.actions)))
-    return Tally.of(keys, following.astype(np.int64), len(space.observations), count)
-
-
-def _paying(machines: Machines, space: Space, trust_constants: bool, number: Any) -> _Pay:
-    """Return how often the Reward Machine saw something paid, and what on average."""
-    machine = machines.reward
-    state, question, value, count = _answers_of(machine, trust_constants)
-    seen, done = np.divmod(question, len(machine.actions))
-    a = codes_of(machine.actions, space.actions, -1)[done]
-    if machine.supplemented:
-        pairs: list[Any] = list(machine.observations)
-        o = codes_of((one for one, _ in pairs), space.observations, -1)[seen]
-        transition = np.array([own for _, own in pairs], np.int64)[seen]
-    else:
-        o = codes_of(machine.observations, space.observations, -1)[seen]
-        transition = np.zeros(len(seen), np.int64)
-    named = o >= 0
-    keys = number(o[named], [transition[named], state[named]], a[named])
-    pay = np.array([float(one) for one in machine.outputs])[value]
-    return _Pay.of(keys, pay[named], count[named])

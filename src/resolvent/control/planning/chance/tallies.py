@@ -34,11 +34,15 @@ class Tally:
     @classmethod
     def of(cls, keys: Keys, values: Keys, size: int, counts: Keys | None = None) -> "Tally":
         """Count values, which are below `size`, by the rows in which they came."""
+        names = None
+        if (int(keys.max(initial=0)) + 1) * size > np.iinfo(np.int64).max:
+            names, keys = np.unique(keys, return_inverse=True)
         both, place = np.unique(keys.astype(np.int64) * size + values, return_inverse=True)
         count = np.bincount(place, counts, len(both)).astype(np.int64)
         row, value = np.divmod(both, size)
         start = np.flatnonzero(np.diff(row, prepend=-1))
-        return cls(row[start], np.append(start, len(row)), value, count)
+        key = row[start] if names is None else names[row[start]]
+        return cls(key, np.append(start, len(row)), value, count)
 
     def __len__(self) -> int:
         return len(self.key)

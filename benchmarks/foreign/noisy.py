@@ -1,0 +1,154 @@
+"""Environments of others that are random: what comes of each with noise="auto".
+
+`make benchmark-foreign-noise` writes docs/foreign-noise.md, in some minutes. With --short there
+is less of everything, and the page goes to standard output.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from measuring import Measured, measure
+from optima import best_of_tables
+from rows import Row
+
+PAGE = Path(__file__).parents[2] / "docs" / "foreign-noise.md"
+
+_NOISY = """\
+traces = rs.collect(env, episodes=episodes, seed=seed, labels="observation")
+result = rs.infer(traces, labels="observation", noise="auto")
+"""
+_REWARD = _NOISY.replace("noise=", 'outputs=["reward"], noise=')
+_ROWS_ALONE = """\
+env = gym.make("FrozenLake-v1")
+env = gym.wrappers.TransformObservation(env, lambda cell: cell // 4, gym.spaces.Discrete(4))
+"""
+_TAXI = """\
+env = gym.make("Taxi-v4")
+hide = lambda state: state // 20 * 4 + state % 4
+env = gym.wrappers.TransformObservation(env, hide, gym.spaces.Discrete(100))
+"""
+_MEMORY = """\
+import minigrid
+
+env = gym.make("MiniGrid-MemoryS7-v0")
+env = gym.wrappers.TransformReward(env, lambda reward: float(reward > 0))
+env = gym.wrappers.TransformAction(env, int, gym.spaces.Discrete(3))
+"""
+
+ROWS = (
+    Row(
+        "FrozenLake",
+        "Gymnasium",
+        f'env = gym.make("FrozenLake-v1")\n{_NOISY}',
+        3000,
+        best_of_tables,
+        "plan",
+        short=300,
+    ),
+    Row("FrozenLake, its rows alone shown", "Gymnasium", _ROWS_ALONE + _NOISY, 3000, short=300),
+    Row(
+        "the same, events to be found",
+        "Gymnasium",
+        _ROWS_ALONE + _NOISY.replace("observation", "auto"),
+        3000,
+        short=300,
+    ),
+    Row(
+        "CliffWalking, slippery",
+        "Gymnasium",
+        f'env = gym.make("CliffWalking-v1", is_slippery=True, max_episode_steps=200)\n{_NOISY}',
+        100,
+        best_of_tables,
+        "plan",
+        short=10,
+    ),
+    Row("Taxi, the passenger hidden", "Gymnasium", _TAXI + _NOISY, 200, short=10),
+    Row("Blackjack", "Gymnasium", f'env = gym.make("Blackjack-v1")\n{_NOISY}', 5000, short=500),
+    Row("Memory, all layouts, walking alone", "MiniGrid", _MEMORY + _NOISY, 200, short=10),
+    Row(
+        "HigherLower, easy",
+        "POPGym",
+        "from popgym.envs.higher_lower import HigherLowerEasy\n\nenv = HigherLowerEasy()\n"
+        + _REWARD,
+        500,
+        short=50,
+    ),
+    Row(
+        "MineSweeper, easy",
+        "POPGym",
+        "from popgym.envs.minesweeper import MineSweeperEasy\n\nenv = MineSweeperEasy()\n"
+        + _REWARD.replace("observation", "action+observation"),
+        500,
+        short=50,
+    ),
+)
+
+_HEAD = """\
+# Environments of others that are random
+
+What comes of environments that nobody here wrote, and in which the same step may lead to now
+this, now that, with `noise="auto"` and the lines of code that stand [below](#the-code). As in
+[the table without chance](foreign.md), figures are those of 100 fresh episodes, of several machines
+the worst. *Right* is what the most likely answer was, and *paid* what acting by `rs.plan` paid,
+beside what the best policy is paid that sees everything. *Seconds* are those of all processors
+together, for inferring. What each result says of noise stands [below](#what-they-say), and *found*
+is what `rs.diagnose` says of the traces.
+
+<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark-foreign-noise` instead. -->
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure all rows, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="less of everything, nothing written")
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this")
+    options = parser.parse_args(arguments)
+    measured = []
+    for row in ROWS:
+        if options.only in row.name:
+            print(f"{row.origin}: {row.name}", file=sys.stderr, flush=True)
+            measured.append(measure(row, options.short))
+    if options.short or options.only:
+        print(page(measured))
+    else:
+        PAGE.write_text(page(measured), encoding="utf-8")
+    return 0
+
+
+def page(measured: Sequence[Measured]) -> str:
+    """Return the page: the table, what results say, and the code of each row."""
+    lines = [
+        _HEAD,
+        "| from | what | steps | states | right | wrong | unseen | paid, of at most "
+        "| seconds | found |",
+        "|---|---|--:|---|--:|--:|--:|---|--:|---|",
+        *map(_line, measured),
+        "\n## What they say\n",
+    ]
+    for one in measured:
+        lines.append(f"**{one.row.name}**\n")
+        lines.extend(f"- {words}" for words in one.words or ("nothing: there is no noise",))
+        lines.append("")
+    lines.append("## The code\n")
+    for one in measured:
+        title = f"{one.row.name} ({one.row.episodes:,} episodes)"
+        lines.append(f"{title}:\n\n```py\n{one.row.code.strip()}\n```\n")
+    return "\n".join(lines)
+
+
+def _line(one: Measured) -> str:
+    right, assumed, wrong, unseen = one.shares or (0.0, 0.0, 0.0, 0.0)
+    states = ", ".join(f"{kind} {number}" for kind, number in (one.states or {}).items())
+    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
+    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+    shares = (f"{share:.1%}" for share in (right + assumed, wrong, unseen))
+    seconds = f"{one.seconds:.1f}"
+    cells = (one.row.origin, one.row.name, f"{one.steps:,}", states, *shares, paid, seconds, told)
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
