@@ -130,7 +130,7 @@ def page(measured: Sequence[Measured]) -> str:
     ]
     for one in measured:
         lines.append(f"**{one.row.name}**\n")
-        lines.extend(f"- {words}" for words in one.words or ("nothing: there is no noise",))
+        lines.extend(f"- {words}" for words in one.words or ("nothing of noise",))
         lines.append("")
     lines.append("## The code\n")
     for one in measured:

@@ -124,7 +124,8 @@ def _most_states(machines: Machines) -> int:
 def _explaining(run: Run, corpus: Corpus, some: TraceSet) -> Machines | None:
     """Return machines that explain some of the traces without noise; None if there are none."""
     options = run.options
-    if options.trivial != "auto":  # of the labels named, those that occur among these
+    if options.trivial != "auto" and options.remove_trivial:
+        # Of the labels named, those that occur among these.
         named = (label for label in corpus.alphabets.labels if label in some.labels)
         known = trivial_codes(corpus.alphabets.labels, options.trivial)
         trivial = {corpus.alphabets.labels[code] for code in known}

@@ -230,6 +230,17 @@ Growth one_state_only(const NoisyRows& rows, std::size_t width) {
   return {machine, {{1, machine}}, 0.0, true};
 }
 
+// Weighs again what was found, with noise fitted from afresh: on the way it is fitted from where it
+// was for the machine before, which may lead to another, lower top.
+void weigh_afresh(const NoisyRows& rows, Growth& found) {
+  const auto weigh = [&](LikelyMachine& machine) {
+    MachineEvidence fresh = weigh_machine(rows.cells, rows.labels, machine.moves, machine.states, {});
+    if (fresh.log_evidence > machine.evidence.log_evidence) machine.evidence = std::move(fresh);
+  };
+  for (auto& [states, machine] : found.by_size) weigh(machine);
+  weigh(found.best);
+}
+
 // Whether quiet labels seem to change something: answers after the same labels agree more often
 // if quiet ones count than if they do not.
 bool quiet_labels_tell(const NoisyRows& rows, const HistoryTree& histories) {
@@ -279,6 +290,7 @@ Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOp
     found.finished = false;
   }
   if (!is_part) {
+    weigh_afresh(some, found);
     found.noise = share_off_main(some.cells, labels, found.best.moves, found.best.states);
     return found;
   }
@@ -294,6 +306,7 @@ Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOp
   } catch (const TimeLimitReached&) {
     whole.finished = false;
   }
+  weigh_afresh(all, whole);
   whole.noise = share_off_main(all.cells, labels, whole.best.moves, whole.best.states);
   return whole;
 }
