@@ -29,24 +29,29 @@ _DEVIATIONS: Final = 5.0
 
 
 def hidden_labels(
-    traces: TraceSet, options: Options, senses: Senses, found: Found
+    traces: TraceSet, options: Options, senses: Senses, found: Found, seconds: float | None
 ) -> Reading | None:
     """Read traces with the labels that most likely were true, inferred from what came later.
 
     Unless the user says that labels lie, this is tried only where odd answers depend on the past.
     """
-    return _reading("labels", traces, options, senses, found)
+    return _reading("labels", traces, options, senses, found, seconds)
 
 
 def hidden_starts(
-    traces: TraceSet, options: Options, senses: Senses, found: Found
+    traces: TraceSet, options: Options, senses: Senses, found: Found, seconds: float | None
 ) -> Reading | None:
     """Read traces with a label at each beginning that says in which hidden way it began."""
-    return _reading("starts", traces, options, senses, found)
+    return _reading("starts", traces, options, senses, found, seconds)
 
 
 def _reading(
-    kind: str, traces: TraceSet, options: Options, senses: Senses, found: Found
+    kind: str,
+    traces: TraceSet,
+    options: Options,
+    senses: Senses,
+    found: Found,
+    seconds: float | None,
 ) -> Reading | None:
     if not isinstance(options.noise, Noise) and not oddness_persists(traces, options, found):
         return None
@@ -59,6 +64,7 @@ def _reading(
         digits=options.reward_digits,
         seed=options.seed,
         effort=options.effort,
+        time_limit=seconds,
     )
     if unmasked is None:
         return None

@@ -28,9 +28,9 @@ from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
 from resolvent.noise import Corrected, Noise
-from resolvent.readings import Hypothesis
+from resolvent.readings import Hypothesis, Reading
 from resolvent.replay import Corpus
-from resolvent.result import InferenceResult
+from resolvent.result import InferenceResult, Recorded
 from resolvent.running import Run, outputs_of
 from resolvent.samples import Histories, output_samples
 from resolvent.suspicion import (
@@ -81,7 +81,14 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
 
 
 def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceResult:
-    """Infer machines from the traces of a result and more: go on from it as far as it holds."""
+    """Infer machines from the traces of a result and more: go on from it as far as it holds.
+
+    Traces that were not read as they are recorded are all read anew.
+    """
+    if (recorded := before.standing.recorded) is not None:
+        options = replace(run.options, timing=recorded.timing)
+        anew = Run(options, run.progress, run.senses, run.started)
+        return inferred(anew, recorded.corpus.extended(traces))
     corpus = before.standing.corpus.extended(traces)
     given = before.traces + len(traces)
     if before.broken:  # traces keep the numbers with which they were given
@@ -243,7 +250,7 @@ def _best_reading(run: Run, likely: InferenceResult, holds: bool) -> InferenceRe
     best, most = likely, _evidence(likely) if holds else -inf
     for hypothesis in _readings(allowed(run.options)) if corpus.in_memory else ():
         traces, found = corpus.together(), likely.standing.found
-        reading = hypothesis(traces, run.options, run.senses, found)
+        reading = hypothesis(traces, run.options, run.senses, found, run.time_left())
         if reading is None:
             continue
         options = replace(run.options, timing=reading.timing or run.options.timing)
@@ -252,12 +259,18 @@ def _best_reading(run: Run, likely: InferenceResult, holds: bool) -> InferenceRe
         result = other.most_likely(read, outputs_of(run.options, read.alphabets))
         evidence = _evidence(result) + reading.log_evidence
         if evidence > most:
-            machines = result.machines.replacing(doubt=reading.doubt)
-            best, most = (
-                replace(result, machines=machines, more_noise=dict(reading.noise)),
-                evidence,
-            )
+            best, most = _doubted(result, reading, Recorded(corpus, run.options.timing)), evidence
     return best
+
+
+def _doubted(result: InferenceResult, reading: Reading, recorded: Recorded) -> InferenceResult:
+    """Return machines that were learned from another reading of traces, with all that says so."""
+    return replace(
+        result,
+        machines=result.machines.replacing(doubt=reading.doubt),
+        more_noise=dict(reading.noise),
+        standing=replace(result.standing, recorded=recorded),
+    )
 
 
 def _evidence(likely: InferenceResult) -> float:

@@ -36,8 +36,9 @@ class Reading:
     doubt: Doubt = field(default_factory=Doubt)
 
 
-Hypothesis: TypeAlias = Callable[[TraceSet, Options, Senses, Found], Reading | None]
-"""Reads traces in another way, given the most likely machines for them as they are recorded.
+Hypothesis: TypeAlias = Callable[[TraceSet, Options, Senses, Found, float | None], Reading | None]
+"""Reads traces in another way, given the most likely machines for them as they are recorded,
+and the seconds that are left.
 
 None if there is no such noise in them.
 """

@@ -95,6 +95,16 @@ def test_hidden_starts_from_end_to_end():
     assert result.noise["other starts"] == pytest.approx(0.3, abs=0.06)
 
 
+def test_an_update_reads_all_traces_anew():
+    traces, noise = two_sided(400), rs.Noise(starts=True)
+    updated = rs.infer(traces[:300], noise=noise).update(traces[300:])
+    whole = rs.infer(traces, noise=noise)
+    assert updated.machines.doubt == whole.machines.doubt
+    assert updated.machines == whole.machines
+    assert updated.traces == 400
+
+
+
 def test_nothing_is_hidden_where_starts_are_read():
     traces = two_sided(50)
     timing = LabelTiming.CURRENT_WITH_INITIAL
