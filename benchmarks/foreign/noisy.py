@@ -89,7 +89,7 @@ ROWS = (
         "the same, pickups labelled",
         "Gymnasium",
         _TAXI_EVENTS,
-        5000,
+        3000,
         best_of_taxi,
         "plan",
         short=10,
