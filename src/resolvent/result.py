@@ -254,7 +254,7 @@ class InferenceResult:
 
         Nothing where every other machine that was met is at least 100 times less likely, and
         where there is no noise: then the traces are explained, and `certificates` say
-        what is proven.
+        what is proven. Of machines that differ in one move there are at most ten.
         """
         return {kind: self.standing.found.alternatives.get(kind, ()) for kind in self.machines}
 
