@@ -170,7 +170,6 @@ void TableReplay::start(const Moves& moves, Pulse& pulse) {
   asked_.assign(index(states_) * tree_.cells.questions(), 0);
   main_.assign(index(states_) * tree_.cells.questions(), 0.0);
   score_ = 0.0;
-  replaced_.clear();
   state_of_[0] = 0;
   for (Id node = 0; node < tree_.histories.size(); ++node) {
     pulse.beat();
@@ -179,6 +178,7 @@ void TableReplay::start(const Moves& moves, Pulse& pulse) {
       state_of_[index(node)] = moves_[index(before * tree_.labels + tree_.histories.label[index(node)])];
     }
     add(node);
+    replaced_.clear();  // nothing of this is taken back
   }
 }
 
