@@ -126,6 +126,14 @@ taxi: that knows what can be known). *Seconds* are those of all processors toget
 What is said of noise stands [below](#what-they-say), and *found* is what `rs.diagnose` and
 `rs.infer` warn of.
 
+In short: FrozenLake, CliffWalking and Blackjack need no memory, and are told so. The goal that a
+sign shows is remembered, and the plan as good as the best. Where the taxi's passenger is hidden,
+labels of what is seen do not help, and it is said that something is drawn at the start of an
+episode; with labels for what picking up came to, most of the 16 things to remember are found, and
+some plans go round in circles until the episode is cut. In Memory, the layout is drawn at the
+start: a plan from these 200 episodes finds the right object in 67 of 100 episodes, which is better
+than guessing and not solved.
+
 <!-- Written by benchmarks/foreign/noisy.py: run `make benchmark-foreign-noise` instead. -->
 """
 
