@@ -33,8 +33,9 @@ most likely answer is. There is [more on those](foreign-noise.md).
 Each row is one run with one seed. How many episodes it gets was chosen by trying: as many as were
 enough where any number tried was. The lift, for one, has 101 states from 12,000 steps and 67 from
 48,000, both with a warning of `rare-moves`, before it has its 18. The threshold of that warning was
-set with most of these rows in view, so that they do not test it. The figures of some rows without
-chance were taken before random actions were drawn by a seed of their own, and with `noise="none"`.
+set with most of these rows in view, so that they do not test it. Taxi, DoorKey in one layout,
+RedBlueDoors and RepeatPrevious with four cards were measured before random actions were drawn by
+a seed of their own, and with `noise="none"`.
 
 <!-- Written by benchmarks/foreign/table.py: run `make benchmark-foreign` instead of editing. -->
 """
