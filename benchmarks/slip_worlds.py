@@ -59,7 +59,7 @@ SETTINGS = (
     Setting("Cookie", 600_000),
     Setting("TwoKeys", 600_000, {"published": True}),
     Setting("Cookie", 1_000_000, {"published": True}),
-    Setting("Symbol", 400_000, rounds=2),
+    Setting("Symbol", 400_000, rounds=1),
 )
 
 
