@@ -25,7 +25,7 @@ ROOMS = [
     ["diagnosis", "events"],
     ["refinement", "result", "trust"],
     ["learning", "readings", "broken", "suspicion"],
-    ["running"],
+    ["running", "doubts"],
     ["correction"],
     ["hypotheses"],
     ["pipeline"],

@@ -15,7 +15,7 @@ as a part of the senses.
 """
 
 from dataclasses import replace
-from math import floor
+from math import floor, inf
 from typing import Final
 
 import numpy as np
@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from resolvent.broken import failing, oddness
 from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
+from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
 from resolvent.noise import Corrected, Noise
-from resolvent.readings import Hypothesis
+from resolvent.readings import Hypothesis, Reading
 from resolvent.replay import Corpus
-from resolvent.result import InferenceResult
+from resolvent.result import InferenceResult, Recorded
 from resolvent.running import Run, outputs_of
 from resolvent.samples import Histories, output_samples
 from resolvent.suspicion import (
@@ -46,8 +47,11 @@ from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.shards import ShardsInMemory
 
-READINGS: Final[dict[str, Hypothesis]] = {}
-"""Other readings, by the field of `Noise` that allows for them, in the order they are tried."""
+READINGS: Final[tuple[tuple[str, Hypothesis], ...]] = (
+    ("labels", hidden_labels),
+    ("starts", hidden_starts),
+)
+"""Other readings, with the field of `Noise` that allows for them, in the order they are tried."""
 
 FEWEST_TRACES: Final = 20
 """With fewer traces none is taken to be broken: one of them is too large a share."""
@@ -62,7 +66,8 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
     noise = allowed(run.options)
     if noise.labels and (true := true_labels(run, corpus)):
         return _truly_labelled(run, corpus, true)
-    if isinstance(run.options.noise, Noise) and noise.outcomes:
+    stated = isinstance(run.options.noise, Noise)
+    if stated and noise.outcomes:
         return _with_noise(run, corpus, None)  # that there is some, the user knows
     if run.senses.rewards is not None:  # some are taken for the wrong level
         return _with_noise(run, corpus, None)
@@ -70,11 +75,20 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
         exact = run.exact(corpus)
     except ContradictoryTraces as contradiction:
         return _contradicted(run, corpus, contradiction)
+    if stated and _readings(noise) and (found := _with_noise(run, corpus, None)).machines.doubt:
+        return found
     return _believed(run, exact)
 
 
 def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceResult:
-    """Infer machines from the traces of a result and more: go on from it as far as it holds."""
+    """Infer machines from the traces of a result and more: go on from it as far as it holds.
+
+    Traces that were not read as they are recorded are all read anew.
+    """
+    if (recorded := before.standing.recorded) is not None:
+        options = replace(run.options, timing=recorded.timing)
+        anew = Run(options, run.progress, run.senses, run.started)
+        return inferred(anew, recorded.corpus.extended(traces))
     corpus = before.standing.corpus.extended(traces)
     given = before.traces + len(traces)
     if before.broken:  # traces keep the numbers with which they were given
@@ -158,9 +172,11 @@ def _with_noise(
         likely, warnings = _without_broken(run, corpus, likely, contradiction)
         if not likely.is_noisy:
             return _warned(likely, warnings)
-    if contradiction is not None and not may_vary(contradiction.output, noise):
+    holds = contradiction is None or may_vary(contradiction.output, noise)
+    best = _best_reading(run, likely, holds)
+    if contradiction is not None and best is likely and not holds:
         raise contradiction
-    likely = _best_reading(run, likely)
+    likely = best
     return _warned(likely, [*noise_warnings(likely, contradiction), *warnings])
 
 
@@ -222,25 +238,39 @@ def _most_likely(
 
 
 def _readings(noise: Noise) -> list[Hypothesis]:
-    return [one for kind, one in READINGS.items() if getattr(noise, kind)]
+    return [one for kind, one in READINGS if getattr(noise, kind)]
 
 
-def _best_reading(run: Run, likely: InferenceResult) -> InferenceResult:
-    """Return the machines for the reading under which what was recorded is the likeliest."""
+def _best_reading(run: Run, likely: InferenceResult, holds: bool) -> InferenceResult:
+    """Return the machines for the reading under which what was recorded is the likeliest.
+
+    The machines for traces as they are recorded are among them only if these may hold.
+    """
     corpus = likely.standing.corpus
-    best, most = likely, _evidence(likely)
+    best, most = likely, _evidence(likely) if holds else -inf
     for hypothesis in _readings(allowed(run.options)) if corpus.in_memory else ():
         traces, found = corpus.together(), likely.standing.found
-        reading = hypothesis(traces, run.options, run.senses, found)
+        reading = hypothesis(traces, run.options, run.senses, found, run.time_left())
         if reading is None:
             continue
-        other = Run(run.options, run.progress, reading.senses, run.started)
+        options = replace(run.options, timing=reading.timing or run.options.timing)
+        other = Run(options, run.progress, reading.senses, run.started)
         read = Corpus(ShardsInMemory([reading.traces]), corpus.rounding)
         result = other.most_likely(read, outputs_of(run.options, read.alphabets))
         evidence = _evidence(result) + reading.log_evidence
         if evidence > most:
-            best, most = replace(result, more_noise=dict(reading.noise)), evidence
+            best, most = _doubted(result, reading, Recorded(corpus, run.options.timing)), evidence
     return best
+
+
+def _doubted(result: InferenceResult, reading: Reading, recorded: Recorded) -> InferenceResult:
+    """Return machines that were learned from another reading of traces, with all that says so."""
+    return replace(
+        result,
+        machines=result.machines.replacing(doubt=reading.doubt),
+        more_noise=dict(reading.noise),
+        standing=replace(result.standing, recorded=recorded),
+    )
 
 
 def _evidence(likely: InferenceResult) -> float:

@@ -22,6 +22,7 @@ from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
+from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
 from resolvent.traces.column_names import REWARD
@@ -148,13 +149,22 @@ class Standing:
     """Where an inference ended, for an update to go on from.
 
     All traces, which of them were learned from, what was found, and what all of them
-    show of that.
+    show of that; and as what the traces were recorded, where they were read otherwise.
     """
 
     corpus: Corpus
     chosen: NDArray[np.int64]
     found: Found
     shown: Replay
+    recorded: "Recorded | None" = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Traces as they were recorded, where machines were learned from another reading of them."""
+
+    corpus: Corpus
+    timing: LabelTiming
 
 
 @dataclass(frozen=True)
@@ -499,7 +509,7 @@ class InferenceResult:
             found = (
                 f"from {one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}"
             )
-            if self.is_noisy:
+            if not one.prefix_tree_nodes:  # it was grown, not merged
                 found = "the most likely machine met"
             lines.append(
                 f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, {found}, "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from resolvent.diagnosis import Finding, Severity
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.errors import ContradictoryTraces
+from resolvent.machines import kind_of
 from resolvent.noise import Noise, NoisyQuestions, noisy_questions
 from resolvent.options import Options
 from resolvent.replay import Replay, Rows
@@ -74,9 +75,10 @@ def is_chance(shown: Replay, *, by_state: bool) -> bool:
     return _noisy_questions(shown, by_state).everywhere
 
 
-def _noisy_questions(shown: Replay, by_state: bool) -> NoisyQuestions:
-    answers = next(iter(shown.machines.values())).known
-    return noisy_questions(*_odd_answers(answers, by_state))
+def _noisy_questions(shown: Replay, by_state: bool, kind: str | None = None) -> NoisyQuestions:
+    """Return in how many questions to a machine, by default the first, answers vary."""
+    seen = shown.machines[kind] if kind else next(iter(shown.machines.values()))
+    return noisy_questions(*_odd_answers(seen.known, by_state))
 
 
 def _odd_answers(answers: Rows, by_state: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -123,7 +125,7 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
         one, other = map(str, contradiction.places)
         output = contradiction.output
         differ = "next observations" if output == OBSERVATION else f"values of {short(output)}"
-        varying = _noisy_questions(likely.standing.shown, by_state=True)
+        varying = _noisy_questions(likely.standing.shown, by_state=True, kind=kind_of(output))
         advice = f"If the world is not random, {refuse} says what to try."
         if varying.in_few:
             advice = (

@@ -37,5 +37,9 @@ def test_little_is_no_proof_of_anything():
         assert not found.in_few
 
 
+def test_in_a_small_world_memory_may_matter_to_all_questions():
+    assert not noisy_questions(np.full(20, 19), np.full(20, 1)).everywhere
+
+
 def test_a_lottery_is_not_rare_noise():
     assert not noisy_questions(*drawn(600, 20, 1.0, 0.5)).everywhere

@@ -16,6 +16,9 @@ _CHANCES: Final = np.concatenate([np.geomspace(0.002, 0.1, 20), np.linspace(0.12
 _FEW: Final = 0.3
 """In worlds without noise, memory matters to no more than about this share of the questions."""
 
+_FEWEST: Final = 40
+"""Fewer questions that were asked twice say nothing of everywhere: memory may matter to all."""
+
 _LEAST_SHARE: Final = 0.45
 _LEAST_NATS: Final = 6.0
 _MOST_CHANCE: Final = 0.35
@@ -27,19 +30,23 @@ class NoisyQuestions:
     """A share of the questions has odd answers, with one chance in all of them.
 
     `nats` says how much likelier all answers are so than if no more than three in ten questions
-    had any, `against_all` how much likelier than if all had.
+    had any, `against_all` how much likelier than if all had. `questions` were asked twice.
     """
 
     share: float
     chance: float
     nats: float
     against_all: float = 0.0
+    questions: int = 0
 
     @property
     def everywhere(self) -> bool:
         """Whether most questions have odd answers beyond doubt, and few in each."""
         return (
-            self.share >= _LEAST_SHARE and self.nats >= _LEAST_NATS and self.chance <= _MOST_CHANCE
+            self.questions >= _FEWEST
+            and self.share >= _LEAST_SHARE
+            and self.nats >= _LEAST_NATS
+            and self.chance <= _MOST_CHANCE
         )
 
     @property
@@ -62,6 +69,7 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
     """
     if not len(asked):
         return NoisyQuestions(0.0, 0.0, 0.0)
+    questions = int(np.count_nonzero(asked))
     pairs, times = np.unique(np.stack([asked, odd]), axis=1, return_counts=True)
     asked, odd = pairs
     varying = (odd[:, None] * np.log(_CHANCES) + (asked - odd)[:, None] * np.log1p(-_CHANCES))[
@@ -74,4 +82,5 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
     few = float(best[_SHARES <= _FEW].max())
     chance = float(_CHANCES[int(np.argmax(likelihood[at]))])
     top = float(best[at])
-    return NoisyQuestions(float(_SHARES[at]), chance, top - few, top - float(best[-1]))
+    against_all = top - float(best[-1])
+    return NoisyQuestions(float(_SHARES[at]), chance, top - few, against_all, questions)

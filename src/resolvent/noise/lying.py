@@ -31,9 +31,9 @@ _MOST_ROUNDS = 200
 _MOST = 0.49
 """Rates that are fitted stay below this, so that the truth stays possible."""
 
-_LAWFUL, _SURELY = 0.25, 8.0
-"""A source that has another label than its main one in such a share of its steps, and by so many
-standard deviations more often than lies explain, has them for a reason that is not seen."""
+_UNEVEN, _SURELY = 4.0, 8.0
+"""Labels lie evenly unless two of those that differ from the main one have the same source so many
+times as often as by chance, and by so many standard deviations more often."""
 
 _SETTLED = 1e-9
 """Rates that change by less than this share from one round to the next are found."""
@@ -67,8 +67,8 @@ def truthful(
     """Return how labels follow from what is seen and done, if they do but for some that lie.
 
     None if they follow exactly, so that there is nothing to correct, if what is seen and done
-    does not make them likelier than chance, or if in some place they so often differ that
-    they must depend on what is not seen. `timing` says whether the first label of an
+    does not make them likelier than chance, or if they differ in few places and there so often
+    that they must depend on what is not seen. `timing` says whether the first label of an
     episode counts; `share` is how many labels lie, where that is known.
 
     >>> from resolvent.traces import Trace
@@ -186,13 +186,13 @@ class _Fit:
 
     @property
     def is_lawful(self) -> bool:
-        """Whether some source has other labels far more often than lies explain."""
+        """Whether what would be lies keeps to few sources: then there is a reason for it."""
         noise, all_labels = self.noise, self.counts.sum(1)
         others = all_labels - self.counts[np.arange(len(self.main)), self.main]
         lies = np.where(self.main == self.none, noise.false, noise.missed + noise.swapped)
-        expected = lies * all_labels
-        often = others > _LAWFUL * all_labels
-        return bool((often & (others > expected + _SURELY * np.sqrt(expected + 1))).any())
+        pairs, by_chance = (others * (others - 1)).sum(), ((lies * all_labels) ** 2).sum()
+        far = by_chance + _SURELY * np.sqrt(2 * by_chance + 1)
+        return bool(pairs > max(far, _UNEVEN * by_chance))
 
     def corrected(self, labels: Vocabulary[Label]) -> Corrected | None:
         """Return it as a value of the model; None if the main labels are those recorded."""

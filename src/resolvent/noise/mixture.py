@@ -27,6 +27,9 @@ MOST_SIDE_BY_SIDE = 8
 NEAR = 4.0
 """Centres nearer than so many σ may be one, if noise is not normally distributed."""
 
+FULL = 12
+"""A group of so many values, which vary no more than noise has it, belongs to some centre."""
+
 _STEPS, _GAIN = 500, 1e-4
 """Fitting ends after so many steps, or when one gains so little."""
 
@@ -147,6 +150,9 @@ class _Means:
 class _Search:
     def __init__(self, groups: Groups, sigma: float, sure: float, price: float) -> None:
         self.means, self.sigma = _Means.of(groups, sigma), sigma
+        free = np.maximum(groups.size - 1, 1)
+        varies_so = groups.squares <= sigma**2 * (free + 4 * np.sqrt(2 * free))
+        self.full = groups.where((groups.size >= FULL) & varies_so)
         self.sure = None if sure <= 1 else self.means.of_at_least(sure)
         self.even = 1 / max(float(np.ptp(groups.mean)), 10 * sigma)
         self.price = price * np.log(max(len(groups.mean), 2))
@@ -159,7 +165,7 @@ class _Search:
             best = more
             if len(best.centres) > MOST_CENTRES or self._side_by_side(best):
                 return None
-        best = self._pruned(best)
+        best = self._with_left_out(self._pruned(best))
         if best.off.sum() > MOST_OFF:
             return None
         order = np.argsort(best.centres, kind="stable")
@@ -169,6 +175,20 @@ class _Search:
             shares=best.shares[order],
             values=best.values[order],
         )
+
+    def _with_left_out(self, now: Mixture) -> Mixture:
+        """Return the mixture with centres for full groups that are far from all of them.
+
+        Where there are few groups, one of them is not worth the price of a centre; but so many
+        values in the same place are no accident.
+        """
+        while len(now.centres) < MOST_CENTRES:
+            apart = np.abs(self.full.mean[:, None] - now.centres[None, :]).min(1)
+            far = self.full.where(apart > self.sigma * np.maximum(6 / np.sqrt(self.full.size), 1))
+            if not len(far.size):
+                break
+            now = self._fitted(now.beside(float(far.mean[np.argmax(far.size)])))
+        return now
 
     def _side_by_side(self, found: Mixture) -> bool:
         """Whether most centres are as near to the next as noise reaches: they fill a range."""

@@ -13,6 +13,7 @@ from resolvent.control.by_value import ByValue
 from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
 from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
+from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.senses import LiveSenses
@@ -212,7 +213,11 @@ class _Actor:
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
-        self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
+        self.plan, self.env = plan, env
+        machines = that_matter(plan.machines)
+        # Where labels lie, it acts as if the most likely states were those that it is in.
+        self.belief = BeliefMemory(machines, live) if machines.doubt else None
+        self.memory = self.belief or Memory(machines)
         self.live, self.recorder = live, recorder
         self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
@@ -243,7 +248,10 @@ class _Actor:
                     f"episode {number}, step {taken}: the plan goes in a circle, and "
                     f"neither the world nor a limit ends the episode: give max_steps"
                 )
+            seen_before = observation
             observation, reward, terminated, truncated, info = self.env.step(action)
+            if self.belief is not None:
+                self.belief.took(seen_before, action, reward, observation, terminated)
             before = self._situation(symbol, memory)
             memory.step(recorder.step(action, observation, reward, info), terminated)
             if not terminated:
@@ -253,7 +261,7 @@ class _Actor:
         recorder.end(terminated=terminated, truncated=truncated)
 
     def _note_surprise(
-        self, before: int | None, action: Any, observation: Symbol, memory: Memory
+        self, before: int | None, action: Any, observation: Symbol, memory: Memory | BeliefMemory
     ) -> None:
         """Count a step that led where no trace had come by the same one."""
         model = self.plan.model
@@ -265,7 +273,7 @@ class _Actor:
             step = before * len(model.actions) + done
             self.surprises += led is None or led not in model.chances.leads_to(step)
 
-    def _situation(self, observation: Symbol, memory: Memory) -> int | None:
+    def _situation(self, observation: Symbol, memory: Memory | BeliefMemory) -> int | None:
         """Return the number of a situation, or None if the plan does not know it.
 
         After an unseen label the states are guesses. They are taken for true only where chance
@@ -275,7 +283,7 @@ class _Actor:
             return None
         return self.plan.model.situation(observation, *memory.values)
 
-    def _planned(self, observation: Symbol, memory: Memory) -> Any:
+    def _planned(self, observation: Symbol, memory: Memory | BeliefMemory) -> Any:
         """Return the action the plan has here, as the environment takes it, or None."""
         situation = self._situation(observation, memory)
         if situation is None:
@@ -284,7 +292,9 @@ class _Actor:
         return self.live.actions.value(action)
 
 
-def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:
+def _unseen_text(
+    episode: int, step: int, observation: Symbol, memory: Memory | BeliefMemory
+) -> str:
     states, why = states_text(memory.values), "no known step leads there"
     if memory.unseen:
         states, why = "states unknown", "a label was read that the machines were never shown there"

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent.machines.files.stored_doubt import StoredDoubt
 from resolvent.machines.files.stored_senses import StoredSenses
 from resolvent.machines.files.stored_spread import StoredSpread
 from resolvent.machines.machine_set import Provenance
@@ -107,4 +108,5 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     support: dict[str, Support]
     decisions: dict[str, Decisions] | UnsetType = UNSET
     senses: StoredSenses | UnsetType = UNSET
+    doubt: StoredDoubt | UnsetType = UNSET
     provenance: Provenance | None

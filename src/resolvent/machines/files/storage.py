@@ -20,6 +20,7 @@ from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines.columns import is_among, places
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
+from resolvent.machines.files.stored_doubt import doubt_in, stored_doubt
 from resolvent.machines.files.stored_rivals import rivals_in, stored_rivals
 from resolvent.machines.files.stored_senses import senses_in, stored_senses
 from resolvent.machines.files.stored_spread import MOST_TIMES, spread_in, stored_spread
@@ -80,6 +81,7 @@ def encode(machines: Machines) -> bytes:
         },
         decisions=decisions or UNSET,
         senses=stored_senses(machines.senses),
+        doubt=stored_doubt(machines.doubt),
         provenance=machines.provenance,
     )
     return _in_lines(msgspec.to_builtins(content))
@@ -248,7 +250,11 @@ def _machines(content: layout.File) -> Machines:
         _named_situations(machines, content.termination.ends, "ends"),
         _named_situations(machines, content.termination.ambiguous, "ambiguous"),
     )
-    return machines.replacing(termination=termination, senses=senses_in(content.senses))
+    return machines.replacing(
+        termination=termination,
+        senses=senses_in(content.senses),
+        doubt=doubt_in(content.doubt, machines),
+    )
 
 
 def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:
