@@ -32,6 +32,16 @@ def test_the_page_shows_the_code_that_is_run():
     assert ran in code(PAGE), "run `make benchmark-foreign-noise`"
 
 
+def test_a_hidden_goal_is_found_by_its_sign():
+    """States of the machine are where the goal is, and the plan is nearly the best there is."""
+    (row,) = (line for line in PAGE.splitlines() if "a slippery field" in line and "|" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[3] == "transition 1, reward 2"
+    paid, _, most = cells[7].partition(" of ")
+    assert float(paid) > 0.98 * float(most)
+    assert "transition 1, reward" in short("a slippery field")
+
+
 def test_frozen_lake_needs_no_memory_and_is_told_so():
     page = short("FrozenLake, its rows alone")
     assert "transition 1, reward 1" in page

@@ -8,8 +8,13 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import disturbed
+from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.environments import House, TMaze
+from resolvent.hypotheses import _foretells
 from resolvent.options import Options
+from resolvent.running import Run
+from resolvent.senses import Senses
+from resolvent.traces.shards import ShardsInMemory
 from test_broken import same, slipped
 
 
@@ -173,3 +178,33 @@ def test_labels_that_tell_nothing_are_named():
     result = rs.infer(traces)
     assert [machine.states for machine in result.machines.values()] == [1, 1]
     assert "labels-tell-nothing" in kinds(result)
+
+
+def hidden_passenger(episodes, label_of):
+    """Taxi with the passenger hidden, who waits at any depot until picked up."""
+    env = gym.wrappers.TransformObservation(
+        gym.make("Taxi-v4"), lambda state: state // 20 * 4 + state % 4, gym.spaces.Discrete(100)
+    )
+    return rs.collect(env, episodes=episodes, seed=0, label_of=label_of)
+
+
+def test_what_is_hidden_at_the_start_breaks_no_traces():
+    traces = hidden_passenger(120, lambda seen, action, now: now // 4)
+    result = rs.infer(traces)
+    assert not result.broken
+    assert result.machines.reward.states == 1
+    (said,) = (warning for warning in result.warnings if warning.kind == "noise")
+    assert "something to remember that no label shows" in said.text
+    assert result.noise_text()[0].startswith("memory of these labels tells nothing; but")
+
+
+@pytest.mark.parametrize("is_hidden", [True, False])
+def test_machines_that_know_traces_by_heart_do_not_foretell_others(house, is_hidden):
+    traces = house
+    if is_hidden:
+        pick = {4: "pick", 5: "drop"}
+        traces = hidden_passenger(30, lambda seen, action, now: pick.get(action))
+    run = Run(Options(noise="none"), None, Senses())
+    corpus = run.corpus_of(ShardsInMemory([traces]))
+    assert not any(rare_moves(run.exact(corpus).standing.shown))
+    assert _foretells(run, corpus, 0.05) != is_hidden

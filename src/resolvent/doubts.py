@@ -17,6 +17,9 @@ from resolvent.samples import Histories, output_samples
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 
+_READINGS: Final = 50
+"""So many steps there must be for each label: with fewer, hidden states are told by nothing."""
+
 _APART: Final = 3
 """Odd answers so many steps apart have nothing to do with each other, if they come by chance: an
 observation that was read wrongly spoils two steps in a row."""
@@ -53,7 +56,9 @@ def _reading(
     found: Found,
     seconds: float | None,
 ) -> Reading | None:
-    if not isinstance(options.noise, Noise) and not oddness_persists(traces, options, found):
+    if not isinstance(options.noise, Noise) and not (
+        _is_thinkable(kind, traces, senses) and oddness_persists(traces, options, found)
+    ):
         return None
     unmasked = unmask(
         traces,
@@ -81,6 +86,16 @@ def _reading(
         timing=unmasked.timing,
         doubt=unmasked.doubt,
     )
+
+
+def _is_thinkable(kind: str, traces: TraceSet, senses: Senses) -> bool:
+    """Whether it is worth the time to look for what is hidden, if nobody says that it is there.
+
+    Labels that are made of what is seen do not lie by themselves.
+    """
+    if kind == "labels" and not senses.labelling.is_given:
+        return False
+    return traces.steps >= _READINGS * len(traces.labels)
 
 
 def oddness_persists(traces: TraceSet, options: Options, found: Found) -> bool:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from resolvent.broken import failing, oddness
 from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
+from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
@@ -52,6 +53,9 @@ READINGS: Final[tuple[tuple[str, Hypothesis], ...]] = (
     ("starts", hidden_starts),
 )
 """Other readings, with the field of `Noise` that allows for them, in the order they are tried."""
+
+_LEARNED_FROM: Final = 0.75
+"""The share of the steps from which machines are learned that are to foretell the others."""
 
 FEWEST_TRACES: Final = 20
 """With fewer traces none is taken to be broken: one of them is too large a share."""
@@ -290,8 +294,9 @@ def _but_for(
     """Return machines without noise that explain all traces but a few, which are broken.
 
     The most suspicious traces are left out; what is learned from the others says which of
-    them it explains after all. None where traces still contradict each other, or machines
-    list accidents, or rare noise is the better explanation.
+    them it explains after all. None where traces still contradict each other, where any of the
+    machines lists accidents or does not foretell traces it was not learned from, and where rare
+    noise is the better explanation.
     """
     most = floor(share * corpus.traces)
     order = np.argsort(-suspicion, kind="stable")
@@ -305,9 +310,11 @@ def _but_for(
             aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
             continue
         failed = failing(found.machines, corpus.together())
-        if lists_accidents(found.standing.shown) or failed.nats <= 0:
+        if any(rare_moves(found.standing.shown)) or failed.nats <= 0:
             return None
         if np.array_equal(failed.numbers, aside):
+            if not _foretells(run, found.standing.corpus, share):
+                return None
             found = _without(run, found, corpus, aside)
             return found, [
                 broken_warning(found, failed.wrong, failed.asked, failed.first, failed.nats)
@@ -316,6 +323,21 @@ def _but_for(
             return None
         aside = failed.numbers
     return None
+
+
+def _foretells(run: Run, corpus: Corpus, share: float) -> bool:
+    """Whether machines learned from most traces explain the others, but for so many of them.
+
+    Machines that know by heart what happened explain any traces they were learned from. Those
+    that list accidents when they know a few traces less had too little to go by: that tells
+    nothing.
+    """
+    some = corpus.sample(floor(_LEARNED_FROM * corpus.steps))
+    others = np.setdiff1d(corpus.distinct(), some)
+    found = run.exact(_only(corpus, some))
+    if any(rare_moves(found.standing.shown)):
+        return True
+    return len(failing(found.machines, corpus.fetch(others)).numbers) <= share * len(others)
 
 
 def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:

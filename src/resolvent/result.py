@@ -1,12 +1,12 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _MOST_LOG = 700.0
 """The logarithm of about the largest number there is."""
+
+_OPEN_SHOWN: Final = 3
+"""So many of what is open in a machine are said; `alternatives` has all."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +254,7 @@ class InferenceResult:
 
         Nothing where every other machine that was met is at least 100 times less likely, and
         where there is no noise: then the traces are explained, and `certificates` say
-        what is proven.
+        what is proven. Of machines that differ in one move there are at most ten.
         """
         return {kind: self.standing.found.alternatives.get(kind, ()) for kind in self.machines}
 
@@ -265,7 +268,7 @@ class InferenceResult:
         elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
             lines.append("labels: they tell nothing of the answers; the machines do without them")
         if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
-            lines.append("no memory is needed: with it, these labels tell no more than without")
+            lines.append(_without_memory(self.warnings))
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
@@ -280,7 +283,13 @@ class InferenceResult:
                 line += f"; {amount(size, 'state')} instead of {machine.states}: "
                 line += odds_text(others[size])
             lines.append(line)
-            lines += [f"{short(kind)} machine, open: {one}" for one in self.alternatives[kind]]
+            opened = self.alternatives[kind]
+            lines += [f"{short(kind)} machine, open: {one}" for one in opened[:_OPEN_SHOWN]]
+            if len(opened) > _OPEN_SHOWN:
+                lines.append(
+                    f"{short(kind)} machine, open: {len(opened) - _OPEN_SHOWN:,} more, which "
+                    f"result.alternatives has"
+                )
         return lines
 
     @property
@@ -537,3 +546,13 @@ def machines_in(given: Machines | InferenceResult) -> Machines:
     if isinstance(given, str | PathLike):
         remedy = "load the file with rs.load, and give those"
     raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
+
+
+def _without_memory(warnings: Iterable[Finding]) -> str:
+    """Say what it means that no machine has memory, though its answers vary."""
+    if any(warning.figures.get("in_few") for warning in warnings):
+        return (
+            "memory of these labels tells nothing; but too little varies for a world that is "
+            "random, so that something else may have to be remembered"
+        )
+    return "no memory is needed: with it, these labels tell no more than without"

@@ -131,7 +131,8 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
             advice = (
                 f"But only about {varying.share:.0%} of what can be done anywhere comes out "
                 f"differently, and there in {varying.chance:.0%} of the cases: rather than chance "
-                f"it may be something to remember that no label shows. {refuse} says what to try."
+                f"it may be something to remember that no label shows. rs.diagnose(traces) says on "
+                f"what it depends, as far as that can be told, and {refuse} what to try."
             )
         return Finding(
             "noise",

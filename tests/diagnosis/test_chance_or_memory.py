@@ -11,7 +11,9 @@ from diagnosed import trace
 
 import resolvent as rs
 from noisy_worlds import disturbed, noisy_house
+from resolvent.diagnosis.chance import _in_all
 from resolvent.diagnosis.labels_at_random import independent, shuffled_labels
+from resolvent.diagnosis.past import Past
 
 ABOUT_CHANCE = ("noise", "missing-label", "labels-carry-nothing")
 
@@ -182,3 +184,26 @@ def test_columns_that_are_drawn_apart_are_independent():
     one, other = (random.integers(0, 30, 2000).astype(np.int32) for _ in range(2))
     assert independent(one, other)
     assert not independent(one, np.where(random.random(2000) < 0.2, one, other).astype(np.int32))
+
+
+def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
+    """The passenger of a taxi, whom nobody sees: what picking up came to before tells a little."""
+    env = gym.wrappers.TransformObservation(
+        gym.make("Taxi-v4"), lambda state: state // 20 * 4 + state % 4, gym.spaces.Discrete(100)
+    )
+    depots = {0: "red", 4: "green", 20: "yellow", 23: "blue"}
+    traces = rs.collect(
+        env, episodes=150, seed=0, label_of=lambda seen, action, now: depots.get(now // 4)
+    )
+    (found,) = (one for one in rs.diagnose(traces).warnings if one.kind == "missing-label")
+    assert found.figures["output"] == "reward"
+    assert [one["kind"] for one in found.figures["depends_on"]] == ["last-time"]
+    assert "drawn at its start" in found.text
+
+
+@pytest.mark.parametrize(("way", "is_told"), [(0, False), (300, True)])
+def test_of_what_there_is_one_way_to_put_less_proof_is_needed(way, is_told):
+    ways = [Past("seen", str(number), "") for number in range(300)]
+    ways.append(Past("last-time", None, ""))
+    table = np.array([(way, question, 2.0, 9.0, 4.0) for question in range(5)]).T
+    assert _in_all(ways, table).shape[1] == (5 if is_told else 0)

@@ -104,7 +104,6 @@ def test_an_update_reads_all_traces_anew():
     assert updated.traces == 400
 
 
-
 def test_nothing_is_hidden_where_starts_are_read():
     traces = two_sided(50)
     timing = LabelTiming.CURRENT_WITH_INITIAL

@@ -40,6 +40,7 @@ constexpr double same_evidence = 1.0;  // so close is the same
 constexpr int patience = 3;            // splits in a row without a better machine
 constexpr int most_patience = 6;      // and whatever they gain
 constexpr double still_gains = 0.1;    // of the best split so far: then patience does not count
+constexpr int losses = 3;              // splits in a row that each cost more than a state must be worth
 
 // Noise is never quite as it is modelled, and what is off grows with the data. So a state must
 // be worth this much, and this share of what all memory is worth.
@@ -182,8 +183,10 @@ class Grower {
     LikelyMachine best = consider(Moves(index(width_), 0));
     auto search = searching(manner);
     if (!search) return best;
+    double evidence = best.evidence.log_evidence;  // of the machine considered last
     const auto better = [&] {
       LikelyMachine machine = consider(search->moves());
+      evidence = machine.evidence.log_evidence;
       if (!is_better(machine, best)) return false;
       best = std::move(machine);
       return true;
@@ -191,6 +194,8 @@ class Grower {
     search->start(best.moves);
     double score_before = search->score();
     double most_gained = 0.0;
+    double evidence_before = evidence;
+    int lost = 0;
     for (int fails = 0; static_cast<Id>(search->moves().size()) / width_ < options_.most_states;) {
       if (!search->split()) break;
       if (manner.heat > 0) search->anneal(manner.heat, random);
@@ -199,6 +204,8 @@ class Grower {
       score_before = search->score();
       most_gained = std::max(most_gained, gained);
       bool up = better();
+      lost = evidence < evidence_before - price_of_state(found_.by_size) ? lost + 1 : 0;
+      evidence_before = evidence;
       // Merged back for as long as that is better.
       for (Moves now = trimmed(grown); static_cast<Id>(now.size()) / width_ > 1; now = best.moves) {
         search->start(now);
@@ -208,6 +215,7 @@ class Grower {
       }
       search->start(grown);
       fails = up ? 0 : fails + 1;
+      if (fails >= losses && lost >= losses) break;
       if ((fails >= patience && gained < still_gains * most_gained) || fails >= most_patience) break;
     }
     return best;

@@ -20,6 +20,8 @@ namespace resolvent {
 struct NoisyTree {
   NoisyTree(const HistoryTree& tree, const AnswerCells& telling, Id label_count);
 
+  [[nodiscard]] bool has_answers(std::size_t node) const { return first_answer[node] < first_answer[node + 1]; }
+
   const HistoryTree& histories;
   const AnswerCells& cells;
   Id labels;
@@ -91,6 +93,8 @@ class TableReplay {
   void add(Id node);
   void remove(Id node);
   void put(Id node, Id state);
+  void undo(double score_before);
+  void set_main(double& main, double value);
   [[nodiscard]] double best_main(std::size_t question, const Id* counts) const;
 
   const NoisyTree& tree_;
@@ -103,6 +107,7 @@ class TableReplay {
   std::vector<double> main_;    // state, question: what the likeliest main answer is worth
   std::vector<std::pair<Id, Id>> moved_;  // node, and the state it was in
   std::vector<std::int64_t> moved_at_;
+  std::vector<std::pair<std::size_t, double>> replaced_;  // places in main_, and what was there before
   std::int64_t changes_ = 0;
   double score_ = 0.0;
 };

@@ -1,5 +1,6 @@
 """Whether answers that vary within a state are chance, or depend on what happened before."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -205,11 +206,14 @@ def _dependences(
 def _in_all(ways: list[Past], table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the part of the table that is about what tells a little about many questions.
 
-    It must tell more about some than it costs to look for it in all.
+    It must tell more about some than it costs to look for it in all. Each kind of past is as
+    likely in advance as any other, however many ways of putting it there are.
     """
     total = np.bincount(table[0].astype(np.int64), table[2], len(ways))
+    kinds = Counter(past.kind for past in ways)
+    total -= np.log([len(kinds) * kinds[past.kind] for past in ways])
     best = int(np.argmax(total))
-    if total[best] <= SURE + log(len(ways)):
+    if total[best] <= SURE:
         return table[:, :0]
     return table[:, (table[0] == best) & (table[2] > 0)]
 

@@ -18,6 +18,10 @@ from resolvent.wording import amount, odds_text
 LEAST_LOG_ODDS: Final = log(100)
 """Odds of 100 to 1: what is less sure than that is said to be open."""
 
+MOST_MOVES: Final = 10
+"""So many open moves become machines of their own, the likeliest; with hundreds of labels
+there may be hundreds, which `Machine.confidence` tells one by one."""
+
 
 @dataclass(frozen=True)
 class Alternative:
@@ -59,7 +63,8 @@ def alternatives(
     """Return the machines that are not 100 times less likely than the one found, likeliest first.
 
     They are the best that was met of each other number of states, and the same machine with
-    one move that leads elsewhere. `rivals` are those of the machine's moves.
+    one move that leads elsewhere, for the ten moves that are least sure. `rivals` are those of
+    the machine's moves.
     """
     found = [
         Alternative(_made(machine, samples, likely.by_size[states]), log_odds)
@@ -67,7 +72,9 @@ def alternatives(
         if states != likely.states and log_odds > -LEAST_LOG_ODDS
     ]
     open_moves = (rivals.target >= 0) & (rivals.log_odds < LEAST_LOG_ODDS)
-    for state, code in np.argwhere(open_moves).tolist():
+    places = np.argwhere(open_moves)
+    least_sure = np.argsort(rivals.log_odds[open_moves], kind="stable")[:MOST_MOVES]
+    for state, code in places[least_sure].tolist():
         moves, target = machine.transitions.copy(), int(rivals.target[state, code])
         moves[state, code] = target
         stays = np.arange(len(moves), dtype=np.int32)[:, None]
