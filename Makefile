@@ -64,7 +64,7 @@ benchmark-chance: $(STAMPS)/developing
 benchmark-noise: $(STAMPS)/developing
 	$(BIN)/python benchmarks/noise.py
 
-# Machines and plans in worlds that slip: five minutes.
+# Machines and plans in worlds that slip: ten minutes.
 benchmark-slip: $(STAMPS)/developing
 	$(BIN)/python benchmarks/slip_worlds.py
 

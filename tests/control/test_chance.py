@@ -171,6 +171,22 @@ def test_a_stroke_of_luck_is_no_reason():
     assert plan.value == pytest.approx(0.95)
 
 
+def test_what_was_never_paid_on_the_way_does_not_frighten():
+    # Fifteen steps, unpaid in each of 20 walks, lead to what pays 1 in 18 of them and else −1;
+    # staying was unpaid 4,000 times. That pay may be −1 somewhere is no reason to stay.
+    def walk(paid):
+        cells = ["start", *(f"cell {number}" for number in range(15)), "end"]
+        rewards = [0.0] * 15 + [paid]
+        return Trace(cells, [None] * 17, ["go"] * 16, rewards, terminated=True)
+
+    idle = Trace(["start"] * 4_001, [None] * 4_001, ["stay"] * 4_000, [0.0] * 4_000)
+    traces = TraceSet([walk(1.0)] * 18 + [walk(-1.0)] * 2 + [idle])
+    plan = rs.plan(learned(traces), traces, gamma=0.95)
+    assert not plan.model.chances.pay_follows
+    assert plan.action("start", 0, 0) == "go"
+    assert plan.expected[plan.model.starts[0]] == pytest.approx(0.8 * 0.95**15)
+
+
 def test_endings_have_a_chance():
     # Each step goes on in 3 of 4 cases: worth 1 + ¾ + … = 4 without discount.
     def life(steps):

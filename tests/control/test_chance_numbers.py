@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent.control.planning.chance.linear import Chain
+from resolvent.control.planning.chance.paying import Pay
 from resolvent.control.planning.chance.plausible import least_mean, worst
 from resolvent.control.planning.chance.tallies import Tally, regrets
 
@@ -122,3 +123,49 @@ def test_rows_with_large_numbers():
     assert tally.key.tolist() == [5, 2**60, 2**61]
     assert (tally.value.tolist(), tally.count.tolist()) == ([0, 3, 7], [1, 1, 2])
     assert tally.find(np.array([2**60, 4])).tolist() == [1, -1]
+
+
+def drawn_pays(random):
+    """Two rows of pays and their true means: a few rewards, then any between −1 and 1."""
+    p = random.dirichlet(np.full(3, 0.5))
+    few = random.choice([-1.0, 0.0, 0.5], 300, p=p)
+    any_reward = random.beta(0.5, 2.0, 300) * 2 - 1
+    return np.stack([few, any_reward]), np.array([p @ [-1.0, 0.0, 0.5], 0.2 * 2 - 1])
+
+
+def test_the_true_mean_of_pay_is_within_bounds():
+    random, missed = np.random.default_rng(0), 0
+    for _ in range(200):
+        pays, means = drawn_pays(random)
+        for n in (1, 10, 300):
+            pay = Pay.of(np.repeat([0, 1], n), pays[:, :n].ravel())
+            least, most = pay.bounds(np.log(1 / 0.05), (-1.0, 1.0))
+            assert (least <= pay.mean).all()
+            assert (pay.mean <= most).all()
+            missed += int(((means < least) | (means > most)).sum())
+    assert missed <= 0.05 * 200 * 3 * 2
+
+
+def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
+    steady = Pay.of(np.zeros(400, int), np.zeros(400))
+    coin = Pay.of(np.zeros(400, int), np.tile([-1.0, 1.0], 200))
+    (low,), (high,) = steady.bounds(3.0, (-1.0, 1.0))
+    (lower,), (higher,) = coin.bounds(3.0, (-1.0, 1.0))
+    assert -low == pytest.approx(high)
+    assert 5 * high < higher
+    assert 5 * low > lower
+    # One nat in 800: e^(−1/800) of the chance is left to what came.
+    (least,) = steady.least(np.array([1 / 800]), -1.0)
+    assert least == pytest.approx(np.exp(-1 / 800) - 1)
+
+
+def test_rows_of_pay_are_those_that_saw_more():
+    one = Pay.of(np.array([1, 1, 2]), np.array([0.5, 1.5, 3.0]))
+    other = Pay.of(np.array([1, 2, 2, 7]), np.array([9.0, 4.0, 5.0, -1.0]))
+    both = one.seen_more(other)
+    assert both.tally.key.tolist() == [1, 2, 7]
+    assert both.mean.tolist() == [1.0, 4.5, -1.0]
+    nothing = Pay.of(np.zeros(0, np.int64), np.zeros(0))
+    assert (
+        one.seen_more(nothing).mean.tolist() == nothing.seen_more(one).mean.tolist() == [1.0, 3.0]
+    )

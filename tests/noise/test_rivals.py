@@ -155,3 +155,37 @@ def test_a_move_that_is_left_wrong_is_put_right():
     assert np.array_equal(found.transitions, right.transitions)
     assert found.log_evidence == pytest.approx(right.log_evidence)
     assert settled_moves(samples, right) is right
+
+
+def test_a_move_that_a_state_hangs_on_does_not_hide_others():
+    # State 2 is a copy of state 1, and without the move that leads there it would be lost. That
+    # another one of its moves should stay is less plain, but can be had.
+    samples = noisy_samples([[0, 1, 0], [1, 0, 1]], ANSWERS[:2], traces=60)
+    moves = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 1]], np.int32)
+    odds = rivals(samples, moves).log_odds
+    assert np.unravel_index(odds.argmin(), odds.shape) == (1, 2)
+    assert odds[1, 2] < odds[2, 2] < 0
+    evidence = weigh(samples, moves)
+    left = replace(
+        most_likely(samples), transitions=moves, log_evidence=evidence.log_evidence, by_size={}
+    )
+    found = settled_moves(samples, left)
+    assert found.transitions.tolist() == [[0, 1, 0], [1, 0, 2], [2, 0, 2]]
+    assert found.log_evidence == pytest.approx(weigh(samples, found.transitions).log_evidence)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_staying_is_weighed_though_other_states_answer_as_well(seed):
+    # Of five states that answer alike, the move may lead to any; that it stays is likeliest.
+    table = np.array([[0, 1, 2, 3, 4, 5, 0]] + [[state] * 7 for state in range(1, 6)], np.int32)
+    answers = [[0, 1, 2, 0]] + [[1, 2, 0, 2]] * 5
+    samples = noisy_samples(table, answers, traces=40, steps=6, seed=seed)
+    table[1, 6] = 0
+    noise, found, there = weigh(samples, table), rivals(samples, table), {}
+    for target in range(1, 6):
+        changed = table.copy()
+        changed[1, 6] = target
+        there[target] = log_evidence(samples, changed, noise.strength, noise.share)
+    here = log_evidence(samples, table, noise.strength, noise.share)
+    assert max(there, key=there.get) == found.target[1, 6] == 1
+    assert found.log_odds[1, 6] == pytest.approx(here - there[1])

@@ -88,7 +88,8 @@ class Rivalry {
     for (auto& cells : after_) std::sort(cells.begin(), cells.end());
   }
 
-  // The other targets that the answers right after the move speak for most.
+  // The other targets that the answers right after the move speak for most, and staying: that is
+  // likelier in advance than any of them.
   [[nodiscard]] std::vector<Id> promising(std::size_t move) const {
     std::vector<std::pair<double, Id>> worth;
     for (std::size_t target = 0; target < states_; ++target)
@@ -96,6 +97,8 @@ class Rivalry {
     std::sort(worth.begin(), worth.end());
     std::vector<Id> best;
     for (std::size_t at = 0; at < std::min(worth.size(), tried_targets); ++at) best.push_back(worth[at].second);
+    const auto stays = static_cast<Id>(move / width_);
+    if (moves_[move] != stays && std::find(best.begin(), best.end(), stays) == best.end()) best.push_back(stays);
     return best;
   }
 

@@ -16,7 +16,7 @@ struct Rival {
 };
 
 // By move: state * labels + label. All traces that read a move are read anew with another target,
-// for the three that answers up to the next label speak for most. Labels that change no state
+// for the three that answers up to the next label speak for most, and for staying. Labels that change no state
 // anywhere are weighed only where they are read rarely. A move that only the other target would read is taken to stay.
 std::vector<Rival> rival_moves(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
                                const NoiseShape& noise);

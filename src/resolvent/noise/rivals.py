@@ -32,7 +32,7 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
     """Weigh each move of a machine against other targets, all other moves as they are.
 
     Traces that read the move are read anew with another target, the three that answers up to
-    the next label speak for most, and all answers weighed as by `weigh`. Of more than
+    the next label speak for most or staying, and all answers weighed as by `weigh`. Of more than
     200,000 rows a part of the traces is taken, so what is sure is surer still.
 
     >>> import numpy as np, resolvent as rs
@@ -85,20 +85,12 @@ def settled_moves(samples: SampleSet, likely: Likely) -> Likely:
     stays = np.arange(likely.states, dtype=np.int32)[:, None]
     moves = np.where(likely.transitions < 0, stays, likely.transitions)
     best = likely.log_evidence
+    refused: set[tuple[int, int]] = set()
     for _ in range(MOST_CHANGES):
-        found = rivals(samples, moves)
-        log_odds = np.where(found.target < 0, np.inf, found.log_odds)
-        if not log_odds.size or log_odds.min() >= 0:
+        better = _with_one_changed(samples, moves, best, refused)
+        if better is None:
             break
-        at = np.unravel_index(int(np.argmin(log_odds)), log_odds.shape)
-        changed = moves.copy()
-        changed[at] = found.target[at]
-        if not _reaches_all(_read(samples, changed)):
-            break
-        log_evidence = weigh(samples, changed).log_evidence
-        if log_evidence <= best:
-            break
-        moves, best = changed, log_evidence
+        moves, best = better
     if best == likely.log_evidence:
         return likely
     moves = _read(samples, moves)
@@ -110,6 +102,32 @@ def settled_moves(samples: SampleSet, likely: Likely) -> Likely:
         by_size={**likely.by_size, likely.states: moves},
         noise=weigh(samples, moves).noise,
     )
+
+
+def _with_one_changed(
+    samples: SampleSet, moves: Codes, best: float, refused: set[tuple[int, int]]
+) -> tuple[Codes, float] | None:
+    """Return likelier moves of which one is another, and how likely they are; None if none is.
+
+    Changes that leave a state unreached, or are no better on all samples, are `refused` from
+    then on; others with lesser odds are tried after them.
+    """
+    found = rivals(samples, moves)
+    log_odds = np.where(found.target < 0, np.inf, found.log_odds).ravel()
+    for place in np.argsort(log_odds, kind="stable").tolist():
+        if log_odds[place] >= 0:
+            break
+        target = int(found.target.flat[place])
+        if (place, target) in refused:
+            continue
+        changed = moves.copy()
+        changed.flat[place] = target
+        if _reaches_all(_read(samples, changed)):
+            log_evidence = weigh(samples, changed).log_evidence
+            if log_evidence > best:
+                return changed, log_evidence
+        refused.add((place, target))
+    return None
 
 
 def _read(samples: SampleSet, moves: Codes) -> Codes:

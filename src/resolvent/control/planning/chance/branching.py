@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.chance.chances import ENDED, NOT_KNOWN
-from resolvent.control.planning.chance.counted import Pay, arriving_by, number_of, paid_by
+from resolvent.control.planning.chance.counted import arriving_by, number_of, paid_by
+from resolvent.control.planning.chance.paying import Pay
 from resolvent.control.planning.chance.tallies import Tally
 from resolvent.control.planning.ending import ENDS, GOES_ON, Ending
 from resolvent.control.planning.labelling import Labelling
@@ -128,7 +129,7 @@ class Branching:
             pay if self.pay_follows else np.full(len(pay), np.nan),
             np.where(known, self.pay.mean[paid], np.nan),
             np.where(known, self.arriving.total[row], 0),
-            np.where(known, self.pay.count[paid], 0),
+            np.where(known, paid, -1),
             *self._doubt_of(row, owner, share, cell),
         )
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.by_value import ByValue
+from resolvent.control.planning.chance.paying import Pay
 from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
@@ -31,9 +32,10 @@ class Chances(ByValue):
     there is.
 
     `seen` says how often the answers of the Transition Machine were seen that the shares rest
-    on, `paid` the same of the Reward Machine. The true chances of a step are as close to the
-    shares as the Kullback-Leibler divergence `doubt + weight · log(1 / delta)`, with
-    probability 1 − delta for all steps together. `possible` is how many steps there could be.
+    on, `paid` in which row of `pays` those of the Reward Machine are, −1 for none. The true
+    chances of a step are as close to the shares as the Kullback-Leibler divergence
+    `doubt + weight · log(1 / delta)`, with probability 1 − delta for all steps together.
+    `possible` is how many steps there could be.
     """
 
     offset: NDArray[np.int64]
@@ -44,6 +46,7 @@ class Chances(ByValue):
     paid: NDArray[np.int64]
     doubt: Numbers
     weight: Numbers
+    pays: Pay
     possible: int
     pay_follows: bool
 

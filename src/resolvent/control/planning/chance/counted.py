@@ -1,19 +1,16 @@
 """Machines → what they have counted themselves, in the rows and codes of a model."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from resolvent.control.planning.chance.paying import Pay
 from resolvent.control.planning.chance.tallies import Tally
 from resolvent.control.planning.steps import Keys, Space
 from resolvent.machines import Machine
 from resolvent.machines.columns import is_among
 from resolvent.traces.vocabulary import Codes, codes_of
-
-Numbers = NDArray[np.float64]
 
 
 def number_of(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
@@ -26,52 +23,6 @@ def number_of(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
     for part, size in zip(parts[1:], sizes[1:], strict=True):
         number = number * size + part
     return number
-
-
-@dataclass(frozen=True, eq=False)
-class Pay:
-    """What was paid in rows: how often anything, and the mean."""
-
-    key: Keys
-    count: Keys
-    mean: Numbers
-
-    @classmethod
-    def of(cls, keys: Keys, paid: Numbers, counts: Keys | None = None) -> "Pay":
-        """Put together what was paid in the same rows, each so often.
-
-        >>> pay = Pay.of(np.array([4, 4, 9]), np.array([1.0, 0.0, 2.0]))
-        >>> pay.key.tolist(), pay.count.tolist(), pay.mean.tolist()
-        ([4, 9], [2, 1], [0.5, 2.0])
-        """
-        distinct, place = np.unique(keys, return_inverse=True)
-        counts = np.ones(len(keys), np.int64) if counts is None else counts
-        # Sums do not depend on the order of traces: equal pays are counted before they are added.
-        worth, code = np.unique(paid, return_inverse=True)
-        tally = Tally.of(place, code, max(len(worth), 1), counts)
-        total = np.bincount(tally.row, worth[tally.value] * tally.count, len(distinct))
-        least, most = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
-        np.minimum.at(least, tally.row, worth[tally.value])
-        np.maximum.at(most, tally.row, worth[tally.value])
-        return cls(distinct, tally.total, np.clip(total / tally.total, least, most))
-
-    def find(self, wanted: Keys) -> Keys:
-        """Return the place of each row that is wanted, −1 where there is none."""
-        at = np.searchsorted(self.key, wanted) % max(len(self.key), 1)
-        return np.where(self.key[at] == wanted, at, -1)
-
-    def seen_more(self, other: "Pay") -> "Pay":
-        """Return each row as one of the two saw it: the one that saw more of it."""
-        if not len(other.key) or not len(self.key):
-            return self if len(self.key) else other
-        mine, yours = self.find(other.key), other.find(self.key)
-        keep = (yours < 0) | (self.count >= other.count[yours])
-        take = (mine < 0) | (other.count > self.count[mine])
-        key = np.concatenate([self.key[keep], other.key[take]])
-        order = np.argsort(key)
-        both = ((self.count, other.count), (self.mean, other.mean))
-        count, mean = (np.concatenate([one[keep], more[take]])[order] for one, more in both)
-        return Pay(key[order], count, mean)
 
 
 def _answers_of(machine: Machine, trust_constants: bool) -> tuple[Codes, Keys, Codes, Keys]:

@@ -65,6 +65,12 @@ def _put_together(
         ((over > 0) & ~ends).reshape(shape),
     )
     possible = branching.space.situations * actions
-    following, follows = there.astype(np.int32), branching.pay_follows
-    chances = Chances(offset, following, **columns, possible=possible, pay_follows=follows)
+    chances = Chances(
+        offset,
+        there.astype(np.int32),
+        **columns,
+        pays=branching.pay,
+        possible=possible,
+        pay_follows=branching.pay_follows,
+    )
     return answers, chances

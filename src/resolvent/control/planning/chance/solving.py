@@ -10,8 +10,6 @@ from resolvent.control.planning.chance.bounding import cautious_policy, least_wo
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import best_policy, ending_worth, worth_of
 from resolvent.control.planning.chance.linear import Numbers, Rows
-from resolvent.control.planning.chance.plausible import least_mean
-from resolvent.control.planning.chance.tallies import regrets
 from resolvent.control.planning.chance.view import View
 from resolvent.control.planning.promises import in_all
 
@@ -56,10 +54,10 @@ def expect(
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()
-    seen, paid = (np.maximum(one, 1).astype(float) for one in (chances.seen, chances.paid))
+    seen = np.maximum(chances.seen, 1).astype(float)
     plain = _view(model, chances, mean, mean, low, gamma, min)
     ahead = min(gamma, _NEARLY_ONE)
-    least, _ = _plausible_pay(mean, 1 / (2 * paid), reward_range)
+    least = _of_steps(chances, mean, chances.pays.least(1 / (2 * chances.pays.count), low))
     caution = _view(model, chances, least, least, low, ahead, min)
     policy = cautious_policy(caution, _CAUTION / seen, ahead)
     expected: Numbers | None
@@ -72,8 +70,10 @@ def expect(
             policy, expected = surely, most_expected
     # A third each for what follows a step, for labels and endings, and for what is paid.
     delta = (1 - confidence) / 3
-    doubt = _pay_doubt(mean, paid, reward_range) + np.log(chances.possible / delta) / paid
-    least, most = _plausible_pay(mean, doubt, reward_range)
+    doubt = float(np.log(chances.possible / delta))
+    least, most = (
+        _of_steps(chances, mean, one) for one in chances.pays.bounds(doubt, reward_range)
+    )
     anything = np.full(len(mean), low), np.full(len(mean), high)
     sure = _view(model, chances, least, anything[0], low, gamma, min)
     hope = _view(model, chances, most, anything[1], high, gamma, max)
@@ -103,23 +103,6 @@ def _view(
     return View.of(chances, model.known, mean, otherwise, reward, unknown, beyond)
 
 
-def _plausible_pay(
-    mean: Numbers, radius: Numbers, reward_range: tuple[float, float]
-) -> tuple[Numbers, Numbers]:
-    """Return the least and the most that steps may truly pay on average, if they paid so much."""
-    low, high = reward_range
-    if high == low:
-        return mean, mean
-    above = np.clip((mean - low) / (high - low), 0.0, 1.0)
-    least = low + (high - low) * least_mean(above, radius)
-    most = high - (high - low) * least_mean(1 - above, radius)
-    return np.minimum(least, mean), np.maximum(most, mean)
-
-
-def _pay_doubt(mean: Numbers, times: Numbers, reward_range: tuple[float, float]) -> Numbers:
-    """Return how far the true mean of what is paid may be, but for how sure one wants to be."""
-    low, high = reward_range
-    above = times * np.clip((mean - low) / max(high - low, np.finfo(float).tiny), 0.0, 1.0)
-    steps = np.tile(np.arange(len(mean)), 2)
-    counts = np.concatenate([above, np.maximum(times - above, 0.0)])
-    return regrets(steps, counts, len(mean), 2) / times
+def _of_steps(chances: Chances, mean: Numbers, paid: Numbers) -> Numbers:
+    """Return for each step what its row is said to pay; the mean where it has none."""
+    return np.where(chances.paid < 0, mean, paid[chances.paid]) if len(paid) else mean

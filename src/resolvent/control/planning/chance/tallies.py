@@ -8,6 +8,7 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.control.by_value import ByValue
 from resolvent.machines.columns import places
 
 Keys = NDArray[np.int64]
@@ -15,7 +16,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(ByValue):
     """How often each value came in each row.
 
     `key` are the numbers of the rows, sorted; the values of row i, sorted, and their counts
