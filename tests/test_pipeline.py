@@ -164,6 +164,8 @@ def test_as_dict_holds_what_the_command_prints():
         "explains_all_traces": True,
         "noise": {"transition": 0.0, "reward": 0.0},
         "broken": [],
+        "log_odds": {"transition": {}, "reward": {}},
+        "alternatives": {"transition": [], "reward": []},
         "labels": "given",
         "events": {
             "transition": [],

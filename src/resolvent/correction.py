@@ -13,6 +13,7 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.errors import ContradictoryTraces
+from resolvent.learning import WEIGHING
 from resolvent.machines import Machine, Machines
 from resolvent.noise import (
     WITHOUT_LABELS,
@@ -70,7 +71,7 @@ def true_labels(
     if not run.senses.labelling.is_given or (stated and contradict):
         return None  # there is nothing to correct, or it was tried at first
     few = corpus.fetch(corpus.sample(GLIMPSE))
-    if follow_exactly(few, timing):
+    if follow_exactly(few, timing) or _have_reasons(run, LabelTally.of(few, timing)):
         return None
     asking = not contradict and not stated
     if (
@@ -83,8 +84,8 @@ def true_labels(
     recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
     tally = LabelTally.of(recorded, timing)
     found = _followed(run, tally)
-    if found is None and not follow_nothing(tally):
-        return None  # they depend on what is not seen
+    if _have_reasons(run, tally):
+        return None
     machines = _explaining(run, corpus, recorded) if asking else None
     states = _most_states(machines) if machines else 0
     if found is None:
@@ -117,6 +118,11 @@ def _followed(run: Run, tally: LabelTally) -> Corrected | None:
     return truthful(tally, share=None if isinstance(share, bool) else share)
 
 
+def _have_reasons(run: Run, tally: LabelTally) -> bool:
+    """Whether labels follow exactly from what is seen and done, or depend on what is not seen."""
+    return _followed(run, tally) is None and not follow_nothing(tally)
+
+
 def _most_states(machines: Machines) -> int:
     return max(one.states for one in machines.values())
 
@@ -130,6 +136,8 @@ def _explaining(run: Run, corpus: Corpus, some: TraceSet) -> Machines | None:
         known = trivial_codes(corpus.alphabets.labels, options.trivial)
         trivial = {corpus.alphabets.labels[code] for code in known}
         options = replace(options, trivial=tuple(one for one in named if one in trivial))
+    if options.strategy.searches:  # that would take long, for a machine that is only compared
+        options = replace(options, strategy=WEIGHING)
     trial = Run(options, run.progress, run.senses, run.started)
     try:
         return trial.exact(Corpus(ShardsInMemory([some]), corpus.rounding)).machines

@@ -231,7 +231,7 @@ def test_a_mismatch_of_images_says_where_they_differ():
     assert "0, 0" not in str(found)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=25)
 @given(noisy_machines(), world_traces())
 def test_log_loss_and_calibration_agree_with_asking_step_by_step(found, others):
     machines, taught = found
