@@ -1,7 +1,7 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 from os import PathLike
@@ -259,11 +259,18 @@ class InferenceResult:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
         levels = self.senses.rewards
         lines = [] if levels is None else [str(levels)]
-        if self.label_noise is not None:
+        doubt = self.machines.doubt
+        if doubt.label_noise is not None:
+            lines.append(f"labels: {doubt.label_noise}; states are inferred from all that came")
+        elif self.label_noise is not None:
             instead = self.senses.labelling.reads.replace("+", " and ")
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
         elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
             lines.append("labels: they tell nothing of the answers; the machines do without them")
+        if doubt.starts:
+            lines.append(
+                f"{replace(doubt, label_noise=None)}; states are inferred from all that came"
+            )
         if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
             lines.append("no memory is needed: with it, these labels tell no more than without")
         for kind, machine in self.machines.items():
@@ -271,10 +278,11 @@ class InferenceResult:
                 continue
             odds = self.log_odds(kind)
             others = {size: odd for size, odd in odds.items() if size != machine.states}
-            line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            share = _percent(machine.noise)
+            line = f"{share} of the answers of the {short(kind)} machine"
             if kind == REWARD:
                 paid = "taken for another level" if levels is not None else "another value"
-                line = f"{machine.noise:.1%} of rewards are {paid}"
+                line = f"{share} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 line += f"; {amount(size, 'state')} instead of {machine.states}: "
@@ -537,3 +545,12 @@ def machines_in(given: Machines | InferenceResult) -> Machines:
     if isinstance(given, str | PathLike):
         remedy = "load the file with rs.load, and give those"
     raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
+
+
+def _percent(share: float) -> str:
+    """Write a share so that a small one does not read as none.
+
+    >>> _percent(0.0507), _percent(0.00023)
+    ('5.1%', '0.02%')
+    """
+    return f"{share:.1%}" if share >= 0.0005 else f"{100 * share:.1g}%"
