@@ -116,3 +116,10 @@ def test_rounded_rewards_are_not_called_noise():
         rs.infer(traces)
     assert refused.value.exact_remedy
     assert "noise='auto'" not in str(refused.value)
+
+
+def test_a_search_that_ran_out_of_time_says_so(slippery):
+    cut = rs.infer(slippery, time_limit=1e-6)
+    (text,) = said(cut, "time-ran-out")
+    assert "transition" in text
+    assert not said(rs.infer(slippery), "time-ran-out")

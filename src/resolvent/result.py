@@ -130,7 +130,8 @@ class Found:
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
     Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
-    beside it the best of each other size; `alternatives` are those that are hardly less likely.
+    beside it the best of each other size; `alternatives` are those that are hardly less likely,
+    and `unfinished` the kinds whose search was cut short by the time limit.
     """
 
     machines: Machines
@@ -142,6 +143,7 @@ class Found:
     tried_ending: int = 0
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
+    unfinished: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,6 +91,18 @@ def noise_warnings(
 ) -> list[Finding]:
     """Say why noise was taken to be there, how to have it refused, and what labels are worth."""
     found = [_reason(likely, contradiction)]
+    if unfinished := likely.standing.found.unfinished:
+        kinds = [kind for kind in likely.machines if kind in unfinished]
+        found.append(
+            Finding(
+                "time-ran-out",
+                Severity.WARNING,
+                f"Time ran out in the search for the most likely machine ({listed(kinds)}): what "
+                f"was met by then may have too many states, or too few. Raise time_limit "
+                f"(--time-limit).",
+                {"machines": kinds},
+            )
+        )
     labels = likely.standing.shown.alphabets.labels
     if len(labels) > 1 and all(machine.states == 1 for machine in likely.machines.values()):
         found.append(
