@@ -3,12 +3,14 @@
 from random import Random
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import resolvent as rs
 from broken_traces import broken, shuffled
 from noisy_worlds import Slips
 from resolvent.environments import House
+from test_noisy_rewards import exact_pay, paying
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +125,26 @@ def test_a_search_that_ran_out_of_time_says_so(slippery):
     (text,) = said(cut, "time-ran-out")
     assert "transition" in text
     assert not said(rs.infer(slippery), "time-ran-out")
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_columns_with_rewards_that_are_no_numbers_are_refused(house, odd):
+    with pytest.raises(rs.TraceError, match="rewards must be finite"):
+        paying(house, np.array([odd] + [0.0] * (house.steps - 1)))
+
+
+def test_rewards_beyond_all_measure_are_taken_as_they_are(house):
+    paid = exact_pay(house) * 1e300 + np.random.default_rng(0).normal(0, 1e299, house.steps)
+    assert rs.infer(paying(house, paid)).senses.rewards is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda traces: rs.Noise(rewards=np.ones(2)),
+        lambda traces: rs.infer(traces, noise=np.ones(2)),
+    ],
+)
+def test_arrays_are_no_noise(house, wrong):
+    with pytest.raises(rs.OptionError, match="choose"):
+        wrong(house)
