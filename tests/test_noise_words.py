@@ -8,6 +8,7 @@ import pytest
 
 import resolvent as rs
 from broken_traces import broken, shuffled
+from noisy_labels import lying
 from noisy_worlds import Slips
 from resolvent.environments import House
 from test_noisy_rewards import exact_pay, paying
@@ -148,3 +149,13 @@ def test_rewards_beyond_all_measure_are_taken_as_they_are(house):
 def test_arrays_are_no_noise(house, wrong):
     with pytest.raises(rs.OptionError, match="choose"):
         wrong(house)
+
+
+def test_labels_that_were_corrected_are_named_and_stay_so(house):
+    told = lying(house, missed=0.05)
+    before = rs.infer(told[:250])
+    (text,) = said(before, "lying-labels")
+    assert "missed" in text
+    assert "read them off the observation instead" in text
+    assert said(before.update(told[250:]), "lying-labels") == [text]
+    assert not said(rs.infer(house), "lying-labels")

@@ -35,9 +35,11 @@ from resolvent.running import Run, outputs_of
 from resolvent.samples import Histories, output_samples
 from resolvent.suspicion import (
     BROKEN,
+    LYING,
     NOISE,
     allowed,
     broken_warning,
+    corrected_labels,
     is_chance,
     lists_accidents,
     may_vary,
@@ -111,8 +113,9 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
         steps=before.steps + traces.steps,
         broken=tuple(sorted((*before.broken, *found.broken))),
     )
-    left_out = [one for one in before.warnings if one.kind == BROKEN]
-    return _warned(found, [*stated_in_vain(found), *left_out])
+    again = {one.kind for one in found.warnings} & {LYING}
+    kept = [one for one in before.warnings if one.kind in {BROKEN, LYING} - again]
+    return _warned(found, [*stated_in_vain(found), *kept])
 
 
 def _extended(run: Run, before: InferenceResult, corpus: Corpus) -> InferenceResult:
@@ -145,7 +148,8 @@ def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResul
     """Infer machines that make labels of what is seen and done, and do without those recorded."""
     found = _inferred(*relabelled(run, corpus, true))
     shares = {} if true.noise is None else true.noise.shares()
-    return replace(found, more_noise={**found.more_noise, **shares})
+    found = replace(found, more_noise={**found.more_noise, **shares})
+    return _warned(found, [corrected_labels(found)])
 
 
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:

@@ -26,6 +26,9 @@ NOISE: Final = "noise"
 BROKEN: Final = "broken-traces"
 """The kind of the finding that says which traces were left out."""
 
+LYING: Final = "lying-labels"
+"""The kind of the finding that says that labels were corrected."""
+
 _REFUSE: Final = "noise='none' (--noise none)"
 
 _NAMED: Final = 5
@@ -142,6 +145,26 @@ def stated_in_vain(found: InferenceResult) -> list[Finding]:
         )
         for text in said
     ]
+
+
+def corrected_labels(found: InferenceResult) -> Finding:
+    """Say that machines do without the labels that were recorded, and why."""
+    instead = found.senses.labelling.reads.replace("+", " and ")
+    if found.label_noise is None:
+        return Finding(
+            "labels-tell-nothing",
+            Severity.WARNING,
+            f"The labels tell nothing of what comes next, as if drawn at random, so that the "
+            f"machines do without them. {_REFUSE} takes labels as they are.",
+            {},
+        )
+    return Finding(
+        LYING,
+        Severity.WARNING,
+        f"Labels follow from what is seen, but not always ({found.label_noise}): the machines "
+        f"read them off the {instead} instead. {_REFUSE} takes labels as they are.",
+        found.label_noise.as_dict(),
+    )
 
 
 def _inferred_states(likely: InferenceResult, contradiction: ContradictoryTraces | None) -> Finding:
