@@ -11,7 +11,7 @@ from broken_traces import broken, shuffled
 from noisy_labels import lying
 from noisy_worlds import Slips
 from resolvent.environments import House
-from test_noisy_rewards import exact_pay, paying
+from test_noisy_rewards import exact_pay, gaussian, paying
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +159,11 @@ def test_labels_that_were_corrected_are_named_and_stay_so(house):
     assert "read them off the observation instead" in text
     assert said(before.update(told[250:]), "lying-labels") == [text]
     assert not said(rs.infer(house), "lying-labels")
+
+
+def test_outcomes_that_vary_besides_rewards_are_named(slippery):
+    both = rs.infer(gaussian(slippery))
+    assert both.senses.rewards is not None
+    assert said(both, "noisy-rewards")
+    (text,) = said(both, "noise")
+    assert "transition" in text

@@ -106,6 +106,17 @@ def noise_warnings(
                 {"machines": kinds},
             )
         )
+    varying = [kind for kind, one in likely.machines.items() if one.is_noisy and kind != REWARD]
+    if likely.senses.rewards is not None and contradiction is None and varying:
+        found.append(
+            Finding(
+                NOISE,
+                Severity.WARNING,
+                f"Besides rewards other answers vary ({listed(varying)}), and that was taken for "
+                f"chance: the machines are the most likely ones. {_REFUSE} says what to try.",
+                {},
+            )
+        )
     labels = likely.standing.shown.alphabets.labels
     if len(labels) > 1 and all(machine.states == 1 for machine in likely.machines.values()):
         found.append(
@@ -231,8 +242,8 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
         return Finding(
             "noisy-rewards",
             Severity.NOTE,
-            f"No two steps pay quite the same: {levels}. Each reward was taken for the nearest of "
-            f"these; {refuse} takes rewards as they are.",
+            f"The same situation hardly ever pays the same: {levels}. Each reward was taken for the "
+            f"nearest of these; {refuse} takes rewards as they are.",
             levels.as_dict(),
         )
     stated = isinstance(likely.options.noise, Noise)
