@@ -23,6 +23,7 @@ FIELDS = {
     "labels_read": True,
     "advice": "sleep on it",
     "timing": "lagged",
+    "exact_remedy": True,
 }
 
 QUARREL = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)])

@@ -109,7 +109,8 @@ def relabelled(run: Run, corpus: Corpus, true: Corrected) -> tuple[Run, Corpus]:
     """Return an inference, and what it is about, with true labels instead of those recorded."""
     senses = replace(run.senses, labelling=true.labelling)
     shards = Senses(true.labelling).on_shards(corpus.shards)
-    return Run(run.options, run.progress, senses, run.started), Corpus(shards, corpus.rounding)
+    again = Run(run.options, run.progress, senses, run.started, run.given)
+    return again, Corpus(shards, corpus.rounding)
 
 
 def _followed(run: Run, tally: LabelTally) -> Corrected | None:

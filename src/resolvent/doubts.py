@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from resolvent.machines import Machine
 from resolvent.noise import Noise, unmask
 from resolvent.options import Options
 from resolvent.readings import Reading
@@ -99,13 +100,16 @@ def _is_thinkable(kind: str, traces: TraceSet, senses: Senses) -> bool:
 
 
 def oddness_persists(traces: TraceSet, options: Options, found: Found) -> bool:
-    """Whether answers of the first machine are odd many times in a row, as if its state was wrong.
+    """Whether answers of a machine are odd many times in a row, as if its state was wrong.
 
     An answer is odd if it is not the most frequent one to its question in its state. By chance,
     an odd answer is followed by another one no more often than any answer is.
     """
-    machine = next(iter(found.machines.values()))
     histories = Histories.of(traces, options.timing)
+    return any(_oddness_persists(traces, histories, one) for one in found.machines.values())
+
+
+def _oddness_persists(traces: TraceSet, histories: Histories, machine: Machine) -> bool:
     samples = output_samples(traces, histories, machine.predicts, digits=machine.digits)
     states = machine.replay(samples.beta, samples.offsets)
     outputs = max(len(samples.outputs), 1)

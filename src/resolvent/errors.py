@@ -72,6 +72,8 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         advice: What to try, as the message ends.
         timing: The label timing under which the traces do not contradict each other, None
             if there is none.
+        exact_remedy: Whether something other than noise explains it, which `advice` names: that
+            timing, a label that is not trivial after all, or rewards that differ by rounding.
 
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", end], [None, None], ["up"], [0]) for end in ("attic", "hall")]
@@ -95,6 +97,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         labels_read: bool,
         advice: str,
         timing: str | None = None,
+        exact_remedy: bool = False,
     ) -> None:
         super().__init__(message)
         self.output = output
@@ -106,6 +109,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         self.labels_read = labels_read
         self.advice = advice
         self.timing = timing
+        self.exact_remedy = exact_remedy
 
     @property
     def machine(self) -> str:

@@ -35,13 +35,17 @@ from resolvent.result import InferenceResult, Recorded
 from resolvent.running import Run, outputs_of
 from resolvent.samples import Histories, output_samples
 from resolvent.suspicion import (
+    BROKEN,
+    LYING,
+    NOISE,
     allowed,
     broken_warning,
-    has_exact_remedy,
+    corrected_labels,
     is_chance,
     lists_accidents,
     may_vary,
     noise_warnings,
+    stated_in_vain,
     too_many_broken,
 )
 from resolvent.traces import TraceSet
@@ -67,6 +71,11 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
     Raises:
         ContradictoryTraces: when the noise that is allowed for does not explain the traces.
     """
+    found = _inferred(run, corpus)
+    return _warned(found, stated_in_vain(found))
+
+
+def _inferred(run: Run, corpus: Corpus) -> InferenceResult:
     noise = allowed(run.options)
     if noise.labels and (true := true_labels(run, corpus)):
         return _truly_labelled(run, corpus, true)
@@ -89,35 +98,50 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
 
     Traces that were not read as they are recorded are all read anew.
     """
+    given = before.traces + len(traces)
+    numbers = None
+    if before.broken:  # traces keep the numbers with which they were given
+        numbers = np.setdiff1d(np.arange(given), before.broken)
+    more_noise = before.more_noise
     if (recorded := before.standing.recorded) is not None:
         options = replace(run.options, timing=recorded.timing)
-        anew = Run(options, run.progress, run.senses, run.started)
-        return inferred(anew, recorded.corpus.extended(traces))
-    corpus = before.standing.corpus.extended(traces)
-    given = before.traces + len(traces)
-    if before.broken:  # traces keep the numbers with which they were given
-        run.given = np.setdiff1d(np.arange(given), before.broken)
-    if before.is_noisy:
-        found = _with_noise(run, corpus, None)
+        anew = Run(options, run.progress, run.senses, run.started, numbers)
+        found, more_noise = _inferred(anew, recorded.corpus.extended(traces)), {}
     else:
-        try:
-            found = run.extended(before.standing, corpus)
-        except ContradictoryTraces as contradiction:
-            found = _contradicted(run, corpus, contradiction)
-    return replace(
+        run.given = numbers
+        found = _extended(run, before, before.standing.corpus.extended(traces))
+    found = replace(
         found,
-        more_noise={**before.more_noise, **found.more_noise},
+        more_noise={**more_noise, **found.more_noise},
         traces=given,
         steps=before.steps + traces.steps,
         broken=tuple(sorted((*before.broken, *found.broken))),
     )
+    again = {one.kind for one in found.warnings} & {LYING}
+    kept = [one for one in before.warnings if one.kind in {BROKEN, LYING} - again]
+    return _warned(found, [*stated_in_vain(found), *kept])
+
+
+def _extended(run: Run, before: InferenceResult, corpus: Corpus) -> InferenceResult:
+    """Infer machines from a corpus that has more traces; why there is noise was said before."""
+    if before.is_noisy:
+        found = _with_noise(run, corpus, None)
+        said = [one for one in before.warnings if one.kind == NOISE]
+        if found.is_noisy and said:
+            others = [one for one in found.warnings if one.kind != NOISE]
+            return _warned(replace(found, warnings=tuple(others)), said)
+        return found
+    try:
+        return run.extended(before.standing, corpus)
+    except ContradictoryTraces as contradiction:
+        return _contradicted(run, corpus, contradiction)
 
 
 def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) -> InferenceResult:
     """Infer machines from traces that contradict each other, unless that must not be noise."""
     noise = allowed(run.options)
     thinkable = may_vary(contradiction.output, noise) or noise.broken or _readings(noise)
-    if not thinkable or has_exact_remedy(contradiction, run.options):
+    if not thinkable or contradiction.exact_remedy:
         raise contradiction
     if noise.labels and (true := true_labels(run, corpus, contradict=True)):
         return _truly_labelled(run, corpus, true)
@@ -126,9 +150,10 @@ def _contradicted(run: Run, corpus: Corpus, contradiction: ContradictoryTraces) 
 
 def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResult:
     """Infer machines that make labels of what is seen and done, and do without those recorded."""
-    found = inferred(*relabelled(run, corpus, true))
+    found = _inferred(*relabelled(run, corpus, true))
     shares = {} if true.noise is None else true.noise.shares()
-    return replace(found, more_noise={**found.more_noise, **shares})
+    found = replace(found, more_noise={**found.more_noise, **shares})
+    return _warned(found, [corrected_labels(found)])
 
 
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
@@ -261,6 +286,7 @@ def _best_reading(run: Run, likely: InferenceResult, holds: bool) -> InferenceRe
         other = Run(options, run.progress, reading.senses, run.started)
         read = Corpus(ShardsInMemory([reading.traces]), corpus.rounding)
         result = other.most_likely(read, outputs_of(run.options, read.alphabets))
+        result = replace(result, traces=likely.traces, steps=likely.steps, broken=likely.broken)
         evidence = _evidence(result) + reading.log_evidence
         if evidence > most:
             best, most = _doubted(result, reading, Recorded(corpus, run.options.timing)), evidence

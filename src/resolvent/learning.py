@@ -120,6 +120,7 @@ class Learner:
     logs: dict[str, MergeLog] = field(default_factory=dict)
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)  # machines whose search was cut short
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
@@ -163,6 +164,7 @@ class Learner:
             self.tried_ending,
             dict(self.log_evidence),
             dict(self.alternatives),
+            frozenset(self.unfinished),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -239,6 +241,9 @@ class Learner:
             time_limit=self._share(lesson),
             listener=None if listen is None else lambda _, now: listen(now),
         )
+        self.unfinished.discard(lesson.kind)
+        if not found.finished:
+            self.unfinished.add(lesson.kind)
         found = settled_moves(samples, found)
         # That of the machine found, and others by their odds: the price of states included.
         self.log_evidence[lesson.kind] = {

@@ -62,7 +62,8 @@ class Options:
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
-        if not (self.noise in ("none", "auto") or isinstance(self.noise, Noise)):
+        named = isinstance(self.noise, str) and self.noise in ("none", "auto")
+        if not named and not isinstance(self.noise, Noise):
             raise OptionError(
                 f"noise={self.noise!r}: choose 'auto', 'none', or say what is noisy by a Noise"
             )

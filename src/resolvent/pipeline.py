@@ -99,7 +99,7 @@ def infer(
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
             see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
-            your own.
+            your own. Machines with noise are the most likely ones met, whatever the strategy.
         timing: Which labels are read before a step is answered. By default all but the
             first, "current"; labels that are made of observations count from the first on,
             "current-with-initial".

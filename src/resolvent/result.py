@@ -1,7 +1,7 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 from os import PathLike
@@ -133,7 +133,8 @@ class Found:
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
     Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
-    beside it the best of each other size; `alternatives` are those that are hardly less likely.
+    beside it the best of each other size; `alternatives` are those that are hardly less likely,
+    and `unfinished` the kinds whose search was cut short by the time limit.
     """
 
     machines: Machines
@@ -145,6 +146,7 @@ class Found:
     tried_ending: int = 0
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
+    unfinished: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,11 +264,18 @@ class InferenceResult:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
         levels = self.senses.rewards
         lines = [] if levels is None else [str(levels)]
-        if self.label_noise is not None:
+        doubt = self.machines.doubt
+        if doubt.label_noise is not None:
+            lines.append(f"labels: {doubt.label_noise}; states are inferred from all that came")
+        elif self.label_noise is not None:
             instead = self.senses.labelling.reads.replace("+", " and ")
             lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
         elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
             lines.append("labels: they tell nothing of the answers; the machines do without them")
+        if doubt.starts:
+            lines.append(
+                f"{replace(doubt, label_noise=None)}; states are inferred from all that came"
+            )
         if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
             lines.append(_without_memory(self.warnings))
         for kind, machine in self.machines.items():
@@ -274,10 +283,11 @@ class InferenceResult:
                 continue
             odds = self.log_odds(kind)
             others = {size: odd for size, odd in odds.items() if size != machine.states}
-            line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            share = _percent(machine.noise)
+            line = f"{share} of the answers of the {short(kind)} machine"
             if kind == REWARD:
                 paid = "taken for another level" if levels is not None else "another value"
-                line = f"{machine.noise:.1%} of rewards are {paid}"
+                line = f"{share} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
                 line += f"; {amount(size, 'state')} instead of {machine.states}: "
@@ -556,3 +566,12 @@ def _without_memory(warnings: Iterable[Finding]) -> str:
             "random, so that something else may have to be remembered"
         )
     return "no memory is needed: with it, these labels tell no more than without"
+
+
+def _percent(share: float) -> str:
+    """Write a share so that a small one does not read as none.
+
+    >>> _percent(0.0507), _percent(0.00023)
+    ('5.1%', '0.02%')
+    """
+    return f"{share:.1%}" if share >= 0.0005 else f"{100 * share:.1g}%"

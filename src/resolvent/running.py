@@ -60,13 +60,14 @@ class Run:
         progress: Listener | None,
         senses: Senses,
         started: float | None = None,
+        given: NDArray[np.int64] | None = None,
     ) -> None:
         self.started = time.perf_counter() if started is None else started
         self.options = options
         self.senses = senses
         self.progress = progress
         self.replaying = 0.0
-        self.given: NDArray[np.int64] | None = None
+        self.given = given
 
     def corpus_of(self, shards: Shards) -> Corpus:
         """Look through traces once, and return them as all that the inference is about."""

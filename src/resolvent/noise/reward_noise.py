@@ -44,6 +44,9 @@ _EXACT = 20
 
 _AROUND = 17
 
+_LARGEST = 1e100
+"""Rewards beyond this are compared as they are: sums of their squares are no numbers any more."""
+
 _ROUNDING = 1e-6
 """Rewards that differ by less, or by less than this share of them, differ in their last digits:
 those are rounded."""
@@ -120,6 +123,8 @@ def find_reward_levels(
         TraceError: when rewards nearly all differ, by chance, and vary around no few values.
     """
     if REWARD not in traces.columns or len(traces.rewards) < FEWEST_VALUES:
+        return None
+    if max(map(abs, traces.rewards)) > _LARGEST:
         return None
     exact = _exact_values(traces)
     if not stated and _begins_alike(traces, exact):

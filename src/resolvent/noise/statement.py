@@ -48,7 +48,8 @@ is to be found
                 self, "labels", _share("labels", self.labels, ", or True if it is to be found")
             )
         object.__setattr__(self, "broken", _share("broken", self.broken))
-        if self.rewards not in ("gaussian", "flipped") and self.rewards is not False:
+        named = isinstance(self.rewards, str) and self.rewards in ("gaussian", "flipped")
+        if not named and self.rewards is not False:
             raise OptionError(
                 f"Noise: rewards is {self.rewards!r}: choose 'gaussian', 'flipped' or False"
             )

@@ -180,11 +180,17 @@ def _as_asked(machine: Machine, shown: Replay) -> Machine:
 
 def _check_predictions(machines: Machines, shown: Replay) -> None:
     mismatch = score_of(machines, shown).first_mismatch
-    if mismatch is not None:
+    if mismatch is None:
+        return
+    if machines.doubt:
         raise ModelError(
-            f"{mismatch}; this environment is not deterministic under these labels, or these are "
-            f"not its machines"
+            f"{mismatch}; labels do not tell the states ({machines.doubt}), and a plan goes by "
+            f"labels: learn how to act by q_learning, with AugmentObservation(mode='belief')"
         )
+    raise ModelError(
+        f"{mismatch}; this environment is not deterministic under these labels, or these are not "
+        f"its machines, or the trace is broken: then leave it out"
+    )
 
 
 def _check_acquainted(machines: Machines, traces: TraceSet) -> None:

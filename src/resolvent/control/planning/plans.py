@@ -84,7 +84,7 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
-    machines = machines_in(machines)
+    found, machines = machines, machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not 0 < confidence < 1:
@@ -94,6 +94,8 @@ def plan(
             f"plan needs traces in memory, not a {type(traces).__name__}: use read_traces; "
             f"if they are too many, some of them will do, with trust_constants=True"
         )
+    if isinstance(found, InferenceResult):
+        traces = _without_broken(found, traces)
     model = Model.of(machines, traces, trust_constants=trust_constants)
     least, most = reward_range = reward_range or model.reward_range
     if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
@@ -120,6 +122,15 @@ def plan(
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
     )
+
+
+def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
+    """Leave out traces that inference found to be broken, if these are the ones it was given."""
+    made = found.machines.provenance
+    if not found.broken or made is None or len(traces) != found.traces:
+        return traces
+    others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
+    return others if found.senses.on(others).digest == made.traces_sha256 else traces
 
 
 def _under_chance(
