@@ -243,8 +243,8 @@ def _reason(likely: InferenceResult, contradiction: ContradictoryTraces | None) 
         return Finding(
             "noisy-rewards",
             Severity.NOTE,
-            f"The same situation hardly ever pays the same: {levels}. Each reward was taken for the "
-            f"nearest of these; {refuse} takes rewards as they are.",
+            f"The same situation hardly ever pays the same: {levels}. Each reward was taken for "
+            f"the nearest of these; {refuse} takes rewards as they are.",
             levels.as_dict(),
         )
     stated = isinstance(likely.options.noise, Noise)
