@@ -89,3 +89,20 @@ def bell_world(traces, steps=20, seed=0):
         return Trace(seen, labels, ["go"] * steps, paid)
 
     return TraceSet(day(number == traces - 1) for number in range(traces))
+
+
+def two_moods(episodes, seen=True):
+    """Episodes begin in one of two moods, which a label turns; an arm pays in each."""
+    random, traces = Random(0), []
+    for _ in range(episodes):
+        mood = random.random() < 0.4
+        rooms, labels, arms, paid = ["start"], [None], [], []
+        for _ in range(12):
+            arms.append(random.choice("lr"))
+            good = (arms[-1] == "l") == mood
+            rooms.append(("bright" if good else "dark") if seen else "start")
+            paid.append(float(good))
+            labels.append("flip" if random.random() < 0.1 else None)
+            mood ^= labels[-1] is not None
+        traces.append(rs.Trace(rooms, labels, arms, paid))
+    return rs.TraceSet(traces)

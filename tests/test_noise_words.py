@@ -1,7 +1,5 @@
 """What is said of noise is true: of what was stated in vain, of inferred states, after updates."""
 
-from random import Random
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ import pytest
 import resolvent as rs
 from broken_traces import broken, shuffled
 from noisy_labels import lying
-from noisy_worlds import Slips
+from noisy_worlds import Slips, two_moods
 from resolvent.environments import House
 from test_noisy_rewards import exact_pay, gaussian, paying
 
@@ -23,23 +21,6 @@ def house():
 def slippery():
     env = Slips(gym.make("resolvent/House-v0"))
     return rs.collect(env, episodes=300, seed=0)
-
-
-def two_moods(episodes, seen=True):
-    """Episodes begin in one of two moods, which a label turns; an arm pays in each."""
-    random, traces = Random(0), []
-    for _ in range(episodes):
-        mood = random.random() < 0.4
-        rooms, labels, arms, paid = ["start"], [None], [], []
-        for _ in range(12):
-            arms.append(random.choice("lr"))
-            good = (arms[-1] == "l") == mood
-            rooms.append(("bright" if good else "dark") if seen else "start")
-            paid.append(float(good))
-            labels.append("flip" if random.random() < 0.1 else None)
-            mood ^= labels[-1] is not None
-        traces.append(rs.Trace(rooms, labels, arms, paid))
-    return rs.TraceSet(traces)
 
 
 def said(result, kind):

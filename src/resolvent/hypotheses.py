@@ -15,7 +15,7 @@ as a part of the senses.
 """
 
 from dataclasses import replace
-from math import floor, inf
+from math import floor, inf, log
 from typing import Final
 
 import numpy as np
@@ -60,6 +60,9 @@ READINGS: Final[tuple[tuple[str, Hypothesis], ...]] = (
 
 _LEARNED_FROM: Final = 0.75
 """The share of the steps from which machines are learned that are to foretell the others."""
+
+LEAST_NATS: Final = log(100)
+"""Broken traces have to be a hundred times as likely as rare noise."""
 
 FEWEST_TRACES: Final = 20
 """With fewer traces none is taken to be broken: one of them is too large a share."""
@@ -336,7 +339,7 @@ def _but_for(
             aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
             continue
         failed = failing(found.machines, corpus.together())
-        if any(rare_moves(found.standing.shown)) or failed.nats <= 0:
+        if any(rare_moves(found.standing.shown)) or failed.nats < LEAST_NATS:
             return None
         if np.array_equal(failed.numbers, aside):
             if not _foretells(run, found.standing.corpus, share):
