@@ -77,12 +77,14 @@ def test_their_order_makes_no_difference(house):
     assert same(one, other)
 
 
+@pytest.mark.slow
 def test_traces_that_are_merely_unlucky_stay(clean):
     result = rs.infer(slipped(clean, 0.05))
     assert result.is_noisy
     assert result.broken == ()
 
 
+@pytest.mark.slow
 def test_broken_ones_among_noisy_ones(clean):
     numbers = [3, 60, 110]
     result = rs.infer(broken(slipped(clean, 0.05), numbers, kinds=(shuffled,)))

@@ -188,6 +188,7 @@ def hidden_passenger(episodes, label_of):
     return rs.collect(env, episodes=episodes, seed=0, label_of=label_of)
 
 
+@pytest.mark.slow
 def test_what_is_hidden_at_the_start_breaks_no_traces():
     traces = hidden_passenger(120, lambda seen, action, now: now // 4)
     result = rs.infer(traces)

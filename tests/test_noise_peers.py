@@ -99,6 +99,7 @@ def test_the_loss_of_a_certain_table_is_that_of_counting():
     assert exp(-lost) == pytest.approx((0.75**3 * 0.25) ** 0.25, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_table_is_printed():
     pytest.importorskip("aalpy")
     ran = subprocess.run(

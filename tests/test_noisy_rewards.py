@@ -139,7 +139,9 @@ def test_flipped_rewards_keep_the_world_exact(clean):
     assert "% of rewards are another value" in result.noise_text()[0]
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "uniform", "laplace"])
+@pytest.mark.parametrize(
+    "noise", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow), "laplace"]
+)
 def test_a_random_world_whose_levels_overlap(noise):
     env = gym.make("resolvent/RandomWorld-v0", world_seed=0)
     traces = rs.collect(env, episodes=500, seed=0)

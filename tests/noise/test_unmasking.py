@@ -62,6 +62,7 @@ def test_events_that_nothing_else_shows_are_inferred(noise):
     assert believed.log_loss < 0.7 * read.log_loss
 
 
+@pytest.mark.slow
 def test_events_are_inferred_in_a_world_that_slips():
     result = rs.infer(ring_traces(300, 0.1, slip=0.05), noise="auto")
     assert is_the_ring(result.machines.transition)
