@@ -13,7 +13,8 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
-.PHONY: benchmark-no-labels
+.PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
+.PHONY: benchmark-foreign-noise
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -55,9 +56,25 @@ benchmark: $(STAMPS)/developing
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
 
+# What plans from noisy traces are truly worth: a few minutes.
+benchmark-chance: $(STAMPS)/developing
+	$(BIN)/python benchmarks/chance.py
+
 # How often the true machine comes out of noisy traces: ten minutes.
 benchmark-noise: $(STAMPS)/developing
-	$(BIN)/python benchmarks/noise.py --rewards
+	$(BIN)/python benchmarks/noise.py
+
+# Machines and plans in worlds that slip: ten minutes.
+benchmark-slip: $(STAMPS)/developing
+	$(BIN)/python benchmarks/slip_worlds.py
+
+# Beside AALpy's ALERGIA and GSM and an input-output HMM, on the same noisy traces: a quarter hour.
+benchmark-noise-peers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/noise_peers.py
+
+# Ten million noisy steps from a folder: half a minute, 25 MB of disk.
+benchmark-noise-folder: $(STAMPS)/developing
+	$(BIN)/python benchmarks/noise_folder.py
 
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
@@ -66,6 +83,10 @@ benchmark-scaling: $(STAMPS)/developing
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing
 	$(BIN)/python benchmarks/foreign/table.py
+
+# Random environments of others, and docs/foreign-noise.md: some minutes.
+benchmark-foreign-noise: $(STAMPS)/developing
+	$(BIN)/python benchmarks/foreign/noisy.py
 
 # Against AALpy, on the same samples.
 benchmark-peers: $(STAMPS)/developing

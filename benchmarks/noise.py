@@ -1,41 +1,60 @@
-"""How often the true machine comes out of noisy traces of random worlds, and how fast.
+"""How often the true machines come out of noisy traces of random worlds, and how fast.
 
 Draws worlds of the paper's appendix (25×25, TM 7, RM 2), walks through them at random, and
-makes the record noisy: actions that slipped, observations replaced by random ones. A machine
-is right if it is isomorphic to the true one on all moves that the traces read. --short takes
-three worlds, `--kind slip5` a single kind, and --rewards also learns the Reward Machine.
+makes the record noisy: actions that slipped, observations replaced by random ones, labels
+that are missed, false or swapped, rewards that vary or are mistaken. All is left to
+`rs.infer`. A machine is right if it is isomorphic to the true one on all moves that the
+traces read. --short takes three worlds, and `--kind slip5` a single kind.
 """
 
 import argparse
 import itertools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent import _core
-from resolvent.noise import Likely, most_likely, weigh
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
-from resolvent.traces.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of noise: at most one of both shares is not 0."""
+    """One kind of noise: shares of actions, observations, labels and rewards.
+
+    `gaussian` is the standard deviation of what is added to rewards, as a share of the
+    smallest difference between two of them; `flipped` the share of other rewards.
+    """
 
     steps: int
     slip: float = 0.0
     replaced: float = 0.0
+    missed: float = 0.0
+    false: float = 0.0
+    swapped: float = 0.0
+    gaussian: float = 0.0
+    flipped: float = 0.0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is no noise: then it is looked for all the same."""
+        return self == Kind(self.steps)
 
 
+STATED = rs.Noise(outcomes=True)
 KINDS = {
     "none": Kind(25_000),
     "slip5": Kind(50_000, slip=0.05),
     "slip20": Kind(200_000, slip=0.2),
     "replaced5": Kind(200_000, replaced=0.05),
+    "missed5": Kind(400_000, missed=0.05),
+    "swapped2": Kind(400_000, swapped=0.02),
+    "false1": Kind(400_000, false=0.01),
+    "lies": Kind(400_000, missed=0.05, swapped=0.02, false=0.01),
+    "lies-slip5": Kind(400_000, slip=0.05, missed=0.05, swapped=0.02, false=0.01),
+    "gauss": Kind(100_000, gaussian=0.5),
+    "flip5": Kind(100_000, flipped=0.05),
 }
 
 
@@ -63,13 +82,44 @@ def noisy(traces: rs.TraceSet, kind: Kind, seed: int) -> rs.TraceSet:
     seen = replaced(traces.observation_codes, len(traces.observations), kind.replaced)
     return rs.TraceSet.from_columns(
         (traces.observations, seen),
-        (traces.labels, traces.label_codes),
+        (traces.labels, told(traces, kind, random)),
         (traces.actions, replaced(traces.action_codes, len(traces.actions), kind.slip)),
-        (traces.rewards, traces.reward_codes),
+        paid(traces, kind, random),
         offsets=traces.offsets,
         terminated=traces.terminated,
         truncated=traces.truncated,
     )
+
+
+def told(traces: rs.TraceSet, kind: Kind, random: np.random.Generator) -> np.ndarray:
+    """The labels as they are recorded: an event may be missed or taken for another one."""
+    true = traces.label_codes
+    if not (kind.missed or kind.false or kind.swapped):
+        return true
+    none = traces.labels.index(frozenset())
+    events = np.array([code for code in range(len(traces.labels)) if code != none])
+    drawn = random.random(len(true))
+    other = np.searchsorted(events, true) + random.integers(1, len(events), len(true))
+    quiet = np.where(drawn < kind.false, random.choice(events, len(true)), none)
+    loud = np.where(drawn < kind.missed + kind.swapped, events[other % len(events)], true)
+    loud = np.where(drawn < kind.missed, none, loud)
+    return np.where(true == none, quiet, loud).astype(np.int32)
+
+
+def paid(
+    traces: rs.TraceSet, kind: Kind, random: np.random.Generator
+) -> tuple[list[float], np.ndarray]:
+    """The rewards as they would have been recorded, as values and codes."""
+    values, codes = np.array(traces.rewards), traces.reward_codes
+    if kind.flipped:
+        others = (codes + random.integers(1, len(values), len(codes))) % len(values)
+        codes = np.where(random.random(len(codes)) < kind.flipped, others, codes)
+    elif kind.gaussian:
+        sigma = kind.gaussian * np.diff(values).min()
+        values, codes = np.unique(
+            values[codes] + random.normal(0, sigma, len(codes)), return_inverse=True
+        )
+    return values.tolist(), codes.astype(np.int32)
 
 
 def codes_of_world(samples: SampleSet, table: tuple[tuple[int, ...], ...]) -> np.ndarray:
@@ -79,6 +129,17 @@ def codes_of_world(samples: SampleSet, table: tuple[tuple[int, ...], ...]) -> np
         for label in samples.labels
     ]
     return np.array(columns, np.int32).T
+
+
+def moves_of(machine: rs.Machine, samples: SampleSet) -> np.ndarray:
+    """The moves of a machine by the label codes of samples; where it knows none, it stays."""
+    stays = np.arange(machine.states)
+    columns = []
+    for label in samples.labels:
+        code = machine.labels.get(label)
+        column = stays if code is None else machine.transitions[:, code]
+        columns.append(np.where(column < 0, stays, column))
+    return np.array(columns).T
 
 
 def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
@@ -95,56 +156,37 @@ def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
     return len(pairs) == len(set(ones)) == len(set(others)) == len(found)
 
 
-def with_states(traces: rs.TraceSet, samples: SampleSet, table: np.ndarray) -> SampleSet:
-    """Samples of rewards, asked about pairs of the observation and the state of a machine."""
-    moves = np.ascontiguousarray(np.maximum(table, 0), np.int32)
-    states = _core.walk_states(moves.ravel(), moves.shape[1], samples.beta, samples.offsets)
-    width = len(table)
-    codes = traces.at_step(traces.observation_codes) * np.int32(width) + states
-    pairs = Vocabulary((seen, state) for seen in traces.observations for state in range(width))
-    histories = Histories.of(traces, LabelTiming.CURRENT)
-    return output_samples(traces, histories, "reward", observed=(pairs, codes))
-
-
-def try_worlds(
-    kind: Kind, worlds: range, rewards: bool, learn: Callable[[SampleSet], Likely], details: bool
-) -> str:
-    """Try one kind of noise in several worlds; return how often the machine was right."""
-    right, right_rewards, seconds, sizes = 0, 0, [], []
+def try_worlds(kind: Kind, worlds: range, effort: float, details: bool) -> str:
+    """Try one kind of noise in several worlds; return how often each machine was right."""
+    right = {"transition": 0, "reward": 0}
+    spent, waited, sizes = [], [], []
     for seed in worlds:
         env = gym.make("resolvent/RandomWorld-v0", world_seed=seed)
         grid = env.unwrapped.grid
-        traces = noisy(whole_traces(env, kind.steps, seed), kind, seed)
-        histories = Histories.of(traces, LabelTiming.CURRENT)
-        samples = output_samples(traces, histories, "observation")
-        truth = codes_of_world(samples, grid.tm_transitions)
-        started = time.process_time()
-        found = learn(samples)
-        seconds.append(time.process_time() - started)
-        correct = is_right(samples, truth, found.transitions)
-        right += correct
-        sizes.append(f"{found.states}{'' if correct else '!'}")
-        if rewards:
-            paid = with_states(traces, samples, found.transitions)
-            reward = learn(paid)
-            true_reward = codes_of_world(paid, grid.rm_transitions)
-            right_rewards += is_right(paid, true_reward, reward.transitions)
-            sizes[-1] += f"/{reward.states}"
+        traces = whole_traces(env, kind.steps, seed)
+        record = noisy(traces, kind, seed)
+        samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
+        cpu, wall = time.process_time(), time.perf_counter()
+        result = rs.infer(record, noise=STATED if kind.is_clean else "auto", effort=effort)
+        spent.append(time.process_time() - cpu)
+        waited.append(time.perf_counter() - wall)
+        size = ""
+        tables = {"transition": grid.tm_transitions, "reward": grid.rm_transitions}
+        for name, table in tables.items():
+            machine = result.machines[name]
+            truth = codes_of_world(samples, table)
+            correct = is_right(samples, truth, moves_of(machine, samples))
+            right[name] += correct
+            size += f"/{machine.states}{'' if correct else '!'}"
+        sizes.append(size[1:])
         if details:
-            true = weigh(samples, truth)
-            odds = {size: round(value - found.log_evidence) for size, value in found.sizes.items()}
-            print(
-                f"  world {seed}: {sizes[-1]} states, {seconds[-1]:.1f} s, "
-                f"noise {found.noise:.3f} (share {true.share:g}, strength {true.strength:g}), "
-                f"evidence {found.log_evidence - true.log_evidence:+.1f} of the truth's, "
-                f"by size {odds}",
-                flush=True,
-            )
-    told = f"{right} of {len(worlds)} right"
-    if rewards:
-        told += f", rewards {right_rewards}"
-    spent = f"{np.mean(seconds):.1f} s of processors, at most {max(seconds):.1f}"
-    return f"{told}; {spent}; states {' '.join(sizes)}"
+            said = "; ".join(result.noise_text())
+            print(f"  world {seed}: {sizes[-1]} states, {spent[-1]:.1f} s, {said}", flush=True)
+    return (
+        f"TM {right['transition']} and RM {right['reward']} of {len(worlds)} right; "
+        f"{np.mean(spent):.1f} s of processors, at most {max(spent):.1f} "
+        f"(on the clock {max(waited):.1f}); states {' '.join(sizes)}"
+    )
 
 
 def main() -> None:
@@ -154,21 +196,15 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, help="only this kind of noise")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first world")
     parser.add_argument("--worlds", type=int, default=10, help="how many")
+    parser.add_argument("--steps", type=int, help="instead of what each kind takes")
     parser.add_argument("--effort", type=float, default=1.0)
-    parser.add_argument("--rewards", action="store_true", help="the Reward Machine, too")
     parser.add_argument("--details", action="store_true", help="a line for each world")
     given = parser.parse_args()
     worlds = range(given.first, given.first + (3 if given.short else given.worlds))
     for name in [given.kind] if given.kind else KINDS:
-        kind = KINDS[name]
-        told = try_worlds(
-            kind,
-            worlds,
-            given.rewards,
-            lambda samples: most_likely(samples, effort=given.effort),
-            given.details,
-        )
-        print(f"{name:10} {kind.steps:>8,} steps: {told}", flush=True)
+        kind = replace(KINDS[name], steps=given.steps or KINDS[name].steps)
+        outcome = try_worlds(kind, worlds, given.effort, given.details)
+        print(f"{name:10} {kind.steps:>8,} steps: {outcome}", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ EPISODES = {
     "TMaze": 300,
 }
 
+LEFT_TO_CHANCE = {"Symbol"}
+"""Worlds that hide what they draw at the start: nobody can reach the optimum of the true state."""
+
 
 def past_the_plants(world, seed):
     """Random actions, but for those into a plant: they would end nearly every episode."""

@@ -54,3 +54,55 @@ def dice(*pays):
 def loaded_die(*pays):
     """The machine of a die that showed so much: one state, one question, many answers."""
     return taught(rs.infer(dice(*pays[:1]), outputs=["reward"]).machines, dice(*pays))
+
+
+class Slips(gym.ActionWrapper):
+    """A world in which one action in ten is another one than was meant."""
+
+    def __init__(self, env, share=0.1):
+        super().__init__(env)
+        self.share, self.chance = share, Random(0)
+
+    def action(self, action):
+        drawn = self.chance.random() < self.share
+        return self.chance.randrange(int(self.action_space.n)) if drawn else action
+
+
+def bell_world(traces, steps=20, seed=0):
+    """A bell changes what four rooms pay, and back; one reward in ten is another.
+
+    In the last trace it snows once, before the last step: hardly anything tells what that does.
+    """
+    random, rooms = Random(seed), "abcd"
+    pays = {False: dict(zip(rooms, (0, 1, 2, 0), strict=True)), True: {}}
+    pays[True] = dict(zip(rooms, (1, 2, 0, 2), strict=True))
+
+    def day(snows):
+        rung, seen, labels, paid = False, [random.choice(rooms)], [None], []
+        for step in range(steps):
+            pay = random.choice([0, 1, 2]) if random.random() < 0.1 else pays[rung][seen[-1]]
+            paid.append(pay)
+            rings = random.random() < 0.2 and not snows
+            rung ^= rings
+            seen.append(random.choice(rooms))
+            labels.append("snow" if snows and step == steps - 2 else "bell" if rings else None)
+        return Trace(seen, labels, ["go"] * steps, paid)
+
+    return TraceSet(day(number == traces - 1) for number in range(traces))
+
+
+def two_moods(episodes, seen=True):
+    """Episodes begin in one of two moods, which a label turns; an arm pays in each."""
+    random, traces = Random(0), []
+    for _ in range(episodes):
+        mood = random.random() < 0.4
+        rooms, labels, arms, paid = ["start"], [None], [], []
+        for _ in range(12):
+            arms.append(random.choice("lr"))
+            good = (arms[-1] == "l") == mood
+            rooms.append(("bright" if good else "dark") if seen else "start")
+            paid.append(float(good))
+            labels.append("flip" if random.random() < 0.1 else None)
+            mood ^= labels[-1] is not None
+        traces.append(rs.Trace(rooms, labels, arms, paid))
+    return rs.TraceSet(traces)

@@ -93,7 +93,8 @@ REFUSED = {
         rs.TraceSet(
             rs.Trace(["hall", "hall"], [None, None], ["go"], columns={LONG: [cost]})
             for cost in (0, 1)
-        )
+        ),
+        noise="none",
     ),
 }
 

@@ -29,7 +29,7 @@ def walk(observations, labels, rewards=None, actions=None):
 
 def refusal(traces, **options):
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.TraceSet(traces), **options)
+        rs.infer(rs.TraceSet(traces), noise="none", **options)
     return caught.value
 
 
@@ -168,7 +168,7 @@ def test_places_in_files(tmp_path):
         traces = [walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in paid]
         rs.TraceSet(traces).save(tmp_path / f"{name}.parquet")
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.scan_traces(tmp_path))
+        rs.infer(rs.scan_traces(tmp_path), noise="none")
     one, other = caught.value.places
     assert (one.trace_in_source, one.step, one.source) == (0, 1, str(tmp_path / "a.parquet"))
     assert other == TracePlace(4, 1, str(tmp_path / "b.parquet"), 2)
@@ -264,7 +264,7 @@ def test_a_timing_is_not_advised_when_trivial_labels_would_spoil_it():
 
 def complaint(traces, options):
     try:
-        rs.infer(traces, **options)
+        rs.infer(traces, noise="none", **options)
     except rs.ContradictoryTraces as error:
         return error
     return None

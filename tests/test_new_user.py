@@ -59,7 +59,7 @@ def test_layouts_of_minigrid_are_told_apart_before_anything_is_claimed():
     env = gym.make("MiniGrid-MemoryS7-v0")
     traces = rs.collect(env, episodes=60, seed=0, labels="observation")
     with pytest.raises(rs.ContradictoryTraces):
-        rs.infer(traces, labels="observation")
+        rs.infer(traces, labels="observation", noise="none")
     assert {"random-start", "contradictions"} <= kinds(
         rs.diagnose(traces, labels="observation").findings
     )
@@ -89,7 +89,7 @@ def test_cards_are_random_but_what_they_pay_is_not():
     traces = rs.collect(env, episodes=200, seed=0, labels="observation")
     assert traces.steps <= 10_200
     with pytest.raises(rs.ContradictoryTraces, match="random"):
-        rs.infer(traces, labels="observation")
+        rs.infer(traces, labels="observation", noise="none")
     result = rs.infer(traces, labels="observation", outputs=["reward"])
     assert result.machines["reward"].states == 5  # before the first card, and one for each suit
     fresh = rs.collect(env, episodes=50, seed=1, labels="observation")

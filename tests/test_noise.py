@@ -1,26 +1,14 @@
 """Traces that contradict each other by chance → the most likely machines, from end to end."""
 
 import pickle
-from random import Random
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import resolvent as rs
+from noisy_worlds import Slips
 from resolvent.environments import House
-
-
-class Slips(gym.ActionWrapper):
-    """A world in which one action in ten is another one than was meant."""
-
-    def __init__(self, env, share=0.1):
-        super().__init__(env)
-        self.share, self.chance = share, Random(0)
-
-    def action(self, action):
-        drawn = self.chance.random() < self.share
-        return self.chance.randrange(int(self.action_space.n)) if drawn else action
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +21,14 @@ def found(slipped):
     return rs.infer(slipped, noise="auto")
 
 
-def test_by_default_noise_is_refused(slipped):
-    for options in ({}, {"noise": "none"}):
-        with pytest.raises(rs.ContradictoryTraces):
-            rs.infer(slipped, **options)
+def test_noise_is_found_by_default_and_refused_when_asked(slipped, found):
+    with pytest.raises(rs.ContradictoryTraces) as caught:
+        rs.infer(slipped, noise="none")
+    by_default = rs.infer(slipped)
+    assert by_default == found
+    (warning,) = (one for one in found.warnings if one.kind == "noise")
+    assert warning.figures["places"] == [*map(str, caught.value.places)]
+    assert "noise='none' (--noise none)" in warning.text
 
 
 def test_the_machines_are_those_of_the_world_without_noise(found):
@@ -78,7 +70,7 @@ def test_other_sizes_are_less_likely_and_it_says_how_much(found):
 
 def test_clean_traces_give_what_they_give_without_the_option():
     clean = rs.collect(House(), episodes=200, seed=0)
-    plain, asked = rs.infer(clean), rs.infer(clean, noise="auto")
+    plain, asked = rs.infer(clean, noise="none"), rs.infer(clean)
     assert asked.machines.replacing(provenance=None) == plain.machines.replacing(provenance=None)
     assert not asked.is_noisy
     assert asked.odds("transition") == {}
@@ -116,12 +108,14 @@ def test_a_lake_that_slips_needs_no_memory():
     assert result.machines.transition.noise > 0.4
 
 
-def test_agents_see_the_states_and_plans_say_that_they_are_not_for_this(found, slipped):
+def test_agents_see_the_states_and_plans_say_what_to_expect(found, slipped):
     wrapped = rs.AugmentObservation(Slips(House(), 0.0), found.machines)
     wrapped.reset()
     assert wrapped.step(2)[0]["transition_state"] == found.machines.transition.run([{"key"}])
-    with pytest.raises(rs.ModelError, match="the transition machine answers with chance"):
-        rs.plan(found, slipped)
+    plan = rs.plan(found, slipped)
+    runs = plan.run(Slips(House()), episodes=200, seed=3)
+    assert runs.discounted_returns.mean() == pytest.approx(plan.value, abs=0.02)
+    assert plan.value == pytest.approx(0.746, abs=0.01)  # 0.7738 without slips
 
 
 def test_a_folder(slipped, tmp_path):
@@ -133,5 +127,5 @@ def test_a_folder(slipped, tmp_path):
 
 @pytest.mark.parametrize("noise", ["some", None, 0.1])
 def test_a_word_that_means_nothing(slipped, noise):
-    with pytest.raises(rs.OptionError, match=r"^noise=.*: choose 'none' or 'auto'"):
+    with pytest.raises(rs.OptionError, match=r"^noise=.*: choose 'auto', 'none', or say"):
         rs.infer(slipped, noise=noise)

@@ -163,6 +163,9 @@ def test_as_dict_holds_what_the_command_prints():
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
         "noise": {"transition": 0.0, "reward": 0.0},
+        "broken": [],
+        "log_odds": {"transition": {}, "reward": {}},
+        "alternatives": {"transition": [], "reward": []},
         "labels": "given",
         "events": {
             "transition": [],
@@ -175,6 +178,7 @@ def test_as_dict_holds_what_the_command_prints():
         "options": {
             "outputs": ["observation", "reward"],
             "strategy": "edsm",
+            "noise": "auto",
             "timing": "current",
             "trivial": "auto",
             "supplement": True,
@@ -220,7 +224,7 @@ def test_rounding_joins_noisy_rewards():
         rs.Trace([0] * 2, [None] * 2, ["go"], [reward]) for reward in (0.501, 0.499)
     )
     with pytest.raises(rs.ContradictoryTraces, match="--reward-digits"):
-        rs.infer(noisy)
+        rs.infer(noisy, noise="none")
     reward = rs.infer(noisy, reward_digits=2).machines.reward
     assert reward.reward_digits == 2
     assert list(reward.outputs) == [0.5]
@@ -457,8 +461,8 @@ def test_a_stricter_strategy_finds_more_states():
 
 
 def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
-    monkeypatch.setattr("resolvent.pipeline.REFINE_ABOVE", 10)
-    monkeypatch.setattr("resolvent.pipeline.SAMPLE_STEPS", 100)
+    monkeypatch.setattr("resolvent.running.REFINE_ABOVE", 10)
+    monkeypatch.setattr("resolvent.running.SAMPLE_STEPS", 100)
     learned_from = {
         strategy: rs.infer(house, strategy=strategy).refinement.traces
         for strategy in ("edsm", "rpni", MostAgreeing(), FirstInOrder())
@@ -526,7 +530,7 @@ def test_chance_makes_no_machine():
     result = rs.infer(rs.TraceSet(ends))
     assert [*result.machines] == ["transition", "reward"]
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.TraceSet(ends), outputs=["terminated"])
+        rs.infer(rs.TraceSet(ends), outputs=["terminated"], noise="none")
     assert caught.value.output == "terminated"
 
 

@@ -81,7 +81,7 @@ def learned():
 def contradiction():
     quarrel = [rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)]
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.TraceSet(quarrel))
+        rs.infer(rs.TraceSet(quarrel), noise="none")
     assert caught.value.places[0] == TracePlace(0, 0)
     return caught.value.with_traceback(None)
 
@@ -94,6 +94,7 @@ def trace():
 MADE = {
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
+    "Noise": lambda: rs.Noise(outcomes=True, labels=0.02, rewards="gaussian"),
     "Labelling": lambda: rs.Labelling("action+observation", {("up", 3): "climbed"}),
     "Discretise": lambda: rs.Discretise(bins=3).fit([0.5, 1.5, 2.5, 4.0]),
     "EdgeRewardMachine": edges,

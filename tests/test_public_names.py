@@ -22,6 +22,7 @@ def test_the_public_names():
         "Machines",
         "MissingExtra",
         "ModelError",
+        "Noise",
         "OptionError",
         "Options",
         "Plan",

@@ -1,7 +1,9 @@
 """A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
 
 import tempfile
+import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ import resolvent as rs
 
 FRESH, FRESH_IN_SHORT = 100, 5
 
+TELLING = ("missing-label", "labels-carry-nothing")
+"""Findings of `rs.diagnose` whose text says more of noise than the result can."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -24,7 +29,7 @@ class Measured:
         row: What was tried.
         steps: How many steps it was learned from.
         findings: What `rs.diagnose` says of the traces, errors and warnings alone, by kind.
-        refused: Whether `rs.infer` refused the traces.
+        noisy: Whether the machines are the most likely ones, whose answers vary.
         warned: What `rs.infer` warned of, by kind.
         states: The states of each machine, by its name.
         shares: Of fresh steps: right and assumed (and right) by the machine that is right least
@@ -35,12 +40,14 @@ class Measured:
         optimum: What the best policy would have been paid.
         is_true: Whether the machine of a log is that of its system.
         true_states: How many states that one has.
+        words: What the result says of noise, and what `rs.diagnose` says of it.
+        seconds: What inferring took, of all processors together.
     """
 
     row: Row
     steps: int
     findings: tuple[str, ...]
-    refused: bool = False
+    noisy: bool = False
     warned: tuple[str, ...] = ()
     states: dict[str, int] | None = None
     shares: tuple[float, float, float, float] | None = None
@@ -50,10 +57,12 @@ class Measured:
     optimum: float | None = None
     is_true: bool | None = None
     true_states: int | None = None
+    words: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
-def measure(row: Row, short: bool = False) -> Measured:
-    """Run the code of a row, and look at what it came to."""
+def measure(row: Row, short: bool = False, runs: int = FRESH) -> Measured:
+    """Run the code of a row, and look at what it came to; the plan is tried in so many `runs`."""
     episodes, unknown = (row.short, FRESH_IN_SHORT) if short else (row.episodes, FRESH)
     prepare, result, learn = row.code.partition("result = ")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -61,22 +70,23 @@ def measure(row: Row, short: bool = False) -> Measured:
         known = _ran(prepare, row, episodes, 0, Path(folder))
         fresh = _ran(prepare, row, unknown, 1, Path(folder))["traces"]
         steps = known["traces"].steps
-        diagnosis = eval(learn.replace("rs.infer", "rs.diagnose"), known)  # noqa: S307
-        told = diagnosis.warnings
+        told = eval(learn.replace("rs.infer", "rs.diagnose"), known).warnings  # noqa: S307
         findings = tuple(dict.fromkeys(finding.kind for finding in told))
-        try:
-            exec(result + learn, known)  # noqa: S102
-        except rs.ContradictoryTraces:
-            return Measured(row, steps, findings, refused=True)
+        started = time.process_time()
+        exec(result + learn, known)  # noqa: S102
+        seconds = time.process_time() - started
         found: rs.InferenceResult = known["result"]
         return Measured(
             row,
             steps,
             findings,
+            noisy=found.is_noisy,
             warned=tuple(dict.fromkeys(warning.kind for warning in found.warnings)),
             states={name: machine.states for name, machine in found.machines.items()},
             shares=_shares(found.machines.score(fresh)),
-            **_acted(row, known, unknown),
+            words=_words(found, told),
+            seconds=seconds,
+            **_acted(row, known, unknown if short else runs),
             **_compared(row, found),
         )
 
@@ -89,6 +99,11 @@ def _ran(code: str, row: Row, episodes: int, seed: int, folder: Path) -> dict[st
         known["log"] = log
     exec(code, known)  # noqa: S102
     return known
+
+
+def _words(found: rs.InferenceResult, told: Sequence[rs.Finding]) -> tuple[str, ...]:
+    hidden = [one.text for one in told if one.kind in TELLING]
+    return (*found.noise_text(), *hidden)
 
 
 def _shares(score: rs.Score) -> tuple[float, float, float, float]:
@@ -116,7 +131,10 @@ def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
         learned = rs.q_learning(wrapped, episodes=15 * episodes, seed=0, gamma=GAMMA)
         paid = learned.evaluate(wrapped, episodes=episodes, seed=1).value
         return {"paid": paid, "optimum": row.optimum(env, ())}
-    plan = rs.plan(result, known["traces"], gamma=GAMMA)
+    try:
+        plan = rs.plan(result, known["traces"], gamma=GAMMA)
+    except rs.ModelError:  # no plan for such machines
+        return {}
     runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
     starts = [trace.observations[0] for trace in runs.traces]
     paid = float(runs.discounted_returns.mean())

@@ -91,8 +91,9 @@ result = rs.infer(traces, labels="auto")
         "FrozenLake, slippery",
         "Gymnasium",
         f'env = gym.make("FrozenLake-v1")\n{_AS_IT_IS}',
-        1000,
+        3000,
         best_of_tables,
+        "plan",
     ),
     Row(
         "CliffWalking",

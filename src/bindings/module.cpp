@@ -33,6 +33,7 @@ void bind_replay(nb::module_& module);
 void bind_exact(nb::module_& module);
 void bind_events(nb::module_& module);
 void bind_noise(nb::module_& module);
+void bind_hidden(nb::module_& module);
 void bind_q_learning(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_separation(nb::module_& module);
@@ -243,6 +244,7 @@ NB_MODULE(_core, module) {
   bind_exact(module);
   bind_events(module);
   bind_noise(module);
+  bind_hidden(module);
   bind_q_learning(module);
   bind_search(module);
   bind_separation(module);

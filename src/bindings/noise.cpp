@@ -3,6 +3,9 @@
 #include "answer_cells.hpp"
 #include "growing.hpp"
 #include "log_evidence.hpp"
+#include "part_of_traces.hpp"
+#include "rival_moves.hpp"
+#include "split_rows.hpp"
 
 #include "learning.hpp"
 
@@ -26,16 +29,21 @@ std::vector<std::uint8_t> checked_quiet(const Ids& quiet, const Ids& beta) {
   return {quiet.data(), quiet.data() + quiet.size()};
 }
 
-nb::tuple weigh_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
-                              const Ids& transitions, Id labels) {
-  const resolvent::Answers answers = checked_rows(alpha, output, beta);
-  const resolvent::Labels read = checked_labels(beta, offsets);
+resolvent::Moves checked_moves(const Ids& transitions, Id labels, const Ids& beta) {
   require(labels >= 1 && transitions.size() > 0 && transitions.size() % static_cast<std::size_t>(labels) == 0,
           "transitions must hold one row of `labels` targets per state");
   check_codes(span_of(beta), labels, resolvent::none);
   const auto states = static_cast<Id>(transitions.size() / static_cast<std::size_t>(labels));
   check_codes(span_of(transitions), states, resolvent::none);
-  const resolvent::Moves moves(transitions.data(), transitions.data() + transitions.size());
+  return {transitions.data(), transitions.data() + transitions.size()};
+}
+
+nb::tuple weigh_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
+                              const Ids& transitions, Id labels) {
+  const resolvent::Answers answers = checked_rows(alpha, output, beta);
+  const resolvent::Labels read = checked_labels(beta, offsets);
+  const resolvent::Moves moves = checked_moves(transitions, labels, beta);
+  const auto states = static_cast<Id>(moves.size() / static_cast<std::size_t>(labels));
   double noise = 0.0;
   const auto evidence = [&] {
     nb::gil_scoped_release no_gil;
@@ -44,6 +52,13 @@ nb::tuple weigh_noisy_machine(const Ids& alpha, const Ids& output, const Ids& be
     return resolvent::weigh_machine(cells, read, moves, states, {});
   }();
   return nb::make_tuple(evidence.log_evidence, noise, evidence.noise.strength, evidence.noise.share);
+}
+
+// The moves of a machine, none where a label is never read.
+std::vector<Id> moves_read(resolvent::LikelyMachine& machine) {
+  for (std::size_t move = 0; move < machine.moves.size(); ++move)
+    if (machine.evidence.read[move] == 0) machine.moves[move] = resolvent::none;
+  return std::move(machine.moves);
 }
 
 nb::dict grow_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
@@ -58,22 +73,105 @@ nb::dict grow_noisy_machine(const Ids& alpha, const Ids& output, const Ids& beta
     return resolvent::grow_machine(answers, read, options, listener(progress), time_limit);
   }();
   nb::dict sizes;
-  for (const auto& [states, machine] : grown.by_size) sizes[nb::int_(states)] = machine.evidence.log_evidence;
-  auto& best = grown.best;
-  for (std::size_t move = 0; move < best.moves.size(); ++move)
-    if (best.evidence.read[move] == 0) best.moves[move] = resolvent::none;
+  nb::dict others;
+  const double price = resolvent::price_of_state(grown.by_size);
+  for (auto& [states, machine] : grown.by_size) {
+    sizes[nb::int_(states)] = machine.evidence.log_evidence;
+    others[nb::int_(states)] = array(moves_read(machine));
+  }
   nb::dict out;
-  out["transitions"] = array(std::move(best.moves));
-  out["log_evidence"] = best.evidence.log_evidence;
+  out["transitions"] = array(moves_read(grown.best));
+  out["log_evidence"] = grown.best.evidence.log_evidence;
+  out["price"] = price;
+  out["by_size"] = others;
   out["noise"] = grown.noise;
   out["sizes"] = sizes;
   out["finished"] = grown.finished;
   return out;
 }
 
+nb::tuple rival_moves(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets,
+                      const Ids& transitions, Id labels, Row part, std::uint64_t seed) {
+  const resolvent::Answers answers = checked_rows(alpha, output, beta);
+  const resolvent::Labels read = checked_labels(beta, offsets);
+  const resolvent::Moves moves = checked_moves(transitions, labels, beta);
+  require(part >= 1, "an option is out of range");
+  const auto states = static_cast<Id>(moves.size() / static_cast<std::size_t>(labels));
+  const auto rivals = [&] {
+    nb::gil_scoped_release no_gil;
+    const bool is_part = read.offsets.back() > part;
+    const resolvent::TracePart some = is_part ? resolvent::part_of_traces(answers, read, part, seed) : resolvent::TracePart{};
+    const resolvent::AnswerCells cells = resolvent::number_answers(is_part ? some.answers() : answers);
+    const resolvent::Labels looked_at = is_part ? some.labels() : read;
+    const auto evidence = resolvent::weigh_machine(cells, looked_at, moves, states, {});
+    return resolvent::rival_moves(cells, looked_at, moves, states, evidence.noise);
+  }();
+  return nb::make_tuple(column(rivals, &resolvent::Rival::target), column(rivals, &resolvent::Rival::log_odds));
+}
+
+// Answers by cell, and the noise under which they are the most likely.
+struct RowsInStates {
+  resolvent::AnswerCells cells;
+  std::vector<Id> counts;
+  resolvent::NoiseShape noise;
+
+  RowsInStates(const resolvent::Answers& answers, std::span<const Id> state, Id states)
+      : cells(resolvent::number_answers(answers)), counts(resolvent::count_answers(cells, state, states)) {
+    if (cells.size() > 0) resolvent::fitted_log_answers(cells, counts, noise);
+  }
+};
+
+nb::dict weigh_state_pairs(const Ids& alpha, const Ids& output, const Ids& state, Id states) {
+  using resolvent::StatePair;
+  const resolvent::Answers answers = checked_rows(alpha, output, state);
+  require(states >= 1, "there must be a state");
+  check_codes(span_of(state), states, resolvent::none);
+  const auto pairs = [&] {
+    nb::gil_scoped_release no_gil;
+    const RowsInStates rows(answers, span_of(state), states);
+    return resolvent::weigh_pairs(rows.cells, rows.counts, states, rows.noise);
+  }();
+  nb::dict out;
+  out["log_odds"] = column(pairs, &StatePair::log_odds);
+  out["questions"] = column(pairs, &StatePair::questions);
+  out["asked"] = column(pairs, &StatePair::asked);
+  out["question"] = column(pairs, &StatePair::question);
+  return out;
+}
+
+nb::dict split_noisy_rows(const Ids& alpha, const Ids& output, const Ids& state, const Ids& values, Id states,
+                          double least) {
+  using resolvent::SplitRow;
+  const resolvent::Answers answers = checked_rows(alpha, output, state);
+  require(states >= 1, "there must be a state");
+  check_codes(span_of(state), states, resolvent::none);
+  check_ids(span_of(values), "values holds an id below -1");
+  require(state.size() == 0 ? values.size() == 0 : values.size() % state.size() == 0,
+          "values must hold one value per row, for each feature");
+  const auto found = [&] {
+    nb::gil_scoped_release no_gil;
+    const RowsInStates rows(answers, span_of(state), states);
+    return resolvent::split_rows(rows.cells, span_of(state), span_of(values), rows.noise, least);
+  }();
+  nb::dict out;
+  out["feature"] = column(found, &SplitRow::feature);
+  out["state"] = column(found, &SplitRow::state);
+  out["question"] = column(found, &SplitRow::question);
+  out["log_odds"] = column(found, &SplitRow::log_odds);
+  out["asked"] = column(found, &SplitRow::asked);
+  out["odd"] = column(found, &SplitRow::odd);
+  out["odd_apart"] = column(found, &SplitRow::odd_apart);
+  return out;
+}
+
 }  // namespace
 
 void bind_noise(nb::module_& module) {
+  module.def("rival_moves", &rival_moves, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(), "transitions"_a,
+             "labels"_a, "part"_a, "seed"_a = 0);
+  module.def("weigh_state_pairs", &weigh_state_pairs, "alpha"_a, "output"_a, "state"_a, nb::kw_only(), "states"_a);
+  module.def("split_noisy_rows", &split_noisy_rows, "alpha"_a, "output"_a, "state"_a, nb::kw_only(), "values"_a,
+             "states"_a, "least"_a);
   module.def("weigh_noisy_machine", &weigh_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),
              "transitions"_a, "labels"_a);
   module.def("grow_noisy_machine", &grow_noisy_machine, "alpha"_a, "output"_a, "beta"_a, "offsets"_a, nb::kw_only(),

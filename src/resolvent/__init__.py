@@ -51,6 +51,7 @@ from resolvent.machines import (
     to_text,
 )
 from resolvent.merging import Strategy
+from resolvent.noise import Noise
 from resolvent.options import Options
 from resolvent.pipeline import evidence, infer
 from resolvent.result import InferenceResult
@@ -90,6 +91,7 @@ __all__ = [
     "Machines",
     "MissingExtra",
     "ModelError",
+    "Noise",
     "OptionError",
     "Options",
     "Plan",

@@ -133,6 +133,49 @@ def grow_noisy_machine(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
+def grow_hidden_machine(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    labels: int,
+    silence: int,
+    labels_lie: bool,
+    random_starts: bool,
+    seed: int,
+    effort: float,
+    most_states: int,
+    part: int,
+    time_limit: float = 0.0,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, Any]: ...
+def true_label_chances(
+    labels: int,
+    *,
+    silence: int,
+    missed: float,
+    added: float,
+    swapped: float,
+    shares: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def rival_moves(
+    alpha: Ids,
+    output: Ids,
+    beta: Ids,
+    offsets: Rows,
+    *,
+    transitions: Ids,
+    labels: int,
+    part: int,
+    seed: int = 0,
+) -> tuple[Ids, Reals]: ...
+def weigh_state_pairs(
+    alpha: Ids, output: Ids, state: Ids, *, states: int
+) -> dict[str, NDArray[Any]]: ...
+def split_noisy_rows(
+    alpha: Ids, output: Ids, state: Ids, *, values: Ids, states: int, least: float
+) -> dict[str, NDArray[Any]]: ...
 
 class QLearner:
     def __init__(

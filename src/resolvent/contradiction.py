@@ -1,8 +1,9 @@
 """Why no machine can explain some traces, said so that one can act on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isclose
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,11 +16,15 @@ from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
+from resolvent.traces.column_names import REWARD
 from resolvent.traces.differences import difference_text
 from resolvent.wording import amount, listed, short
 
 RARE: Final = 10
 """An outcome of fewer than one step in so many is rare, and may be noise."""
+
+_ROUNDING: Final = 1e-6
+"""Rewards that differ by no more, or by no more than this share of them, differ by rounding."""
 
 _LABELS_SHOWN = 6
 _LETTERS_SHOWN = 60
@@ -69,6 +74,7 @@ def explain(
     matters = (
         bool(trivial) and find_contradiction(ask(traces, Histories.of(traces, timing))) is None
     )
+    rounding = output == REWARD and _differ_by_rounding(*clash.values)
     if fitting is not None:
         advice = f"with another label timing they fit: {_option(fitting)}"
         if matters:
@@ -80,9 +86,9 @@ def explain(
         )
     else:
         advice = _advice(clash, traces, timing, trivial, labels_made)
-        if output == "reward":
+        if output == REWARD:
             advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
-        if clash.rare:
+        if clash.rare and not rounding:
             advice += (
                 f"; it may be noise, which noise='auto' (--noise auto) allows for: "
                 f"the outcome is rare at {clash.rare:,} of these "
@@ -111,6 +117,7 @@ def explain(
         labels_read=labels_read,
         advice=advice,
         timing=fitting,
+        exact_remedy=fitting is not None or matters or rounding,
     )
 
 
@@ -268,3 +275,11 @@ def fitting_timing(
         if other is not timing and find_contradiction(ask(traces, histories)) is None:
             return other
     return None
+
+
+def _differ_by_rounding(one: Hashable, other: Hashable) -> bool:
+    return (
+        isinstance(one, float)
+        and isinstance(other, float)
+        and isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    )

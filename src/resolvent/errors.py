@@ -72,11 +72,13 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         advice: What to try, as the message ends.
         timing: The label timing under which the traces do not contradict each other, None
             if there is none.
+        exact_remedy: Whether something other than noise explains it, which `advice` names: that
+            timing, a label that is not trivial after all, or rewards that differ by rounding.
 
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", end], [None, None], ["up"], [0]) for end in ("attic", "hall")]
     >>> try:
-    ...     rs.infer(rs.TraceSet(days))
+    ...     rs.infer(rs.TraceSet(days), noise="none")
     ... except rs.ContradictoryTraces as error:
     ...     print(error.machine, *error.places, error.question, error.outcomes, sep="; ")
     transition; trace 0, step 0; trace 1, step 0; ('hall', 'up'); (('attic', 1), ('hall', 1))
@@ -95,6 +97,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         labels_read: bool,
         advice: str,
         timing: str | None = None,
+        exact_remedy: bool = False,
     ) -> None:
         super().__init__(message)
         self.output = output
@@ -106,6 +109,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         self.labels_read = labels_read
         self.advice = advice
         self.timing = timing
+        self.exact_remedy = exact_remedy
 
     @property
     def machine(self) -> str:

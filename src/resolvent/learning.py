@@ -14,7 +14,9 @@ from resolvent.contradiction import Asking, explain, fitting_timing
 from resolvent.errors import ContradictoryTraces, TimeLimitReached, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton
 from resolvent.machines import (
+    Alternative,
     Machine,
+    alternatives,
     build_machine,
     decisions_of,
     kind_of,
@@ -31,7 +33,7 @@ from resolvent.merging import (
     merge,
     moves_alone,
 )
-from resolvent.noise import most_likely
+from resolvent.noise import most_likely, rivals, settled_moves, settled_questions, weigh
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
@@ -47,6 +49,7 @@ from resolvent.reduction import (
 from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.senses import RewardLevels
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
@@ -97,8 +100,10 @@ class Learner:
 
     `trivial` are the labels named as such, None if they are to be judged.
     `time_left` says how many seconds it may take, `place` where a step is, given its
-    trace's number among all and its own. Seconds of several calls add up. With `noisy`, the
-    most likely machines are learned, whose answers may vary.
+    trace's number among all and its own. Seconds of several calls add up. For outputs that
+    are `noisy` the most likely machines are learned, whose answers may vary; `log_evidence`
+    then says of all machines how likely they are, by their number of states. `rewards` are the
+    levels that rewards were taken for, if they vary.
     """
 
     options: Options
@@ -107,12 +112,15 @@ class Learner:
     place: Callable[[int, int], TracePlace]
     time_left: Callable[[], float | None]
     progress: Listener | None = None
-    noisy: bool = False
+    noisy: frozenset[str] = frozenset()
+    rewards: RewardLevels | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
     logs: dict[str, MergeLog] = field(default_factory=dict)
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
+    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)  # machines whose search was cut short
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
     _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
@@ -136,13 +144,12 @@ class Learner:
         histories = Histories.of(traces, self.options.timing)
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
-        make = self._likely_machine if self.noisy else self._machine
         for place, predicts in enumerate(self.outputs):
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
-            machines.append((known or {}).get(lesson.kind) or make(lesson))
+            machines.append((known or {}).get(lesson.kind) or self._learned(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
@@ -156,6 +163,8 @@ class Learner:
             dict(self.logs),
             self.tried_ending,
             dict(self.log_evidence),
+            dict(self.alternatives),
+            frozenset(self.unfinished),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -212,18 +221,34 @@ class Learner:
         self.logs = dict(found.logs)
         self.tried_ending = found.tried_ending
 
+    def _learned(self, lesson: _Lesson) -> Machine:
+        if lesson.predicts in self.noisy:
+            return self._likely_machine(lesson)
+        machine = self._machine(lesson)
+        if self.noisy:
+            self.log_evidence[lesson.kind] = {machine.states: log_evidence(machine, lesson.samples)}
+        return machine
+
     def _likely_machine(self, lesson: _Lesson) -> Machine:
         """Find the moves of the most likely machine; what it answers, a replay tells."""
         started = time.perf_counter()
         listen = self._listener(lesson.kind)
+        samples = self._settled(lesson)
         found = most_likely(
-            lesson.samples,
+            samples,
             seed=self.options.seed,
             effort=self.options.effort,
             time_limit=self._share(lesson),
             listener=None if listen is None else lambda _, now: listen(now),
         )
-        self.log_evidence[lesson.kind] = dict(found.sizes)
+        self.unfinished.discard(lesson.kind)
+        if not found.finished:
+            self.unfinished.add(lesson.kind)
+        found = settled_moves(samples, found)
+        # That of the machine found, and others by their odds: the price of states included.
+        self.log_evidence[lesson.kind] = {
+            states: found.log_evidence + odds for states, odds in found.log_odds.items()
+        }
         automaton = moves_alone(found.transitions)
         loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]
         idle = np.flatnonzero((loops | (found.transitions < 0)).all(0)).tolist()
@@ -237,11 +262,24 @@ class Learner:
             supplemented=lesson.supplemented,
             digits=self._digits(lesson.predicts),
         )
+        sure = rivals(samples, machine.transitions)
+        self.alternatives[lesson.kind] = alternatives(machine, lesson.samples, found, sure)
+        machine = replace(
+            machine, support=machine.support and replace(machine.support, rivals=sure)
+        )
         root = np.zeros(1, np.int32)
         self.logs[lesson.kind] = MergeLog((), root, root, lesson.samples.labels)
         self.verdicts[lesson.kind] = ()
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
+
+    def _settled(self, lesson: _Lesson) -> SampleSet:
+        """Return samples without the noise that is known to be noise."""
+        if self.rewards is None or lesson.predicts != REWARD:
+            return lesson.samples
+        traces = lesson.traces
+        asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
+        return settled_questions(lesson.samples, asked + traces.action_codes, self.rewards)
 
     def _machine(self, lesson: _Lesson) -> Machine:
         """Reduce the samples, merge states, and give back what reduction took out."""
@@ -482,6 +520,16 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
         )
+
+
+def log_evidence(machine: Machine, samples: SampleSet) -> float:
+    """Return how likely all answers are if a machine gave them, as noise is weighed: a logarithm.
+
+    The machine has the codes of the samples.
+    """
+    moves = machine.transitions.copy()
+    moves[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return weigh(samples, moves).log_evidence
 
 
 def _bits(machine: Machine) -> float:

@@ -1,7 +1,7 @@
 """What an inference is asked to do: one type for `infer`, its files and the command line."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, get_type_hints
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
+from resolvent.noise import Noise
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import Label, as_symbol, label_text
@@ -37,7 +38,7 @@ class Options:
     strategy: Strategy = STRATEGIES["edsm"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
-    noise: Literal["none", "auto"] = "none"
+    noise: Noise | Literal["none", "auto"] = "auto"
     timing: LabelTiming = None  # type: ignore[assignment]  # what fits the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
     supplement: bool = True
@@ -61,8 +62,11 @@ class Options:
                 f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
-        if self.noise not in ("none", "auto"):
-            raise OptionError(f"noise={self.noise!r}: choose 'none' or 'auto'")
+        named = isinstance(self.noise, str) and self.noise in ("none", "auto")
+        if not named and not isinstance(self.noise, Noise):
+            raise OptionError(
+                f"noise={self.noise!r}: choose 'auto', 'none', or say what is noisy by a Noise"
+            )
         put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
@@ -87,7 +91,8 @@ class Options:
 
         Those that only say how they are found (the engine, limits) are left out, and
         so are the outputs where these are the default ones, labels that are given, and
-        observations that are taken as they are.
+        observations that are taken as they are. Noise is always there: files that do not
+        speak of it were written when it was refused.
         """
         given = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
         if self.outputs is None:
@@ -97,8 +102,8 @@ class Options:
         given["labels"] = _labels_stored(self.labels)
         if given["labels"] == "given":
             del given["labels"]
-        if self.noise == "none":
-            del given["noise"]
+        if isinstance(self.noise, Noise):
+            given["noise"] = asdict(self.noise)
         if self.discretise is None:
             del given["discretise"]
         elif self.discretise != "auto":
@@ -120,7 +125,7 @@ class Options:
             ModelError: when there is no such option here, or no such strategy.
         """
         types = {**get_type_hints(cls), **_STORED_TYPES}
-        given = {}
+        given: dict[str, Any] = {"noise": "none"}
         for name, value in stored.items():
             try:
                 if name not in types or name in _RUN_ONLY:
@@ -131,7 +136,7 @@ class Options:
                     f"the machines were inferred with options unknown here: {error} ({name})"
                 ) from error
         if isinstance(made := given.get("labels"), _StoredLabels):
-            events = {as_symbol(source): name for source, name in made.events}
+            events: Any = {as_symbol(source): name for source, name in made.events}
             given["labels"] = Labelling(made.reads, events)  # type: ignore[arg-type]
         if isinstance(numbers := given.get("discretise"), dict):
             given["discretise"] = Discretise.from_dict(numbers)
@@ -146,13 +151,14 @@ class Options:
 
 class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
     reads: str
-    events: list[tuple[Any, str]]
+    events: list[tuple[Any, str | list[str]]]
 
 
 _STORED_TYPES: dict[str, Any] = {
     "outputs": list[str],
     "labels": str | _StoredLabels,
     "discretise": Literal["auto"] | dict[str, Any] | None,
+    "noise": Literal["none", "auto"] | Noise,
     "strategy": str,
     "timing": str,
     "trivial": list[str] | Literal["auto"],
@@ -184,7 +190,7 @@ def _labels_stored(labels: Labelling | Literal["auto"]) -> Any:
         return labels
     if labels.events is None:
         return labels.reads
-    return {"reads": labels.reads, "events": [list(one) for one in labels.events.items()]}
+    return {"reads": labels.reads, "events": [list(one) for one in labels.plain_events()]}
 
 
 def _timing(timing: LabelTiming | str | None, made: bool) -> LabelTiming:

@@ -5,63 +5,44 @@ few at first and then those that the machines cannot explain.
 """
 
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
-from importlib.metadata import version
+from functools import partial
 from math import log2
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from resolvent.diagnosis import warnings_of
-from resolvent.errors import ContradictoryTraces, OptionError, TimeLimitReached, TraceError
+from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
-from resolvent.exact import Certificate
-from resolvent.learning import NO_TIME, Learner
-from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
+from resolvent.hypotheses import extended, inferred
+from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
+from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
-from resolvent.reduction import trivial_codes
-from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
-from resolvent.replay import Corpus, Replay, replay
-from resolvent.replay.coded import Alphabets
-from resolvent.result import Found, InferenceResult, Refinement, Standing, machines_in
+from resolvent.replay import states_at_steps
+from resolvent.result import InferenceResult, machines_in
+from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, Senses, auto_discretise
+from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.column_names import (
     ACTION,
     ALWAYS_READ,
-    OBSERVATION,
-    TERMINATED,
-    default_outputs,
+    REWARD,
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
-from resolvent.wording import listed, short
+from resolvent.wording import amount
 
-REFINE_ABOVE = 500_000
-"""Steps above which `infer` refines, unless it is told whether to."""
-
-SAMPLE_STEPS = 50_000
-"""Steps that refinement learns from at first."""
-
-NOISY_STEPS = 1_000_000
-"""Steps of a folder's traces that machines with noise are learned from."""
-
-FIRST_COUNTEREXAMPLES = 16
-"""Half of the traces that the first round of refinement adds; each later one adds twice as many."""
-
-READING, REPLAYING = "reading", "replaying"
-"""What `progress` is told instead of a machine's name while shards are gone through."""
+EVERYTHING = Labelling("action+observation")
+"""Labels that tell all that was seen and done."""
 
 FINDING_EVENTS = "finding events"
 """What it is told while labels are looked for."""
@@ -73,7 +54,7 @@ def infer(
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
-    noise: Literal["none", "auto"] = "none",
+    noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "edsm",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
@@ -108,15 +89,17 @@ def infer(
         discretise: How numbers in observations are put into intervals, if they are: as a
             `Discretise`, which is fitted to the traces unless it is already, or "auto" for
             as many intervals as pay. The machines keep this, too.
-        noise: What to do where traces contradict each other: "none" to raise an error, "auto"
-            to take it for chance and find the most likely machines, whose states answer
-            with a distribution (`machine.distribution`); `result.noise_text()` says how
-            much noise there is. Traces without contradictions give the same machines.
+        noise: What may be noisy. By default, "auto", nothing as long as machines without noise
+            explain all traces; otherwise the most likely machines are found, whose states
+            answer with a distribution (`machine.distribution`). `result.noise` says how much
+            noise of which kind there is, and `result.warnings` why it was taken to be there;
+            traces that do not fit at all are named in `result.broken`. "none": a contradiction
+            is an error. A `Noise` says what is noisy; all else is taken to be exact.
         strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
             the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
             see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
-            your own.
+            your own. Machines with noise are the most likely ones met, whatever the strategy.
         timing: Which labels are read before a step is answered. By default all but the
             first, "current"; labels that are made of observations count from the first on,
             "current-with-initial".
@@ -142,8 +125,9 @@ def infer(
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:
-        ContradictoryTraces: when no deterministic machine over these labels can
-            explain the traces.
+        ContradictoryTraces: when no deterministic machine over these labels can explain the
+            traces, and noise is not allowed for; or when another option explains them all
+            without noise, which the error names.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -179,18 +163,80 @@ def infer_with(
     options: Options,
     traces: TraceSet | TraceFolder,
     progress: Listener | None = None,
+    rewards: RewardLevels | None = None,
 ) -> InferenceResult:
-    """Infer machines as `infer` does, with options that are made already."""
+    """Infer machines as `infer` does, with options that are made already.
+
+    `rewards` are levels of rewards that are known already.
+    """
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
+    started = time.perf_counter()
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     numbers = _fitted(options, shards)
     if options.labels == "auto":
-        return _with_events(options, Senses(GIVEN, numbers).on_shards(shards), progress, numbers)
-    senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
-    return _Run(options, progress, senses).started_with(senses.on_shards(shards))
+        senses = Senses(GIVEN, numbers)
+    else:
+        senses = Senses(_following_inputs(options.labels, numbers, shards), numbers)
+    senses = replace(senses, rewards=rewards or _reward_levels(options, senses, shards))
+    if options.labels == "auto":
+        return _with_events(options, senses.on_shards(shards), progress, senses)
+    run = Run(options, progress, senses, started)
+    result = inferred(run, run.corpus_of(senses.on_shards(shards)))
+    if senses.rewards is None or rewards is not None:
+        return result
+    sharper = _reward_levels(options, senses, shards, result.machines)
+    if sharper in (None, senses.rewards):
+        return result
+    senses = replace(senses, rewards=sharper)
+    run = Run(options, progress, senses, started)
+    return inferred(run, run.corpus_of(senses.on_shards(shards)))
+
+
+def _reward_levels(
+    options: Options, senses: Senses, shards: Shards, known: Machines | None = None
+) -> RewardLevels | None:
+    """Return what rewards vary around, if they do; those of a folder by its first file.
+
+    Machines that are known already tell which steps pay the same but for noise.
+    """
+    noise, timing = options.noise, options.timing
+    stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
+    named = options.outputs is None or REWARD in options.outputs
+    if stated and options.reward_digits is not None:
+        raise OptionError(
+            "reward_digits rounds rewards, and noise takes them for the values that they vary "
+            "around: leave out one"
+        )
+    if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
+        return None
+    traces = replace(senses, rewards=None).on(shards.read(0))
+    memory = None
+    if known is not None:
+        memory = np.zeros(traces.steps, np.int64)
+        for kind, states in states_at_steps(known, traces).items():
+            memory = memory * (known[kind].states + 1) + states + 1
+    if options.labels == "auto":  # the same past, whatever may turn out to be an event
+        traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
+    found = find_reward_levels(traces, timing, stated=stated, memory=memory)
+    if found is None and stated and known is None:
+        raise _no_levels(traces)
+    return found
+
+
+def _no_levels(traces: TraceSet) -> OptionError:
+    """Return the error for rewards that do not vary as the user says."""
+    why = "the traces have no rewards: leave it out"
+    if REWARD in traces.columns:
+        several = amount(len(traces.rewards), "different reward")
+        why = f"{several} at {amount(traces.steps, 'step')}"
+        if len(traces.rewards) < FEWEST_VALUES:
+            why += " are compared as they are: say rewards='flipped', or leave it out"
+        else:
+            why += " do not vary around few values: leave it out, or round them with reward_digits"
+    return OptionError(f"Noise: rewards is 'gaussian', but {why}")
 
 
 def _following_inputs(
@@ -209,11 +255,33 @@ def _following_inputs(
 
 
 def _with_events(
-    options: Options, shards: Shards, progress: Listener | None, numbers: Discretise | None
+    options: Options, shards: Shards, progress: Listener | None, seen: Senses
 ) -> InferenceResult:
-    """Infer machines with the labels there are, if these will do, or else with events found."""
-    started = time.perf_counter()
+    """Infer machines with the labels there are, if these will do, or else with events found.
 
+    Events that explain all traces are better than noise, so noise comes last.
+    """
+    started = time.perf_counter()
+    if options.noise != "auto":
+        return _with_events_as(options, shards, progress, seen, started)
+    with suppress(ContradictoryTraces):
+        quiet = replace(options, noise="none")
+        found = _with_events_as(quiet, shards, progress, seen, started)
+        asked = replace(found.options, noise=options.noise)
+        made = found.machines.provenance
+        if made is not None:
+            made = msgspec.structs.replace(made, options=asked.as_dict())
+        return replace(found, options=asked, machines=found.machines.replacing(provenance=made))
+    return _with_events_as(options, shards, progress, seen, started)
+
+
+def _with_events_as(
+    options: Options,
+    shards: Shards,
+    progress: Listener | None,
+    seen: Senses,
+    started: float,
+) -> InferenceResult:
     def infer_from(
         shards: Shards,
         labelling: Labelling,
@@ -221,7 +289,8 @@ def _with_events(
         strategy: Strategy = options.strategy,
     ) -> InferenceResult:
         chosen = replace(options, timing=timing, strategy=strategy)
-        return _Run(chosen, progress, Senses(labelling, numbers), started).started_with(shards)
+        run = Run(chosen, progress, replace(seen, labelling=labelling), started)
+        return inferred(run, run.corpus_of(shards))
 
     traces = shards.read(0)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
@@ -233,14 +302,14 @@ def _with_events(
         progress(FINDING_EVENTS, Progress(0, 0, 0, 0))
     found = find_events(
         traces,
-        _outputs(options, traces),
+        outputs_of(options, traces),
         lambda labelled, timing: infer_from(ShardsInMemory([labelled]), GIVEN, timing),
         length=_length,
         seed=options.seed,
         effort=options.effort,
-        time_left=_Run(options, None, Senses(), started).time_left,
+        time_left=Run(options, None, Senses(), started).time_left,
     )
-    senses = Senses(found.labelling, numbers)
+    senses = replace(seen, labelling=found.labelling)
     if len(shards) > 1:  # what was found in the first file has to hold in all
         return infer_from(senses.on_shards(shards), found.labelling, found.timing)
     result = found.inferred
@@ -270,7 +339,7 @@ def _fitted(options: Options, shards: Shards) -> Discretise | None:
         return asked
     traces = shards.read(0)
     if asked == "auto":
-        return auto_discretise(traces, _outputs(options, traces))
+        return auto_discretise(traces, outputs_of(options, traces))
     return asked.fit(traces)
 
 
@@ -282,16 +351,16 @@ def update(
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
     senses = result.machines.senses
-    run = _Run(result.options, progress, senses)
+    run, more = Run(result.options, progress, senses), senses.on(traces)
+    if result.options.labels != "auto" or not result.standing.corpus.in_memory:
+        return extended(run, result, more)
+    quiet = Run(replace(result.options, noise="none"), progress, senses)
     try:
-        return run.extended(result.standing, senses.on(traces))
-    except ContradictoryTraces:
-        if result.options.labels != "auto" or not result.standing.corpus.in_memory:
-            raise
-    # There are other events than those found.
-    together = result.standing.corpus.extended(senses.on(traces)).together()
-    options = replace(result.options, discretise=senses.discretise)
-    return infer_with(options, together, progress)
+        return extended(run if result.is_noisy else quiet, result, more)
+    except ContradictoryTraces:  # there are other events than those found
+        together = result.standing.corpus.extended(more).together()
+        options = replace(result.options, discretise=senses.discretise)
+        return infer_with(options, together, progress, senses.rewards)
 
 
 def evidence(
@@ -326,284 +395,13 @@ against cyanroom (trace 22, step 3)
         if strategy is not None or not own:
             # What the machines made of raw steps stays as it is: only they are held to the test.
             as_seen = {**made.options, "labels": "given", "discretise": None}
+            if not any(machine.is_noisy for machine in machines.values()):
+                as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
+            elif machines.senses.rewards is not None:  # what is left of the noise are flips
+                as_seen["noise"] = "auto"
             infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
     return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
 
 
 def _machines_with(options: Options, traces: TraceSet) -> Machines:
     return infer_with(options, traces).machines
-
-
-class _Run:
-    """One inference under way: its clock, and what it counted."""
-
-    def __init__(
-        self,
-        options: Options,
-        progress: Listener | None,
-        senses: Senses,
-        started: float | None = None,
-    ) -> None:
-        self.started = time.perf_counter() if started is None else started
-        self.options = options
-        self.senses = senses
-        self.progress = progress
-        self.replaying = 0.0
-
-    def started_with(self, shards: Shards) -> InferenceResult:
-        """Infer machines from nothing but traces."""
-        digits = self.options.reward_digits
-        rounding = {} if digits is None else {"reward": digits}
-        return self._begun(Corpus(shards, rounding, self._reporter(READING, len(shards))))
-
-    def _begun(self, corpus: Corpus) -> InferenceResult:
-        """Infer machines from a corpus, whatever may have been known before."""
-        refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
-        if self.options.refine is not None or not corpus.in_memory:
-            refines = self.options.refine is not False
-        with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
-            if corpus.in_memory:
-                beside.submit(lambda: corpus.digest)
-            learner = self._learner(corpus, _outputs(self.options, corpus.alphabets))
-            chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            try:
-                found = learner.learn(corpus.fetch(chosen), chosen)
-                return self._refined(corpus, learner, chosen, found)
-            except ContradictoryTraces:
-                if self.options.noise == "none":
-                    raise
-            return self._most_likely(corpus)
-
-    def _most_likely(self, corpus: Corpus) -> InferenceResult:
-        """Infer the machines that explain traces best but for noise, and replay all traces."""
-        outputs = _outputs(self.options, corpus.alphabets)
-        learner = replace(self._learner(corpus, outputs), noisy=True)
-        chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
-        found = learner.learn(corpus.fetch(chosen), chosen)
-        shown = self._replay(corpus, found.machines)
-        refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
-        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
-
-    def extended(self, before: Standing, traces: TraceSet) -> InferenceResult:
-        """Go on from where an inference ended, with more traces."""
-        corpus = before.corpus.extended(traces)
-        if before.found.log_evidence:
-            return self._most_likely(corpus)
-        outputs = [one.predicts for one in before.found.machines.values()]
-        if self.options.outputs is None:
-            wanted = _outputs(self.options, corpus.alphabets)
-            if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
-                return self._begun(corpus)  # more traces may show that there is more to predict
-        learner = self._learner(corpus, outputs)
-        learner.recall(before.found)
-        shown = None  # what was shown before can be added to, unless codes have changed
-        if corpus.alphabets is before.corpus.alphabets:
-            more = self._replay(corpus, before.found.machines, since=len(corpus.shards) - 1)
-            shown = before.shown + more
-        return self._refined(corpus, learner, before.chosen, before.found, shown)
-
-    def _refined(
-        self,
-        corpus: Corpus,
-        learner: Learner,
-        chosen: NDArray[np.int64],
-        found: Found,
-        shown: Replay | None = None,
-    ) -> InferenceResult:
-        """Replay and learn in turn until the machines explain every trace."""
-        rounds = 1
-        while True:
-            if shown is None:
-                shown = self._replay(corpus, found.machines)
-            if corpus.in_memory and not shown.consistent:
-                # Which traces show a conflict matters only if there is one.
-                shown = self._replay(corpus, found.machines, shortest=True)
-            more = counterexamples(shown, chosen, FIRST_COUNTEREXAMPLES << rounds)
-            if len(more):
-                # Machines that fail may need more traces of any kind, too.
-                others = corpus.sample(SAMPLE_STEPS << rounds)
-                chosen = np.union1d(np.union1d(chosen, more), others)
-                found = learner.learn(corpus.fetch(chosen), chosen)
-                rounds += 1
-            elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
-                if fewer.kind == "transition":  # the others are told its states
-                    found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
-                else:
-                    found = replace(found, machines=found.machines.replacing(fewer))
-            elif learner.may_try_ending(corpus.traces) and _open_bits(shown):
-                some, bits = corpus.fetch(chosen), self._bits_to_save(corpus, found.machines)
-                found = learner.learn_ending(some, chosen, found, bits=bits, of=corpus.traces)
-            else:
-                break
-            shown = None
-        if not shown.consistent:
-            raise AssertionError("the machines do not explain what they were learned from")
-        refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
-        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
-
-    def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
-        return Learner(
-            self.options,
-            outputs,
-            self._named_trivial(corpus),
-            corpus.place,
-            self.time_left,
-            self.progress,
-        )
-
-    def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:
-        """Return the labels that are trivial because the user says so; None if they are judged."""
-        if not self.options.remove_trivial or self.options.trivial == "auto":
-            return None
-        labels = corpus.alphabets.labels
-        return frozenset(labels[code] for code in trivial_codes(labels, self.options.trivial))
-
-    def _replay(
-        self,
-        corpus: Corpus,
-        machines: Machines,
-        *,
-        since: int = 0,
-        shortest: bool = False,
-    ) -> Replay:
-        started = time.perf_counter()
-        shown = replay(
-            machines,
-            corpus,
-            self._named_trivial(corpus) or (),
-            since=since,
-            # Reading files again takes longest, so those are gone through once.
-            shortest=shortest or not corpus.in_memory,
-            progress=self._reporter(REPLAYING, len(corpus.shards)),
-        )
-        self.replaying += time.perf_counter() - started
-        return shown
-
-    def _bits_to_save(self, corpus: Corpus, machines: Machines) -> float:
-        """Return `_open_bits` of traces that differ: repeating traces must change nothing."""
-        distinct = Corpus(ShardsInMemory([corpus.fetch(corpus.distinct())]), corpus.rounding)
-        return _open_bits(self._replay(distinct, machines))
-
-    def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
-        corpus, found = end.corpus, end.found
-        provenance = Provenance(
-            version=_version(),
-            traces=corpus.traces,
-            steps=corpus.steps,
-            traces_sha256=corpus.digest,
-            options=self.options.as_dict(),
-        )
-        machines = machines_of(
-            rebuilt(
-                found.machines,
-                end.shown,
-                learner.trivial or frozenset(),
-                constants=self.options.remove_redundant,
-            ),
-            self.options.timing,
-            observed_termination(end.shown),
-            provenance,
-            self.senses,
-        )
-        statistics = {
-            kind: replace(
-                found.statistics[kind],
-                states=machine.states,
-                constant_outputs=len(machine.constant_value),
-                outputs_by_state=len(machine.output_value),
-            )
-            for kind, machine in machines.items()
-        }
-        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
-        seconds = {kind: one.seconds for kind, one in statistics.items()}
-        total = time.perf_counter() - self.started
-        return InferenceResult(
-            machines=machines,
-            options=self.options,
-            traces=corpus.traces,
-            steps=corpus.steps,
-            statistics=statistics,
-            refinement=refinement,
-            seconds={**seconds, "replay": self.replaying, "total": total},
-            trivial=found.verdicts,
-            certificates=_certificates(found, machines, refinement),
-            standing=end,
-            warnings=warnings,
-        )
-
-    def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:
-        """Return what tells the listener, shard by shard, how far it is; and stops in time."""
-        if shards == 1:
-            return None
-
-        def report(done: int) -> None:
-            if self.progress is not None:
-                self.progress(doing, Progress(0, 0, done, shards))
-            if self.time_left() == NO_TIME:
-                raise TimeLimitReached(
-                    f"time ran out while {doing} traces, with {done} of {shards} files done: "
-                    f"raise the time limit"
-                )
-
-        return report
-
-    def time_left(self) -> float | None:
-        """Return how many seconds are left; None where there is no limit."""
-        limit = self.options.time_limit
-        if limit is None or not limit > 0:
-            return limit  # merge() refuses what is not above 0
-        return max(limit - (time.perf_counter() - self.started), NO_TIME)
-
-
-def _outputs(options: Options, known_of: TraceSet | Alphabets) -> list[str]:
-    """Return the columns to predict, "observation" first: the others are told its states."""
-    columns = tuple(known_of.columns)
-    known = (OBSERVATION, TERMINATED, *columns)
-    if options.outputs is None:
-        return list(default_outputs(columns, observations=len(known_of.observations)))
-    for name in options.outputs:
-        if name not in known:
-            raise OptionError(
-                f"outputs names '{short(name)}', which the traces do not have: they have "
-                f"{listed(known)}"
-            )
-    return sorted(options.outputs, key=output_order)
-
-
-@cache
-def _version() -> str:
-    return version("resolvent")
-
-
-def _compacted(machines: Machines, shown: Replay, unlearned: int) -> Machine | None:
-    """Return one of the machines with fewer states, if all traces together allow for that."""
-    if not unlearned:
-        return None
-    found = (compacted(one, shown.machines[kind]) for kind, one in machines.items())
-    return next((one for one in found if one is not None), None)
-
-
-def _open_bits(shown: Replay) -> float:
-    """Return how many bits it takes to say which steps end episodes where situations do not."""
-    endings = shown.endings
-    open_ones = endings[endings["ended"] < endings["count"]]
-    share = open_ones["ended"] / open_ones["count"]
-    each = share * np.log2(share) + (1 - share) * np.log2(1 - share)
-    return -float(np.sum(open_ones["count"] * each))
-
-
-def _certificates(
-    found: Found, machines: Machines, refinement: Refinement
-) -> dict[str, Certificate[Machine]]:
-    """Return what was proven; on some traces only, another machine may fit those alone."""
-    if refinement.traces == refinement.all_traces:
-        return found.certificates
-    return {
-        kind: replace(
-            certificate,
-            states=machines[kind].states,
-            unique=certificate.unique or None,
-            alternative=None,
-        )
-        for kind, certificate in found.certificates.items()
-    }

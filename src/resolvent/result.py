@@ -1,12 +1,12 @@
 """What `infer` gives back: the machines, and how they were found. Plain data throughout."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,19 @@ from resolvent import notebook
 from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
-from resolvent.machines import Machine, Machines
+from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
 from resolvent.replay import Corpus, Replay
+from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.wording import amount, listed, short
+from resolvent.traces.column_names import REWARD
+from resolvent.traces.labelling import GIVEN
+from resolvent.wording import amount, listed, odds_text, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
 
 _MOST_LOG = 700.0
 """The logarithm of about the largest number there is."""
+
+_OPEN_SHOWN: Final = 3
+"""So many of what is open in a machine are said; `alternatives` has all."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,9 @@ class Found:
 
     `steps` counts the steps learned from. `tried_ending` is how many traces there
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
-    `log_evidence` is, of machines with noise, how likely the best of each size is.
+    Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
+    beside it the best of each other size; `alternatives` are those that are hardly less likely,
+    and `unfinished` the kinds whose search was cut short by the time limit.
     """
 
     machines: Machines
@@ -136,6 +145,8 @@ class Found:
     logs: dict[str, MergeLog]
     tried_ending: int = 0
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
+    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
+    unfinished: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,13 +154,22 @@ class Standing:
     """Where an inference ended, for an update to go on from.
 
     All traces, which of them were learned from, what was found, and what all of them
-    show of that.
+    show of that; and as what the traces were recorded, where they were read otherwise.
     """
 
     corpus: Corpus
     chosen: NDArray[np.int64]
     found: Found
     shown: Replay
+    recorded: "Recorded | None" = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Traces as they were recorded, where machines were learned from another reading of them."""
+
+    corpus: Corpus
+    timing: LabelTiming
 
 
 @dataclass(frozen=True)
@@ -172,6 +192,8 @@ class InferenceResult:
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
+        broken: The numbers of traces that were left out, since they are of no use.
+        more_noise: Kinds of noise that are in no machine, such as that of labels, as shares.
     """
 
     machines: Machines
@@ -185,6 +207,29 @@ class InferenceResult:
     certificates: dict[str, Certificate[Machine]]
     standing: Standing = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
+    broken: tuple[int, ...] = ()
+    more_noise: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """How much noise of which kind was found, as shares.
+
+        By machine the share of answers that are not the most frequent one; then other kinds,
+        as far as there are any: "broken" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        found = {kind: machine.noise for kind, machine in self.machines.items()}
+        if self.broken:
+            found["broken"] = len(self.broken) / self.traces
+        return {**found, **self.more_noise}
+
+    @property
+    def label_noise(self) -> LabelNoise | None:
+        """How often labels lied, where they were corrected by what is seen; None where not."""
+        return LabelNoise.of_shares(self.more_noise)
 
     @property
     def is_noisy(self) -> bool:
@@ -197,23 +242,64 @@ class InferenceResult:
         For each number of states that was tried, how many times as likely the best machine
         of that size is as the one that was found.
         """
+        return {states: exp(min(one, _MOST_LOG)) for states, one in self.log_odds(kind).items()}
+
+    def log_odds(self, kind: str) -> dict[int, float]:
+        """Return the logarithms of `odds`, which may be too small to write down themselves."""
         tried = self.standing.found.log_evidence.get(kind, {})
         best = tried.get(self.machines[kind].states, 0.0)
-        return {states: exp(min(one - best, _MOST_LOG)) for states, one in sorted(tried.items())}
+        return {states: one - best for states, one in sorted(tried.items())}
+
+    @property
+    def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
+        """The machines that the traces hardly tell from those found, with their odds; by kind.
+
+        Nothing where every other machine that was met is at least 100 times less likely, and
+        where there is no noise: then the traces are explained, and `certificates` say
+        what is proven. Of machines that differ in one move there are at most ten.
+        """
+        return {kind: self.standing.found.alternatives.get(kind, ()) for kind in self.machines}
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        lines = []
+        levels = self.senses.rewards
+        lines = [] if levels is None else [str(levels)]
+        doubt = self.machines.doubt
+        if doubt.label_noise is not None:
+            lines.append(f"labels: {doubt.label_noise}; states are inferred from all that came")
+        elif self.label_noise is not None:
+            instead = self.senses.labelling.reads.replace("+", " and ")
+            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
+        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
+            lines.append("labels: they tell nothing of the answers; the machines do without them")
+        if doubt.starts:
+            lines.append(
+                f"{replace(doubt, label_noise=None)}; states are inferred from all that came"
+            )
+        if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
+            lines.append(_without_memory(self.warnings))
         for kind, machine in self.machines.items():
             if not machine.is_noisy:
                 continue
-            others = {size: odd for size, odd in self.odds(kind).items() if size != machine.states}
-            line = f"{machine.noise:.1%} of the answers of the {short(kind)} machine"
+            odds = self.log_odds(kind)
+            others = {size: odd for size, odd in odds.items() if size != machine.states}
+            share = _percent(machine.noise)
+            line = f"{share} of the answers of the {short(kind)} machine"
+            if kind == REWARD:
+                paid = "taken for another level" if levels is not None else "another value"
+                line = f"{share} of rewards are {paid}"
             if others:
                 size = max(others, key=others.__getitem__)
-                times = f"{others[size]:.0e} times"
-                line += f"; {amount(size, 'state')} instead of {machine.states}: {times} as likely"
+                line += f"; {amount(size, 'state')} instead of {machine.states}: "
+                line += odds_text(others[size])
             lines.append(line)
+            opened = self.alternatives[kind]
+            lines += [f"{short(kind)} machine, open: {one}" for one in opened[:_OPEN_SHOWN]]
+            if len(opened) > _OPEN_SHOWN:
+                lines.append(
+                    f"{short(kind)} machine, open: {len(opened) - _OPEN_SHOWN:,} more, which "
+                    f"result.alternatives has"
+                )
         return lines
 
     @property
@@ -384,8 +470,16 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": not self.is_noisy,
-            "noise": {kind: machine.noise for kind, machine in self.machines.items()},
+            "explains_all_traces": not self.is_noisy and not self.broken,
+            "noise": self.noise,
+            "broken": list(self.broken),
+            "log_odds": {
+                kind: {str(states): one for states, one in self.log_odds(kind).items()}
+                for kind in self.machines
+            },
+            "alternatives": {
+                kind: [one.as_dict() for one in found] for kind, found in self.alternatives.items()
+            },
             "labels": str(self.machines.senses.labelling.reads),
             "events": self.events.as_dict(),
             "warnings": [warning.as_dict() for warning in self.warnings],
@@ -434,7 +528,7 @@ class InferenceResult:
             found = (
                 f"from {one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}"
             )
-            if self.is_noisy:
+            if not one.prefix_tree_nodes:  # it was grown, not merged
                 found = "the most likely machine met"
             lines.append(
                 f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, {found}, "
@@ -462,3 +556,22 @@ def machines_in(given: Machines | InferenceResult) -> Machines:
     if isinstance(given, str | PathLike):
         remedy = "load the file with rs.load, and give those"
     raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
+
+
+def _without_memory(warnings: Iterable[Finding]) -> str:
+    """Say what it means that no machine has memory, though its answers vary."""
+    if any(warning.figures.get("in_few") for warning in warnings):
+        return (
+            "memory of these labels tells nothing; but too little varies for a world that is "
+            "random, so that something else may have to be remembered"
+        )
+    return "no memory is needed: with it, these labels tell no more than without"
+
+
+def _percent(share: float) -> str:
+    """Write a share so that a small one does not read as none.
+
+    >>> _percent(0.0507), _percent(0.00023)
+    ('5.1%', '0.02%')
+    """
+    return f"{share:.1%}" if share >= 0.0005 else f"{100 * share:.1g}%"

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
+from math import exp, floor, log
 
 
 def amount(number: int, noun: str) -> str:
@@ -24,6 +25,21 @@ def percent(share: float) -> str:
     if 0 < share < 0.01:
         return "<1%"
     return f"{share:.0%}"
+
+
+def odds_text(log_odds: float) -> str:
+    """Write how many times as likely something is, given the logarithm of that.
+
+    >>> odds_text(-27.6), odds_text(-1.2), odds_text(0.5), odds_text(1000)
+    ('10⁻¹² as likely', '0.3 times as likely', '1.6 times as likely', '10⁴³⁴ times as likely')
+    """
+    if -log(1000) < log_odds < log(1000):
+        return f"{exp(log_odds):.2g} times as likely"
+    power = str(floor(log_odds / log(10) + 0.5)).translate(_RAISED)
+    return f"10{power} as likely" if log_odds < 0 else f"10{power} times as likely"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def visible(text: str) -> str:

@@ -128,7 +128,7 @@ def test_missing_file(run: Run, tmp_path: Path) -> None:
 def test_contradictory_traces(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "lottery.jsonl"
     path.write_text(line() + line(rewards=[2.0]))
-    outcome = run("infer", path)
+    outcome = run("infer", path, "--noise", "none")
     assert outcome.code == 2
     for word in ("trace 0, step 0", "trace 1, step 0", "hall", "up", "0.5 and 2.0"):
         assert word in outcome.error

@@ -1,11 +1,12 @@
 from math import log
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from noisy_worlds import noisy_house
+from noisy_worlds import noisy_house, two_moods
 from resolvent.machines.likelihood.smoothing import smoothing_of
 
 
@@ -67,8 +68,9 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     down = sum(machine.counts(state, "corridor", "down")["corridor"] for state in (0, 1))
     up = machine.counts(0, "corridor", "up")["corridor"]
     few = smoothing_of(machine)
-    right = (down + few.strength * (1 - few.noise)) / (down + few.strength)
-    wrong = few.strength * few.noise / 3 / (up + few.strength)
+    noises = few.noise_of(np.array([down, up]))
+    right = (down + few.strength * (1 - noises[0])) / (down + few.strength)
+    wrong = few.strength * noises[1] / 3 / (up + few.strength)
     loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
     told = outcome.json["transition"]
     assert told.pop("log_loss") == pytest.approx(loss)
@@ -177,3 +179,16 @@ def test_machines_of_a_noisy_world(run: Run, tmp_path: Path) -> None:
     told = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet", "--json").json
     assert told["transition"]["log_loss"] == score.transition.log_loss
     assert told["transition"]["wrong"] == score.transition.wrong > 0
+
+
+def test_machines_whose_states_are_inferred(run: Run, tmp_path: Path) -> None:
+    traces = two_moods(300)
+    rs.infer(traces).machines.save(tmp_path / "moods.json")
+    traces.save(tmp_path / "moods.parquet")
+    assert run("check", tmp_path / "moods.json", tmp_path / "moods.parquet").code == 0
+    other = rs.TraceSet(
+        rs.Trace(one.observations, one.labels, one.actions, [1 - paid for paid in one.rewards])
+        for one in traces
+    )
+    other.save(tmp_path / "others.parquet")
+    assert run("check", tmp_path / "moods.json", tmp_path / "others.parquet").code == 1

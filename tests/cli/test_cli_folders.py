@@ -6,7 +6,7 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent import pipeline
+from resolvent import running
 from resolvent.cli import options
 from worlds import random_world
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
-    monkeypatch.setattr(pipeline, "SAMPLE_STEPS", 2000)
+    monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
 
 
 def test_a_large_folder_is_refined_to_the_same_machines(
@@ -102,7 +102,7 @@ def test_contradictions_in_files_name_both(
     for number, following in ((1, 998), (3, 997)):
         odd = rs.TraceSet([rs.Trace([999, following], [None, None], [0], [0.0])])
         (TRACES[number * 100 : number * 100 + 100] + odd).save(folder / f"part-{number}.parquet")
-    outcome = run("infer", folder)
+    outcome = run("infer", folder, "--noise", "none")
     assert outcome.code == 2
     assert "part-1.parquet, trace 100, step 0" in outcome.error
     assert "part-3.parquet, trace 100, step 0" in outcome.error

@@ -83,6 +83,7 @@ def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
     assert bare["prefix_tree_nodes"]["transition"] > full["prefix_tree_nodes"]["transition"]
     assert bare["options"] == {
         "strategy": "rpni",
+        "noise": "auto",
         "timing": "current",
         "trivial": "auto",
         "supplement": False,
@@ -178,9 +179,9 @@ def test_noise_is_refused_or_told(run, tmp_path):
     walks = [("hall", "attic")] * 9 + [("hall", "hall")]
     traces = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks)
     traces.save(tmp_path / "t.jsonl")
-    refused = run("infer", tmp_path / "t.jsonl")
+    refused = run("infer", tmp_path / "t.jsonl", "--noise", "none")
     assert refused.code == 2
-    told = run("infer", tmp_path / "t.jsonl", "--noise", "auto", "-o", tmp_path / "m.json")
+    told = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
     assert told.code == 0
     assert "noise: 10.0% of the answers of the transition machine" in told.out
     assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0

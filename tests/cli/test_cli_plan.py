@@ -8,7 +8,9 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 from resolvent.cli import main, options
+from resolvent.control.planning import plan_files
 
 BEST = 0.95**5
 """left, right, up, down, right, sit: paid 1 at the sixth step."""
@@ -188,3 +190,43 @@ def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(
     first = told["first_contradiction"]
     assert (first["episode"], first["paid"]) == (0, 0.0)
     assert first["promised"] == pytest.approx([0.95**3, 0.95**3])
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Machines and traces of a house in which every twentieth answer is another."""
+    folder = tmp_path_factory.mktemp("disturbed")
+    machines, traces = noisy_house()
+    machines.save(folder / "machines.json")
+    traces.save(folder / "traces.jsonl")
+    return folder / "machines.json", folder / "traces.jsonl"
+
+
+def test_noisy_machines(run: Run, disturbed: tuple[Path, Path], tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    acting = ("--environment", "resolvent/House-v0", "-n", "12")
+    outcome = run("plan", *disturbed, *acting, "--confidence", "0.9", "-o", target)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert " expected from the starts, discounted by 0.95" in outcome.out
+    assert " of the best with 90% confidence: worth at least " in outcome.out
+    assert "12 episodes: mean return 1 " in outcome.out
+    assert plan_files.load(target).confidence == 0.9
+    told = run("plan", *disturbed, *acting, "--json").json
+    assert told["confidence"] == 0.95
+    assert told["at_least"] <= told["value"] <= told["at_most"]
+    assert (told["optimal"], told["run"]["contradictions"]) == (False, 0)
+    assert told["next_experiment"]["taken"] > 0
+
+
+def test_a_confidence_that_means_nothing(run: Run, disturbed: tuple[Path, Path]) -> None:
+    outcome = run("plan", *disturbed, "--confidence", "95")
+    assert outcome.code == 2
+    assert "confidence=95.0: use a number above 0 and below 1" in outcome.error
+
+
+def test_a_report_shows_what_is_expected(run: Run, disturbed: tuple[Path, Path], tmp_path) -> None:
+    plan = tmp_path / "plan.json"
+    assert run("plan", *disturbed, "-o", plan).code == 0
+    page = tmp_path / "report.html"
+    assert run("report", *disturbed, "--policy", plan, "-o", page).code == 0
+    assert " expected" in page.read_text(encoding="utf-8")

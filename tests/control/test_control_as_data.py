@@ -12,6 +12,7 @@ import pytest
 from spawned_control import acted
 
 import resolvent as rs
+from noisy_worlds import noisy_house
 from resolvent.control import Memory
 from resolvent.environments import House
 
@@ -52,6 +53,20 @@ def test_a_plan_is_what_it_holds(plan, again):
     assert plan.model != dataclasses.replace(plan.model, reward=reward)
     states = {**plan.model.states, "reward": plan.model.states["transition"]}
     assert plan.model != dataclasses.replace(plan.model, states=states)
+
+
+@WAYS
+def test_a_plan_under_chance_is_what_it_holds(again):
+    machines, traces = noisy_house()
+    plan = rs.plan(machines, traces)
+    other = again(plan)
+    assert other == plan
+    assert hash(other) == hash(plan)
+    assert str(other) == str(plan)
+    chances = plan.model.chances
+    fewer = dataclasses.replace(chances, seen=chances.seen - 1)
+    assert plan.model != dataclasses.replace(plan.model, chances=fewer)
+    assert plan != dataclasses.replace(plan, confidence=0.9)
 
 
 def test_what_is_not_known_is_equal_to_itself(traces):

@@ -89,7 +89,7 @@ def test_of_a_log_the_outputs_are_diagnosed_that_infer_learns():
     assert {one.figures["output"] for one in errors} == {"answer"}
     assert errors[0].figures["outcomes"] == {"tea": 1, "coffee": 1}
     with pytest.raises(rs.ContradictoryTraces):
-        rs.infer(drinks)
+        rs.infer(drinks, noise="none")
     assert rs.diagnose(drinks, outputs=["fault"]).warnings == ()
     assert list(rs.infer(drinks, outputs=["fault"]).machines) == ["fault"]
 

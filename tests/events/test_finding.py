@@ -21,7 +21,9 @@ def blank(name, episodes, seed=0):
 
 
 def infer(outputs=BOTH):
-    return lambda traces, timing: rs.infer(traces, outputs=outputs, timing=timing).machines
+    return lambda traces, timing: (
+        rs.infer(traces, outputs=outputs, timing=timing, noise="none").machines
+    )
 
 
 @pytest.mark.parametrize(

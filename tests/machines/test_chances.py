@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from chance_oracle import known_chance
 from hypothesis import given, settings
 from oracles import asked_in
 
@@ -8,7 +9,8 @@ from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import Smoothing, smoothing_of
 from strategies import noisy_machines, world_traces
 
-FEW = Smoothing(noise=0.3, strength=2.5, novelty=0.05)
+NOISE = (0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.01)
+FEW = Smoothing(NOISE, strength=2.5, odd_strength=1.5, even_strength=0.75, novelty=0.05)
 
 
 def coded(machine, state, seen, action, output):
@@ -33,10 +35,7 @@ def plain_chance(machine, state, seen, action, output):
         answers = machine.counts(state, seen, action)
     if output not in machine.outputs:
         return FEW.novelty
-    main = output == machine.output(state, seen, action)
-    share = 1 - FEW.noise if main else FEW.noise / (len(machine.outputs) - 1)
-    came = answers.get(output, 0) + FEW.strength * share
-    return (1 - FEW.novelty) * came / (sum(answers.values()) + FEW.strength)
+    return (1 - FEW.novelty) * known_chance(machine, FEW, (state, seen, action), answers, output)
 
 
 @settings(deadline=None, max_examples=100)

@@ -73,6 +73,7 @@ def test_provenance_says_what_made_it(pair):
         "trivial": "auto",
         "supplement": True,
         "remove_redundant": True,
+        "noise": "auto",
         "remove_trivial": True,
         "reward_digits": None,
         "seed": 0,

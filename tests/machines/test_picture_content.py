@@ -1,10 +1,16 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from picture_machines import machine_of
 
+import resolvent as rs
 from noisy_worlds import loaded_die, noisy_house
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
+from resolvent.noise import Rivals
 from resolvent.wording import visible
 
 
@@ -139,7 +145,7 @@ def test_so_many_arrows_that_fewer_states_are_drawn():
 def test_a_state_tells_on_hovering_what_varies():
     drawn = content_of(loaded_die(*[1.0] * 9, *[6.0] * 10, 3.0).reward)
     (box,) = drawn.boxes
-    assert box.hover == "state 0: start\n0, roll: 6.0 50%, 1.0 45%, 3.0 5%"
+    assert box.hover == "state 0: start\n0, roll:\n█████ 50% 6.0\n████ 45% 1.0\n▏ 5% 3.0"
     assert "Noise: 50% of all answers were others than the most frequent ones." in drawn.notes
     sure = content_of(loaded_die(1.0).reward)
     assert [one.hover for one in sure.boxes] == ["state 0: start"]
@@ -150,10 +156,48 @@ def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
     machine = noisy_house()[0].transition
     assert len({row for row in machine.spread.rows if row[0] == 1}) == 20
     first, *told, last = content_of(machine).boxes[1].hover.split("\n")
-    assert (first, last) == ("state 1: after key", "and 12 other answers that vary")
+    assert (first, last) == ("state 1: after key", "and 14 other answers that vary")
     odd = []
     for line in told:
+        if not line.endswith(":"):
+            continue
         counts = machine.counts(1, *line.split(":")[0].split(", "))
         odd.append(sum(counts.values()) - max(counts.values()))
     assert odd == sorted(odd, reverse=True)
-    assert len(odd) == 8
+    assert len(odd) == 6
+
+
+def test_many_answers_are_cut_short():
+    (box,) = content_of(loaded_die(*[1.0] * 9, 2.0, 3.0, 4.0, 5.0, 6.0).reward).boxes
+    assert box.hover.split("\n")[-2:] == ["█ 7% 4.0", "and 2 others"]
+
+
+def test_arrows_of_noisy_machines_are_as_thick_as_they_were_often_taken():
+    drawn = content_of(noisy_house()[0].transition)
+    found = {(one.source, one.target): one for one in drawn.arrows}
+    first, often = found[0, 1].strength, found[1, 1].strength
+    assert first.times < often.times
+    assert first.width < often.width == 3.2
+    assert f"taken {first.times:,} times" in found[0, 1].hover
+    assert not first.is_open
+    assert "The more often a move was made, the thicker is its arrow." in drawn.notes
+    assert all(one.strength is None for one in content_of(loaded_die(1.0).reward).arrows)
+
+
+def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
+    machine = noisy_house()[0].transition
+    key = machine.labels.code(frozenset({"key"}))
+    target, log_odds = np.full(machine.transitions.shape, -1, np.int32), machine.transitions * 0.0
+    target[0, key], log_odds[0, key] = 0, np.log(3)
+    doubtful = replace(machine, support=replace(machine.support, rivals=Rivals(target, log_odds)))
+    assert doubtful.confidence(0, {"key"}) == pytest.approx(0.75)
+    assert np.isnan(doubtful.confidence(1, {"key"}))
+    drawn = content_of(doubtful)
+    (arrow,) = [one for one in drawn.arrows if (one.source, one.target) == (0, 1)]
+    assert arrow.strength.is_open
+    assert "key (75%)" in " ".join(arrow.lines)
+    assert any("a dashed one might lead elsewhere" in note for note in drawn.notes)
+    svg = rs.to_svg(doubtful)
+    assert svg.count("stroke-dasharray:6 4") == 1
+    assert "stroke-dasharray:6 4" not in rs.to_svg(machine)
+    assert "style=dashed" in rs.to_dot(doubtful)

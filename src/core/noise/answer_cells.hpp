@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "prefix_tree.hpp"
 #include "samples.hpp"
 
 namespace resolvent {
@@ -28,9 +29,16 @@ struct AnswerCells {
 
 AnswerCells number_answers(const Answers& answers);
 
+// By cell: whether an answer comes again after the same labels more often than it would if it had
+// nothing to do with them: all labels so far, or the last one, two or three. What noise gives does
+// not; what a state answers does, however rare it is.
+std::vector<std::uint8_t> returning_answers(const AnswerCells& cells, const HistoryTree& histories);
+
 // What may tell states apart if answers are off the main one with probability `noise`: the
 // answers that were given more often than that explains, by `deviations` standard deviations,
-// and of the questions those with two such answers. Questions and cells are numbered anew.
-AnswerCells telling_answers(const AnswerCells& cells, double noise, double deviations);
+// and those that return. Of the questions it is those with two such answers. Questions and cells
+// are numbered anew.
+AnswerCells telling_answers(const AnswerCells& cells, const std::vector<std::uint8_t>& returning, double noise,
+                            double deviations);
 
 }  // namespace resolvent

@@ -33,6 +33,9 @@ struct Growth {
   bool finished = true;                 // false if time ran out
 };
 
+// What each state must be worth, in nats, by all machines that were met.
+double price_of_state(const std::map<Id, LikelyMachine>& by_size);
+
 // `time_limit` is in seconds, 0 for none. Labels must be below the size of `quiet`.
 Growth grow_machine(const Answers& answers, const Labels& labels, const GrowthOptions& options,
                     Pulse::Listener listener, double time_limit);

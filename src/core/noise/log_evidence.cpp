@@ -16,35 +16,6 @@ constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 50
 constexpr std::array shares{0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07,
                             0.1,    0.15,   0.2,   0.25,  0.3,   0.35, 0.4,   0.5,  0.6,  0.7,  0.85};
 
-// ln Γ(from + n) − ln Γ(from), from a table while n is small.
-class RisingLog {
- public:
-  explicit RisingLog(double from) : from_(from), at_zero_(std::lgamma(from)) {
-    double sum = 0.0;
-    for (double& each : table_) {
-      each = sum;
-      sum += std::log(from + static_cast<double>(&each - table_.data()));
-    }
-  }
-  double operator()(Id n) const {
-    return index(n) < table_.size() ? table_[index(n)] : std::lgamma(from_ + n) - at_zero_;
-  }
-
- private:
-  double from_;
-  double at_zero_;
-  std::array<double, 128> table_{};
-};
-
-// Rising logarithms for questions with so many answers: around any answer, and around the main one.
-struct Rising {
-  Rising(const NoiseShape& noise, Id answers)
-      : other(noise.strength * noise.share / answers),
-        main(noise.strength * noise.share / answers + noise.strength * (1.0 - noise.share)) {}
-  RisingLog other;
-  RisingLog main;
-};
-
 template <std::size_t Size>
 std::size_t nearest(const std::array<double, Size>& grid, double value) {
   std::size_t best = 0;
@@ -86,41 +57,11 @@ double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying) {
 
 double log_answers(const AnswerCells& cells, std::span<const Id> counts, const NoiseShape& noise) {
   const std::size_t states = cells.size() == 0 ? 0 : counts.size() / cells.size();
-  std::map<Id, Rising> rising;
-  const RisingLog all(noise.strength);
-  std::vector<double> weight;
-  std::vector<double> exponent;
+  const RowWeights weigh(cells, noise);
   double total = 0.0;
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
-    const Id answers = cells.answers(asked);
-    if (answers < 2) continue;  // it can only be answered in one way
-    const Rising& logs = rising.try_emplace(answers, noise, answers).first->second;
-    const auto first = index(cells.first[asked]);
-    const double pooled = static_cast<double>(cells.asked(asked)) + 0.5 * answers;
-    weight.clear();
-    for (std::size_t at = 0; at < index(answers); ++at)
-      weight.push_back((static_cast<double>(cells.count[first + at]) + 0.5) / pooled);
-    for (std::size_t state = 0; state < states; ++state) {
-      const Id* row = &counts[state * cells.size() + first];
-      Id given = 0;
-      double unseen = 1.0;  // weight of main answers that the row never gave
-      double most = 0.0;
-      exponent.clear();
-      for (std::size_t at = 0; at < index(answers); ++at) {
-        if (row[at] == 0) continue;
-        given += row[at];
-        unseen -= weight[at];
-        const double other = logs.other(row[at]);
-        total += other;
-        exponent.push_back(std::log(weight[at]) + logs.main(row[at]) - other);
-        most = std::max(most, exponent.back());
-      }
-      if (given == 0) continue;
-      double sum = std::max(unseen, 0.0) * std::exp(-most);
-      for (const double each : exponent) sum += std::exp(each - most);
-      total += most + std::log(sum) - all(given);
-    }
-  }
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked)
+    for (std::size_t state = 0; state < states; ++state)
+      total += weigh(asked, &counts[state * cells.size() + index(cells.first[asked])]);
   return total;
 }
 
@@ -150,6 +91,14 @@ double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, 
   }
   noise = {strengths[strength], shares[share]};
   return best;
+}
+
+std::vector<Id> count_answers(const AnswerCells& cells, std::span<const Id> state, Id states) {
+  std::vector<Id> counts(index(states) * cells.size());
+  for (std::size_t row = 0; row < state.size(); ++row)
+    if (state[row] != none && cells.of_row[row] != none)
+      ++counts[index(state[row]) * cells.size() + index(cells.of_row[row])];
+  return counts;
 }
 
 MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,

@@ -13,14 +13,10 @@
 #include <vector>
 
 #include "answer_cells.hpp"
+#include "row_weights.hpp"
 #include "samples.hpp"
 
 namespace resolvent {
-
-struct NoiseShape {
-  double strength = 50;  // how alike the rows are
-  double share = 0.1;    // of answers that have nothing to do with the main one
-};
 
 // Moves of a machine: state * labels + label → state, or none where a label is never read.
 using Moves = std::vector<Id>;
@@ -41,6 +37,9 @@ double log_answers(const AnswerCells& cells, std::span<const Id> counts, const N
 
 // The same for the noise that makes it greatest on a grid, climbing from `noise`, which is changed.
 double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, NoiseShape& noise);
+
+// How often each state gave each answer: [state, cell]. Rows in no state (none) do not count.
+std::vector<Id> count_answers(const AnswerCells& cells, std::span<const Id> state, Id states);
 
 // Reads all labels with a machine and weighs all answers. `noise` is where fitting begins.
 MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,

@@ -58,8 +58,16 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
       tables_.push_back(main);
       main += std::log((base + n + noise.strength * (1.0 - noise.share)) / (base + n));
     }
+    double others = 0.0;
+    for (Id n = 0; n <= most; ++n) {
+      tables_.push_back(others);
+      others += std::log(base + n);
+    }
   }
-  for (std::int64_t n = 0; n <= asked_most; ++n) any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+  for (std::int64_t n = 0; n <= asked_most; ++n) {
+    any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+    anys_.push_back(anys_.back() + any_.back());
+  }
   cell_.reserve(cells.size());
   for (std::size_t question = 0; question < cells.questions(); ++question) {
     const Id answers = cells.answers(question);
@@ -68,7 +76,7 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
     const auto most = std::max_element(of + cells.first[question], of + cells.first[question + 1]);
     const auto favourite = static_cast<double>(*most);
     for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
-      cell_.push_back({begin, begin + index(longest[answers]) + 1,
+      cell_.push_back({begin, begin + index(longest[answers]) + 1, begin + 2 * (index(longest[answers]) + 1),
                        std::log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
   }
 }
@@ -83,6 +91,13 @@ double TableReplay::best_main(std::size_t question, const Id* counts) const {
   return best;
 }
 
+// The main answer of a row from now on, and what it was before, in case a change is taken back.
+void TableReplay::set_main(double& main, double value) {
+  replaced_.emplace_back(static_cast<std::size_t>(&main - main_.data()), main);
+  score_ += value - main;
+  main = value;
+}
+
 void TableReplay::add(Id node) {
   const std::size_t state = index(state_of_[index(node)]);
   Id* counts = &counts_[state * tree_.cells.size()];
@@ -93,14 +108,10 @@ void TableReplay::add(Id node) {
     const std::size_t question = index(tree_.cells.question[cell]);
     score_ += value_.other(cell, counts[cell]) - value_.any(asked[question]);
     ++counts[cell];
-    const double before = main[question];
-    if (asked[question]++ == 0) {
-      main[question] = best_main(question, counts);
-      score_ += main[question];
-    } else if (const double now = value_.main(cell, counts[cell]); now > before) {
-      main[question] = now;
-      score_ += now - before;
-    }
+    if (asked[question]++ == 0)
+      set_main(main[question], best_main(question, counts));
+    else if (const double now = value_.main(cell, counts[cell]); now > main[question])
+      set_main(main[question], now);
   }
 }
 
@@ -116,21 +127,40 @@ void TableReplay::remove(Id node) {
     --counts[cell];
     --asked[question];
     score_ -= value_.other(cell, counts[cell]) - value_.any(asked[question]);
-    if (asked[question] == 0) {
-      score_ -= main[question];
-      main[question] = 0.0;
-    } else if (was_main) {
-      const double now = best_main(question, counts);
-      score_ += now - main[question];
-      main[question] = now;
-    }
+    if (asked[question] == 0)
+      set_main(main[question], 0.0);
+    else if (was_main)
+      set_main(main[question], best_main(question, counts));
   }
 }
 
 void TableReplay::put(Id node, Id state) {
+  if (!tree_.has_answers(index(node))) {
+    state_of_[index(node)] = state;
+    return;
+  }
   remove(node);
   state_of_[index(node)] = state;
   add(node);
+}
+
+// Takes back all that was moved since the table was changed.
+void TableReplay::undo(double score_before) {
+  for (const auto& [node, was_in] : moved_) {
+    const std::size_t from = index(state_of_[index(node)]);
+    const std::size_t to = index(was_in);
+    state_of_[index(node)] = was_in;
+    for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
+      const std::size_t cell = index(tree_.answer[at]);
+      const std::size_t question = index(tree_.cells.question[cell]);
+      --counts_[from * tree_.cells.size() + cell];
+      ++counts_[to * tree_.cells.size() + cell];
+      --asked_[from * tree_.cells.questions() + question];
+      ++asked_[to * tree_.cells.questions() + question];
+    }
+  }
+  for (auto last = replaced_.rbegin(); last != replaced_.rend(); ++last) main_[last->first] = last->second;
+  score_ = score_before;  // exactly, whatever was rounded on the way
 }
 
 void TableReplay::start(const Moves& moves, Pulse& pulse) {
@@ -148,6 +178,7 @@ void TableReplay::start(const Moves& moves, Pulse& pulse) {
       state_of_[index(node)] = moves_[index(before * tree_.labels + tree_.histories.label[index(node)])];
     }
     add(node);
+    replaced_.clear();  // nothing of this is taken back
   }
 }
 
@@ -158,6 +189,7 @@ bool TableReplay::try_move(Id state, Id label, Id target, double at_least, doubl
   move = target;
   ++changes_;
   moved_.clear();
+  replaced_.clear();
   const auto shift = [&](Id node, Id to) {
     moved_.emplace_back(node, state_of_[index(node)]);
     moved_at_[index(node)] = changes_;
@@ -183,8 +215,7 @@ bool TableReplay::try_move(Id state, Id label, Id target, double at_least, doubl
   }
   if (score_ >= at_least) return true;
   move = before;
-  for (const auto& [node, was_in] : moved_) put(node, was_in);
-  score_ = score_before;  // exactly, whatever was rounded on the way
+  undo(score_before);
   return false;
 }
 

@@ -20,6 +20,8 @@ namespace resolvent {
 struct NoisyTree {
   NoisyTree(const HistoryTree& tree, const AnswerCells& telling, Id label_count);
 
+  [[nodiscard]] bool has_answers(std::size_t node) const { return first_answer[node] < first_answer[node + 1]; }
+
   const HistoryTree& histories;
   const AnswerCells& cells;
   Id labels;
@@ -38,6 +40,9 @@ class SearchScore {
 
   // What is gained by the n-th further answer (from 0 on) of a cell, if it is not the main one.
   [[nodiscard]] double other(std::size_t cell, Id n) const { return tables_[cell_[cell].other + index(n)]; }
+  // What is gained by the first n answers of a cell, and what the first n of a row cost.
+  [[nodiscard]] double others(std::size_t cell, Id n) const { return tables_[cell_[cell].others + index(n)]; }
+  [[nodiscard]] double anys(Id n) const { return anys_[index(n)]; }
   // What is gained over that if the cell, n times answered, is the main one.
   [[nodiscard]] double main(std::size_t cell, Id n) const {
     return cell_[cell].prior + tables_[cell_[cell].main + index(n)];
@@ -49,6 +54,7 @@ class SearchScore {
   struct Cell {
     std::size_t other;  // where its tables begin
     std::size_t main;
+    std::size_t others;
     double prior;
   };
   static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
@@ -56,6 +62,7 @@ class SearchScore {
   std::vector<Cell> cell_;
   std::vector<double> tables_;
   std::vector<double> any_;
+  std::vector<double> anys_{0.0};
 };
 
 class TableReplay {
@@ -86,6 +93,8 @@ class TableReplay {
   void add(Id node);
   void remove(Id node);
   void put(Id node, Id state);
+  void undo(double score_before);
+  void set_main(double& main, double value);
   [[nodiscard]] double best_main(std::size_t question, const Id* counts) const;
 
   const NoisyTree& tree_;
@@ -98,6 +107,7 @@ class TableReplay {
   std::vector<double> main_;    // state, question: what the likeliest main answer is worth
   std::vector<std::pair<Id, Id>> moved_;  // node, and the state it was in
   std::vector<std::int64_t> moved_at_;
+  std::vector<std::pair<std::size_t, double>> replaced_;  // places in main_, and what was there before
   std::int64_t changes_ = 0;
   double score_ = 0.0;
 };

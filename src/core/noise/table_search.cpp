@@ -66,8 +66,14 @@ bool TableSearch::split() {
   const Id labels = tree_.labels;
   const Id fresh = replay_.states();
   std::vector<std::int64_t> used(moves.size());
-  for (std::size_t node = 1; node < tree_.histories.parent.size(); ++node)
-    ++used[index(replay_.state_of_node()[index(tree_.histories.parent[node])] * labels + tree_.histories.label[node])];
+  const auto use = [&](const auto& times) {
+    for (std::size_t node = 1; node < tree_.histories.parent.size(); ++node)
+      used[index(replay_.state_of_node()[index(tree_.histories.parent[node])] * labels +
+                 tree_.histories.label[node])] += times(node);
+    return std::any_of(used.begin(), used.end(), [](std::int64_t count) { return count > 1; });
+  };
+  // Where each move is made by a single history, how many traces have that history counts.
+  if (!use([](std::size_t) { return 1; })) use([&](std::size_t node) { return tree_.histories.visits[node]; });
   std::vector<Candidate> candidates;
   for (std::size_t move = 0; move < moves.size(); ++move) {
     if (used[move] < 2) continue;

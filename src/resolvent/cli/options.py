@@ -9,7 +9,7 @@ import typer
 
 from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine
-from resolvent.pipeline import REFINE_ABOVE
+from resolvent.running import REFINE_ABOVE
 from resolvent.traces import scan_traces
 from resolvent.traces.column_names import ALWAYS_READ
 from resolvent.traces.files.any_format import written_format

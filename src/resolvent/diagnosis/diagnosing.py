@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from resolvent.diagnosis.chance import chance
 from resolvent.diagnosis.coverage import coverage
 from resolvent.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.diagnosis.labels import labels as label_findings
@@ -33,7 +34,8 @@ def diagnose(
 ) -> Diagnosis:
     """Say what traces are like, and what stands in the way of inferring machines from them.
 
-    It looks for observations that hardly repeat, outcomes that labels do not tell apart,
+    It looks for observations that hardly repeat, outcomes that labels do not tell apart, by
+    chance or for want of a label,
     rewards that say nothing, labels that are no events, and traces that are too few or too
     much alike. Each finding says how much of it there is and what to do.
 
@@ -68,6 +70,7 @@ def diagnose(
     found = [
         *unread,
         *randomness(steps),
+        *chance(steps),
         *repetition(steps),
         *rewards(steps),
         *(label_findings(steps) if labelling.is_given else ()),

@@ -22,7 +22,7 @@ class Severity(StrEnum):
     """Machines can be inferred, but will fail on fresh traces or mean less than they seem to."""
 
     ERROR = "error"
-    """The traces contradict each other: `infer` refuses them as they are."""
+    """The traces contradict each other: machines without noise cannot explain them."""
 
 
 @dataclass(frozen=True)

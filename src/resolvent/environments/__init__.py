@@ -10,10 +10,21 @@ from resolvent.environments.worlds.house import House
 from resolvent.environments.worlds.office import Office
 from resolvent.environments.worlds.phase_grid import PhaseGrid
 from resolvent.environments.worlds.random_world import RandomWorld
+from resolvent.environments.worlds.symbol import Symbol
 from resolvent.environments.worlds.t_maze import TMaze
 from resolvent.environments.worlds.two_keys import TwoKeys
 
-__all__ = ["Cookie", "House", "Office", "PhaseGrid", "RandomWorld", "TMaze", "TwoKeys", "World"]
+__all__ = [
+    "Cookie",
+    "House",
+    "Office",
+    "PhaseGrid",
+    "RandomWorld",
+    "Symbol",
+    "TMaze",
+    "TwoKeys",
+    "World",
+]
 
 _WORLDS: dict[str, tuple[type[World], dict[str, Any], int | None]] = {
     "House": (House, {"pays": "sofa"}, None),
@@ -28,6 +39,7 @@ _WORLDS: dict[str, tuple[type[World], dict[str, Any], int | None]] = {
     "OfficePatrol": (Office, {"task": "patrol"}, 1_000),
     "Cookie": (Cookie, {}, 5_000),
     "TwoKeys": (TwoKeys, {}, 5_000),
+    "Symbol": (Symbol, {}, 5_000),
     "TMaze": (TMaze, {}, None),
 }
 """By name: the world, its arguments, and after how many steps `gym.make` cuts episodes."""

@@ -2,7 +2,9 @@
 
 Nothing is inferred: a machine's states are what the world's author says must be
 remembered, its tables are read off the world. That they are functions at all is
-checked, so an author who forgot something is told.
+checked, so an author who forgot something is told. In a world that slips, machines
+say what happens when nothing slips; where chance decides and nothing remembered
+tells how, they answer with what is most frequent over all true states and chances.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -78,12 +80,14 @@ def _machine(
     table = np.full((int(memory.max()) + 1, len(world.labels)), -1, np.int32)
     table.ravel()[read] = targets
     table, initial = _with_initial(table, world, timing, memory)
-    question = observed[1][live, None].astype(np.int64) * actions + np.arange(actions)
+    action_of_move = np.arange(world.following.shape[1]) // world.chances
+    question = observed[1][live, None].astype(np.int64) * actions + action_of_move
     asked = len(observed[0]) * actions
-    keys, outputs = _function(
-        f"the answer of the {kind.kind} machine",
-        (memory[live, None] * asked + question).ravel(),
-        answered[1][live].ravel(),
+    told = (memory[live, None] * asked + question).ravel(), answered[1][live].ravel()
+    keys, outputs = (
+        _most_frequent(*told)
+        if world.uncertain
+        else _function(f"the answer of the {kind.kind} machine", *told)
     )
     machine, number = machine_of_tables(
         kind,
@@ -106,6 +110,14 @@ def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArra
     if np.any(values[first][place] != values):
         raise ModelError(f"{what} does not follow from what this world says must be remembered")
     return distinct, values[first]
+
+
+def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys and the value that each has most often, the lowest of several."""
+    pairs, times = np.unique(np.stack([keys, values]), axis=1, return_counts=True)
+    order = np.lexsort((pairs[1], -times, pairs[0]))
+    distinct, first = np.unique(pairs[0][order], return_index=True)
+    return distinct, pairs[1][order][first].astype(np.int32)
 
 
 def _with_initial(
@@ -144,7 +156,8 @@ def _termination(world: "Mechanics", q: Codes, u: Codes) -> Termination:
     for state, action in np.ndindex(world.live, len(world.actions)):
         observation = world.observations[int(world.observation_of[state])]
         key = (observation, int(q[state]), int(u[state]), world.actions[action])
-        ended.setdefault(key, set()).add(bool(world.ends[state, action]))
+        moves = slice(action * world.chances, (action + 1) * world.chances)
+        ended.setdefault(key, set()).update(world.ends[state, moves].tolist())
     return Termination(
         frozenset(key for key, seen in ended.items() if seen == {True}),
         frozenset(key for key, seen in ended.items() if len(seen) > 1),

@@ -55,12 +55,15 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         self._state = np.full(num_envs, self.mechanics.starts[0], np.int32)
         self._steps = np.zeros(num_envs, np.int64)
         self._over = np.zeros(num_envs, np.bool_)
+        self._chance: np.random.Generator | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Batch, dict[str, Any]]:
         """Begin episodes in all copies, or in those of `options["reset_mask"]`."""
         super().reset(seed=seed)
+        if seed is not None:
+            self._chance = None
         options = dict(options or {})
         mask = options.pop("reset_mask", np.ones(self.num_envs, np.bool_))
         if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,):
@@ -82,9 +85,10 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
                 "options={'reset_mask': ...} before the next step"
             )
         before = self._state
-        rewards = np.where(over, 0.0, self.mechanics.reward[before, actions])
-        terminated = self.mechanics.ends[before, actions] & ~over
-        self._state = np.where(over, before, self.mechanics.following[before, actions])
+        moves = self._moves(actions)
+        rewards = np.where(over, 0.0, self.mechanics.reward[before, moves])
+        terminated = self.mechanics.ends[before, moves] & ~over
+        self._state = np.where(over, before, self.mechanics.following[before, moves])
         self._steps += 1
         truncated = np.zeros(self.num_envs, np.bool_)
         if self.max_episode_steps is not None:
@@ -104,6 +108,15 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         pictures = (self._one.picture(int(state)) for state in self._state)
         ansi = self.render_mode == "ansi"
         return tuple(one.ansi() if ansi else one.rgb_array() for one in pictures)
+
+    def _moves(self, actions: Batch) -> Batch:
+        """Return what the copies' actions become by chance, each with draws of its own."""
+        if not self.mechanics.draws:
+            return actions
+        if self._chance is None:
+            (self._chance,) = self.np_random.spawn(1)
+        drawn = self._chance.random((self.num_envs, self.mechanics.draws))
+        return self.mechanics.moves(actions, drawn)
 
     def _begin(self, chosen: NDArray[np.bool_], start: Any = None) -> None:
         count = int(np.count_nonzero(chosen))

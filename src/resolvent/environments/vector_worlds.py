@@ -6,6 +6,7 @@ from resolvent.environments.worlds.house import House
 from resolvent.environments.worlds.office import Office
 from resolvent.environments.worlds.phase_grid import PhaseGrid
 from resolvent.environments.worlds.random_world import RandomWorld
+from resolvent.environments.worlds.symbol import Symbol
 from resolvent.environments.worlds.t_maze import TMaze
 from resolvent.environments.worlds.two_keys import TwoKeys
 
@@ -50,3 +51,9 @@ class VectorTMaze(VectorWorld):
     """Many T-mazes."""
 
     world = TMaze
+
+
+class VectorSymbol(VectorWorld):
+    """Many symbol worlds."""
+
+    world = Symbol

@@ -1,6 +1,7 @@
 """A built-in world as a Gymnasium environment: tables in, steps out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import gymnasium as gym
@@ -35,7 +36,8 @@ class World(gym.Env[Code, Code]):
 
     Observations and actions are numbers; `observation_names` and `action_names`
     say what they stand for, and `info["labels"]` which events hold. A reset draws
-    one of the starts, or takes `options={"start": observation}`.
+    one of the starts, or takes `options={"start": observation}`. With probability
+    `slip` a step carries out one of the other actions, all equally likely.
 
     Subclasses say what is to be remembered (`mechanics`), when labels are to be
     read (`timing`), and what to draw (`picture`).
@@ -47,7 +49,13 @@ class World(gym.Env[Code, Code]):
     }
     timing: ClassVar[LabelTiming] = LabelTiming.CURRENT
 
-    def __init__(self, mechanics: Mechanics, render_mode: str | None = None) -> None:
+    def __init__(
+        self, mechanics: Mechanics, render_mode: str | None = None, *, slip: float = 0.0
+    ) -> None:
+        if not 0 <= slip < 1:
+            raise OptionError(f"slip={slip}: give the share of steps that slip, from 0 to below 1")
+        if slip > 0:
+            mechanics = replace(mechanics, slip=float(slip))
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise OptionError(f"render_mode={render_mode!r}: use 'ansi', 'rgb_array' or None")
         self.render_mode = render_mode
@@ -55,6 +63,8 @@ class World(gym.Env[Code, Code]):
         self.observation_space = spaces.Discrete(len(mechanics.observations))
         self.action_space = spaces.Discrete(len(mechanics.actions))
         self._state = int(mechanics.starts[0])
+        self._chance: np.random.Generator | None = None
+        self._draws = mechanics.draws
         # Plain lists: a look-up in them takes a tenth of one in an array.
         self._following = mechanics.following.tolist()
         self._reward = mechanics.reward.tolist()
@@ -86,6 +96,8 @@ class World(gym.Env[Code, Code]):
     ) -> tuple[Code, dict[str, Any]]:
         """Begin an episode in a start drawn at random, or in the one asked for."""
         super().reset(seed=seed)
+        if seed is not None:
+            self._chance = None
         if options and "start" in options:
             self._state = start_showing(self.mechanics, options["start"])
         else:
@@ -97,12 +109,26 @@ class World(gym.Env[Code, Code]):
         starts = self.mechanics.starts
         return starts[self.np_random.integers(len(starts), size=episodes)]
 
+    @property
+    def chance(self) -> np.random.Generator:
+        """What decides which steps slip: it follows from the seed, apart from the starts."""
+        if self._chance is None:
+            (self._chance,) = self.np_random.spawn(1)
+        return self._chance
+
+    def _move(self, action: int) -> int:
+        """Return what an action becomes by chance."""
+        drawn = self.chance.random((1, self.mechanics.draws))
+        return int(self.mechanics.moves(np.array([action]), drawn)[0])
+
     def step(self, action: Code) -> tuple[Code, float, bool, bool, dict[str, Any]]:
         """Do one of `action_names`, given by its position there."""
         if not self.action_space.contains(action):
             names = ", ".join(f"{code} {name}" for code, name in enumerate(self.action_names))
             raise OptionError(f"action {action!r} is not one of {names}")
         state, number = self._state, int(action)
+        if self._draws:
+            number = self._move(number)
         self._state = self._following[state][number]
         return (
             self._observation_of[self._state],
@@ -130,7 +156,9 @@ class World(gym.Env[Code, Code]):
         """Return the traces that resets and steps with these random numbers would give."""
         self.reset(seed=seed)
         starts = np.append(np.int32(self._state), self.draw_starts(episodes - 1))
-        return self.mechanics.rollouts(starts, actions, max_steps, time_limit, progress)
+        return self.mechanics.rollouts(
+            starts, actions, max_steps, time_limit, progress, chance=self.chance
+        )
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Draw the world as text or as an array of pixels, as `render_mode` says."""

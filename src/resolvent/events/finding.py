@@ -106,7 +106,7 @@ def find_events(
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
-    >>> infer = lambda labelled, timing: rs.infer(labelled, timing=timing).machines
+    >>> infer = lambda labelled, timing: rs.infer(labelled, timing=timing, noise="none").machines
     >>> found = find_events(traces, ["observation", "reward"], infer)
     >>> print(found.labelling)
     2 events, made of observations

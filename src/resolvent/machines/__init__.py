@@ -1,5 +1,6 @@
 """Machines: raw automaton + what was taken out → machines that answer for themselves."""
 
+from resolvent.machines.alternatives import Alternative, alternatives
 from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
 from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
 from resolvent.machines.decision import Decision
@@ -37,6 +38,7 @@ from resolvent.machines.unseen import UNSEEN, Unseen
 
 __all__ = [
     "UNSEEN",
+    "Alternative",
     "Decision",
     "Edge",
     "EdgeRewardMachine",
@@ -55,6 +57,7 @@ __all__ = [
     "Termination",
     "TransitionMachine",
     "Unseen",
+    "alternatives",
     "build_machine",
     "decisions_of",
     "indistinguishable_pairs",

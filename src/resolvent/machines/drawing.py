@@ -5,6 +5,8 @@ answers that depend on the state: where they vary, the most likely one and its s
 """
 
 import re
+from math import log1p
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,11 @@ from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
 from resolvent.wording import amount, percent, visible
+
+SURE: Final = 0.99
+"""Moves with less confidence are drawn as open: they might lead elsewhere."""
+
+_THIN, _THICK = 0.8, 3.2
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
@@ -103,8 +110,12 @@ def to_dot(machine: Machine) -> str:
     for state in range(machine.states):
         reached = _quoted(f"after {history_text(machine.history(state))}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={reached}];')
+    often = edge_strengths(machine)
     for source, target, labels in edges(machine):
-        lines.append(f"  s{source} -> s{target} [label={_quoted(', '.join(labels))}];")
+        look = f"label={_quoted(', '.join(labels))}"
+        if one := often.get((source, target)):
+            look += f", penwidth={one.width:.1f}" + (", style=dashed" if one.is_open else "")
+        lines.append(f"  s{source} -> s{target} [{look}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -121,7 +132,10 @@ def to_mermaid(machine: Machine) -> str:
 
 
 def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
-    """Return (source, target, label texts) for each pair of states, trivial labels left out."""
+    """Return (source, target, label texts) for each pair of states, trivial labels left out.
+
+    A label that might lead elsewhere for all that noise allows has its confidence beside it.
+    """
     joined: dict[tuple[int, int], list[str]] = {}
     texts = [*map(label_text, machine.labels)]
     moves = machine.transitions >= 0
@@ -129,8 +143,45 @@ def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
     sources, codes = np.nonzero(moves)
     columns = (sources, codes, machine.transitions[sources, codes])
     for source, code, target in np.stack(columns, axis=1).tolist():
-        joined.setdefault((source, target), []).append(texts[code])
+        sure = machine.confidence(source, machine.labels[code]) if machine.is_noisy else 1.0
+        doubt = f" ({percent(sure)})" if sure < SURE else ""
+        joined.setdefault((source, target), []).append(texts[code] + doubt)
     return [(source, target, labels) for (source, target), labels in sorted(joined.items())]
+
+
+class EdgeStrength(NamedTuple):
+    """How often an edge of a noisy machine was taken, how thick to draw it, and if it is open."""
+
+    times: int
+    width: float
+    is_open: bool
+
+
+def edge_strengths(machine: Machine) -> dict[tuple[int, int], EdgeStrength]:
+    """Return for each pair of states how often labels led from one to the other; with noise only.
+
+    An edge is open if one of its labels might lead elsewhere, at odds of less than 100 to 1.
+
+    >>> from resolvent.environments import House
+    >>> edge_strengths(House().machines().transition)
+    {}
+    """
+    if not machine.is_noisy or machine.support is None:
+        return {}
+    moves = machine.transitions >= 0
+    moves[:, list(machine.trivial)] = False
+    times: dict[tuple[int, int], int] = {}
+    open_ones = set()
+    for source, code in np.argwhere(moves).tolist():
+        edge = source, int(machine.transitions[source, code])
+        times[edge] = times.get(edge, 0) + int(machine.support.transitions[source, code])
+        if machine.confidence(source, machine.labels[code]) < SURE:
+            open_ones.add(edge)
+    most = log1p(max(times.values(), default=1)) or 1.0
+    return {
+        edge: EdgeStrength(taken, _THIN + (_THICK - _THIN) * log1p(taken) / most, edge in open_ones)
+        for edge, taken in sorted(times.items())
+    }
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

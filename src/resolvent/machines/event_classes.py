@@ -8,7 +8,7 @@ import numpy as np
 
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
-from resolvent.traces.labelling import Labelling
+from resolvent.traces.labelling import Labelling, whole_label
 from resolvent.traces.symbols import Label, label_text
 from resolvent.wording import amount, short
 
@@ -119,7 +119,7 @@ def _sources(labelling: Labelling) -> dict[Label, list[str]]:
     """Return what makes each label; nothing where that is the label's own name."""
     found: dict[Label, list[str]] = {}
     for source, name in (labelling.events or {}).items():
-        found.setdefault(frozenset((name,)), []).append(labelling.name_of(source))
+        found.setdefault(whole_label(name), []).append(labelling.name_of(source))
     return found
 
 

@@ -8,7 +8,7 @@ observation, the reward, or any other. A machine is partial: what was never seen
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import log2, nan
+from math import exp, log2, nan
 from typing import Any, Final, Self
 
 import numpy as np
@@ -206,6 +206,28 @@ class Machine:
         """Return how uncertain an answer is, in bits: 0 for a sure one, nan for an unseen one."""
         shares = self.distribution(state, observation, action).values()
         return sum(share * log2(1 / share) for share in shares) if shares else nan
+
+    def confidence(self, state: State, label: Iterable[str]) -> float:
+        """Return how likely a move leads where it does, rather than where it likeliest else would.
+
+        Known of machines that were found despite noise, from the odds of both given all
+        traces and all other moves. It is nan where that is not known: without noise, for labels
+        that are read often and change nothing, where the label was never read, and where
+        there is no other state.
+        `support.rivals` holds the odds.
+
+        >>> from resolvent.environments import House
+        >>> House().machines().transition.confidence(0, {"key"})
+        nan
+        """
+        rivals = None if self.support is None else self.support.rivals
+        if state is UNSEEN or self.step(state, label) is UNSEEN or rivals is None:
+            return nan
+        code = self.labels.code(as_label(label))
+        if rivals.target[state, code] < 0:
+            return nan
+        # Below 0 the other target is likelier; no number is as small as e to the −700.
+        return 1 / (1 + exp(min(-float(rivals.log_odds[state, code]), 700.0)))
 
     def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
         """Return what the machine's answer to an observation and an action rests on.

@@ -13,6 +13,7 @@ from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
 from resolvent.machines.unseen import UNSEEN, State
+from resolvent.noise import Doubt
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
 from resolvent.traces.shards import TraceFolder
@@ -42,7 +43,8 @@ class Machines(Mapping[str, Machine]):
     """Any number of machines that read labels in the same way, each by its kind.
 
     They come in a fixed order: the Transition Machine, the Reward Machine, then the
-    others by name. `senses` say what is done to raw steps before the machines read them.
+    others by name. `senses` say what is done to raw steps before the machines read them;
+    `doubt` says why states are not certain, where labels lie or starts are hidden.
 
     >>> from resolvent.environments import House
     >>> machines = House().machines()
@@ -59,6 +61,7 @@ class Machines(Mapping[str, Machine]):
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
     senses: Senses = field(default_factory=Senses)
+    doubt: Doubt = field(default_factory=Doubt)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
@@ -118,6 +121,7 @@ class Machines(Mapping[str, Machine]):
             self.termination,
             self.provenance,
             self.senses,
+            self.doubt,
         )
 
     def predict_all(
@@ -174,7 +178,7 @@ class Machines(Mapping[str, Machine]):
         """Return a copy with some of the machines or fields replaced.
 
         Each machine takes the place of the one of its kind; fields are `timing`,
-        `termination`, `provenance` and `senses`.
+        `termination`, `provenance`, `senses` and `doubt`.
 
         >>> from resolvent.environments import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
@@ -188,6 +192,7 @@ class Machines(Mapping[str, Machine]):
             "termination": self.termination,
             "provenance": self.provenance,
             "senses": self.senses,
+            "doubt": self.doubt,
         }
         return self._made_of({**self._by_kind, **given}, **{**kept, **fields})
 
@@ -200,6 +205,7 @@ class Machines(Mapping[str, Machine]):
             and self.termination == other.termination
             and self.provenance == other.provenance
             and self.senses == other.senses
+            and self.doubt == other.doubt
         )
 
     def __hash__(self) -> int:
@@ -242,6 +248,7 @@ class MachinePair(Machines):
         termination: Termination | None = None,
         provenance: Provenance | None = None,
         senses: Senses | None = None,
+        doubt: Doubt | None = None,
     ) -> None:
         super().__init__(
             (transition, reward),
@@ -249,6 +256,7 @@ class MachinePair(Machines):
             termination or Termination(),
             provenance,
             senses or Senses(),
+            doubt or Doubt(),
         )
 
     def predict(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines.columns import no_numbers
+from resolvent.noise import Rivals
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,10 +16,12 @@ class Support:
     Kept apart from the machine: repeating the traces changes this and nothing else.
     `constants` are the totals of constant questions, `asked` the counts by state;
     these are empty where only the totals are known. `outputs` count how often a question
-    was asked in a state, whatever the answer.
+    was asked in a state, whatever the answer. `rivals` say, of a machine that was found
+    despite noise, how sure it is where each move leads.
     """
 
     transitions: NDArray[np.int64]
     outputs: NDArray[np.int64]
     constants: NDArray[np.int64]
     asked: NDArray[np.int64] = field(default_factory=no_numbers)
+    rivals: Rivals | None = None

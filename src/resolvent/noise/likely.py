@@ -1,7 +1,7 @@
 """Noisy samples → the moves of the most likely machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from resolvent.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
-_PART = 200_000
+PART = 200_000
 """Rows that machines are grown on. The one that is found is polished and weighed on all."""
 
 
@@ -25,7 +25,8 @@ class Likely:
     `log_evidence` is the logarithm of the marginal likelihood of all answers and of the
     machine, `sizes` the greatest that was met for each number of states, and `noise` the
     share of answers that are not the main one of their state and question. `finished` is
-    false if time ran out before the search ended by itself.
+    false if time ran out before the search ended by itself. `by_size` holds the moves of the
+    likeliest machine of each size, and `price` is what each state must be worth.
     """
 
     transitions: Codes
@@ -33,11 +34,25 @@ class Likely:
     sizes: Mapping[int, float]
     noise: float
     finished: bool = True
+    by_size: Mapping[int, Codes] = field(default_factory=dict)
+    price: float = 0.0
 
     @property
     def states(self) -> int:
         """How many states the machine has."""
         return len(self.transitions)
+
+    @property
+    def log_odds(self) -> dict[int, float]:
+        """For each number of states, ln of how many times as likely its best machine is.
+
+        Compared with the machine that was found, and with the price of states taken as
+        what is known of them in advance.
+        """
+        return {
+            states: found - self.log_evidence - self.price * (states - self.states)
+            for states, found in self.sizes.items()
+        }
 
 
 def most_likely(
@@ -70,7 +85,7 @@ def most_likely(
         raise OptionError(f"most_states is {most_states}: a machine has at least 1 state")
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"time_limit is {time_limit}: choose seconds above 0, or None")
-    quiet = _quiet_labels(samples)
+    quiet, labels = _quiet_labels(samples), len(samples.labels)
 
     def tell(states: int, undecided: int, done: int, total: int) -> None:
         if listener is not None:
@@ -85,16 +100,22 @@ def most_likely(
         seed=seed,
         effort=effort,
         most_states=most_states,
-        part=_PART,
+        part=PART,
         time_limit=time_limit or 0.0,
         progress=tell,
     )
+
+    def table(moves: Codes) -> Codes:
+        return moves.reshape(-1, len(quiet))[:, :labels]
+
     return Likely(
-        transitions=found["transitions"].reshape(-1, len(quiet))[:, : len(samples.labels)],
+        transitions=table(found["transitions"]),
         log_evidence=found["log_evidence"],
         sizes=dict(sorted(found["sizes"].items())),
         noise=found["noise"],
         finished=found["finished"],
+        by_size={states: table(moves) for states, moves in sorted(found["by_size"].items())},
+        price=found["price"],
     )
 
 

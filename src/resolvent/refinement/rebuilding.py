@@ -8,6 +8,7 @@ import numpy as np
 
 from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.machines.spread import answered
+from resolvent.noise import Rivals
 from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
 from resolvent.replay.shown import answers_vary
 from resolvent.traces import Codes, Label, Vocabulary
@@ -95,8 +96,26 @@ def _rebuilt(
         constant_value=answer,
         asked_state=state[constant],
         asked_question=question[constant],
-        support=Support(moves, by_state.asked, times, count[constant]),
+        support=Support(
+            moves,
+            by_state.asked,
+            times,
+            count[constant],
+            _in_common_codes(machine, alphabets.labels),
+        ),
     )
+
+
+def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> Rivals | None:
+    """Return how sure a machine's moves are, by the codes that all traces have for labels."""
+    rivals = None if machine.support is None else machine.support.rivals
+    if rivals is None:
+        return None
+    codes = [labels.code(label) for label in machine.labels]
+    target = np.full((machine.states, len(labels)), -1, np.int32)
+    log_odds = np.zeros(target.shape)
+    target[:, codes], log_odds[:, codes] = rivals.target, rivals.log_odds
+    return Rivals(target, log_odds)
 
 
 def observed_termination(shown: Replay) -> Termination:

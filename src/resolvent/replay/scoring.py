@@ -8,6 +8,7 @@ from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CO
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.forecasts import Forecasts
 from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.replay.believing import believed_score
 from resolvent.replay.replaying import replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
@@ -21,14 +22,21 @@ def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
     """Replay traces through machines: how many steps are right, wrong, unseen.
 
     A label that was never seen leaves the state unknown until the trace ends; then only
-    answers that are the same in every state can be given, and count as assumed.
+    answers that are the same in every state can be given, and count as assumed. Machines in
+    doubt about their states, since labels lie or starts are hidden, answer by what they
+    believe before each step.
     """
     traces = as_traces(traces)
     shards = [traces] if isinstance(traces, TraceSet) else traces
     see = machines.senses.on
     together, first = Score(), 0
     for shard in shards:
-        together = together.then(score_of(machines, replay_traces(machines, see(shard))), first)
+        seen = see(shard)
+        if machines.doubt:
+            scored = believed_score(machines, seen)
+        else:
+            scored = score_of(machines, replay_traces(machines, seen))
+        together = together.then(scored, first)
         first += len(shard)
     return together
 

@@ -67,6 +67,7 @@ def ablate(
             outputs=("observation", "reward"),
             strategy=strategy,
             trivial=(),
+            noise="none",
             refine=False,
             time_limit=clock.limit,
             **PARTS[part],

@@ -52,6 +52,7 @@ def ours(traces: TraceSet, *, states: int, seed: int, time_limit: float, strateg
         traces,
         outputs=("observation", "reward"),
         strategy=strategy,
+        noise="none",
         seed=seed,
         time_limit=time_limit,
     )

@@ -66,7 +66,7 @@ def learn(clock: Clock, *, world: str, learner: str, seed: int, episodes: int) -
     """
     place = world_called(world)
     seen = gathered(place, TRACES, seed)
-    machines = infer(seen, outputs=("observation", "reward")).machines.as_pair()
+    machines = infer(seen, outputs=("observation", "reward"), noise="none").machines.as_pair()
     chosen = LEARNERS[learner]
     env: gym.Env[Any, Any] = AugmentObservation(place, machines) if chosen.machines else place
     model = Model.of(machines, seen) if chosen.options.get("shaping") else None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from resolvent.senses.discretise import Discretise
+from resolvent.senses.reward_levels import RewardLevels
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory
 from resolvent.traces.trace_set import TraceSet
@@ -13,7 +14,8 @@ from resolvent.traces.trace_set import TraceSet
 class Senses:
     """How machines see a world: which readings look equal, and what they take for its labels.
 
-    Numbers are put into intervals first, so that labels can be made of these.
+    Numbers are put into intervals first, so that labels can be made of these. Rewards that
+    vary are taken for the values that they vary around.
 
     To see the same traces twice through the same senses changes nothing.
 
@@ -25,16 +27,19 @@ class Senses:
 
     labelling: Labelling = field(default_factory=Labelling)
     discretise: Discretise | None = None
+    rewards: RewardLevels | None = None
 
     @property
     def are_plain(self) -> bool:
         """Whether traces are taken as they are."""
-        return self.labelling.is_given and self.discretise is None
+        return self.labelling.is_given and self.discretise is None and self.rewards is None
 
     def on(self, traces: TraceSet) -> TraceSet:
         """Return traces as the machines see them."""
         if self.discretise is not None:
             traces = self.discretise.on(traces)
+        if self.rewards is not None:
+            traces = self.rewards.on(traces)
         return self.labelling.on(traces)
 
     def on_shards(self, shards: Shards) -> Shards:

@@ -1,6 +1,6 @@
 """What is seen and done → labels, for worlds in which nobody names events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -14,6 +14,7 @@ from resolvent.traces.symbols import (
     Symbol,
     as_symbol,
     event_text,
+    label_text,
     symbol_order,
 )
 from resolvent.traces.trace_set import TraceSet
@@ -42,7 +43,8 @@ class Labelling:
     `(action, observation)`, and `(observation,)` for the beginning.
 
     With `events`, sources have the label that stands there, and any other is no event.
-    Without, each source is a label of its own.
+    Without, each source is a label of its own. A label of several propositions stands there
+    as the set of them.
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
@@ -55,7 +57,7 @@ class Labelling:
     """
 
     reads: Reads = "given"
-    events: Mapping[Symbol, str] | None = None
+    events: Mapping[Symbol, str | Label] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.reads, str) or self.reads not in LABELLINGS:
@@ -145,7 +147,18 @@ class Labelling:
         if self.events is None:
             return frozenset((self.name_of(source),))
         name = self.events.get(source)
-        return NO_EVENT if name is None else frozenset((name,))
+        return NO_EVENT if name is None else whole_label(name)
+
+    def plain_events(self) -> list[tuple[Symbol, str | list[str]]]:
+        """Return the events as files hold them; labels of several propositions are lists.
+
+        >>> Labelling("observation", {"attic": {"key", "red"}}).plain_events()
+        [('attic', ['key', 'red'])]
+        """
+        return [
+            (source, name if isinstance(name, str) else sorted(name))
+            for source, name in (self.events or {}).items()
+        ]
 
     def name_of(self, source: Symbol) -> str:
         """Return how a source is called: two that differ have different names.
@@ -171,29 +184,41 @@ class Labelling:
             return f"no {made_of} is an event"
         classes: dict[str, list[Symbol]] = {}
         for source, name in self.events.items():
-            classes.setdefault(name, []).append(source)
+            classes.setdefault(label_text(whole_label(name)), []).append(source)
         told = [
             f"{name}: {', '.join(map(self.name_of, members))}" for name, members in classes.items()
         ]
         return f"{amount(len(classes), 'event')}, made of {several}\n" + "\n".join(told)
 
 
-def _checked(events: Any) -> dict[Symbol, str]:
+def whole_label(event: str | Label) -> Label:
+    """Return the label of an event: one proposition, or the set of them.
+
+    >>> sorted(whole_label("key")), sorted(whole_label(frozenset({"key", "red"})))
+    (['key'], ['key', 'red'])
+    """
+    return frozenset((event,)) if isinstance(event, str) else event
+
+
+def _checked(events: Any) -> dict[Symbol, str | Label]:
     """Return a table of events in the order of its sources, each a symbol with a name."""
     if not isinstance(events, Mapping):
         raise OptionError(
             f"events is a {type(events).__name__}: give a mapping of what is seen or done to "
             "the event that it is, such as {'attic': 'key'}"
         )
-    named: dict[Symbol, str] = {}
-    for source, name in events.items():
-        if not isinstance(name, str) or not name:
+    named: dict[Symbol, str | Label] = {}
+    for source, given in events.items():
+        names = (given,) if isinstance(given, str) else given
+        valid = isinstance(names, tuple | list | Set) and len(names) > 0
+        if not valid or not all(isinstance(name, str) and name for name in names):
             raise OptionError(
-                f"events: {short(repr(source))} is named {short(repr(name))}: "
+                f"events: {short(repr(source))} is named {short(repr(given))}: "
                 "give each event a name, such as 'key'"
             )
+        label = frozenset(names)
         try:
-            named[as_symbol(source)] = name
+            named[as_symbol(source)] = label if len(label) > 1 else next(iter(label))
         except TraceError as error:
             raise OptionError(f"events: {error}") from error
     return {source: named[source] for source in sorted(named, key=symbol_order)}

@@ -8,6 +8,7 @@ position more of `observation_codes` and `label_codes`, from
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
@@ -117,12 +118,16 @@ class TraceSet(Sequence[Trace]):
         if rewards is not None:
             given[REWARD] = rewards
         given |= {check_column_name(name): column for name, column in columns.items()}
-        return cls.taking_over(
+        made = cls.taking_over(
             {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
             offsets=_unshared(offsets),
             terminated=_unshared(terminated),
             truncated=_unshared(truncated),
         )
+        for reward in made.rewards if rewards is not None else ():
+            if not isfinite(reward):
+                raise TraceError(f"column reward: {reward} is among it; rewards must be finite")
+        return made
 
     @classmethod
     def taking_over(

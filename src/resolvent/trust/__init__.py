@@ -2,20 +2,25 @@
 
 from resolvent.trust.completeness import Completeness, OpenHistory
 from resolvent.trust.experiments import Experiment
+from resolvent.trust.foretold import Foretold
 from resolvent.trust.gathering import Evidence, MachineEvidence, gather
 from resolvent.trust.holdout import Holdout, error_bound
 from resolvent.trust.separation import Question, Separation, Separations
+from resolvent.trust.weighing import OpenMove, WeighedSeparations
 
 __all__ = [
     "Completeness",
     "Evidence",
     "Experiment",
+    "Foretold",
     "Holdout",
     "MachineEvidence",
     "OpenHistory",
+    "OpenMove",
     "Question",
     "Separation",
     "Separations",
+    "WeighedSeparations",
     "error_bound",
     "gather",
 ]

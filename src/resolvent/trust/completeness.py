@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.machines import Machine
 from resolvent.machines.columns import look_up
 from resolvent.machines.drawing import history_text
+from resolvent.noise import Rivals
 from resolvent.replay import StepsAsked
 from resolvent.traces import Label, label_text
 from resolvent.trust.counting import MovesSeen
 from resolvent.trust.separation import VaryingAnswers, moving
 from resolvent.trust.telling import CoreListener
+from resolvent.trust.weighing import OpenMove, open_moves
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,10 @@ class Completeness:
     `histories` counts the distinct label histories, trivial labels left out, and
     `converging` those whose evidence rules out every state but the one they
     reach; `first_open` is the first, in shortlex order, where it does not.
+
+    Where there is noise no single answer rules out a state, and moves are weighed instead of
+    histories: `moves` counts them, and `open_moves` are those that might lead elsewhere, at odds
+    of less than 100 to 1, the least sure first. Otherwise `moves` is None.
     """
 
     unvisited: tuple[int, ...]
@@ -42,6 +49,8 @@ class Completeness:
     histories: int
     converging: int
     first_open: OpenHistory | None
+    moves: int | None = None
+    open_moves: tuple[OpenMove, ...] = ()
 
     @property
     def state_coverage(self) -> bool:
@@ -55,8 +64,11 @@ class Completeness:
 
     @property
     def conflict_convergence(self) -> bool:
-        """Whether every history's evidence rules out every state but its own."""
-        return self.converging == self.histories
+        """Whether every history's evidence rules out every state but its own.
+
+        With noise: whether every move leads where it does at odds of 100 to 1 or more.
+        """
+        return not self.open_moves and self.converging == self.histories
 
     @property
     def structure_complete(self) -> bool:
@@ -74,6 +86,14 @@ class Completeness:
             "unseen_transitions": [
                 {"state": state, "label": sorted(label)} for state, label in self.unseen_transitions
             ],
+            **(
+                {}
+                if self.moves is None
+                else {
+                    "moves": self.moves,
+                    "open_moves": [one.as_dict() for one in self.open_moves],
+                }
+            ),
             "histories": self.histories,
             "converging": self.converging,
             "first_open": None
@@ -94,7 +114,9 @@ class Completeness:
             f"conflict convergence: {self.converging:,} of {self.histories:,} histories "
             f"({share:.1%})",
         ]
-        if self.first_open is not None:
+        if self.moves is not None:
+            lines[2] = self._moves_text(self.moves)
+        elif self.first_open is not None:
             one = self.first_open
             lines[2] += (
                 f", not after {history_text(one.history)}: state {one.state} or {one.other}"
@@ -102,6 +124,11 @@ class Completeness:
                 else f", not at the start: state {one.state} or {one.other}"
             )
         return "\n".join(lines)
+
+    def _moves_text(self, moves: int) -> str:
+        sure = moves - len(self.open_moves)
+        text = f"moves sure at odds of 100 to 1: {sure:,} of {moves:,}"
+        return f"{text}, not {self.open_moves[0]}" if self.open_moves else text
 
 
 def _unseen_text(unseen: tuple[tuple[int, Label], ...], most: int = 3) -> str:
@@ -132,14 +159,7 @@ def check_completeness(
     what state merging has to go by once histories of one state are merged.
     """
     machine = asked.machine
-    visited = np.zeros(machine.states, bool)
-    visited[0] = True  # by the history of no labels
-    visited[moves.target] = True
-    read = np.zeros(machine.transitions.shape, bool)
-    read[moves.state, moves.label] = True
-    read[:, list(machine.trivial)] = True
-    unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~read).tolist()]
-    unseen += unknown
+    unvisited, unseen = _uncovered(machine, moves, unknown)
     kept = np.arange(len(machine.labels) + 1, dtype=np.int32)
     kept[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(asked.labels, kept), offsets)
@@ -148,9 +168,35 @@ def check_completeness(
     if node >= 0:
         labels = tuple(machine.labels[code] for code in tree.history(node))
         first = OpenHistory(labels, state, other)
-    return Completeness(
-        tuple(np.flatnonzero(~visited).tolist()), tuple(unseen), histories, converging, first
-    )
+    return Completeness(unvisited, unseen, histories, converging, first)
+
+
+def weigh_completeness(
+    machine: Machine, moves: MovesSeen, rivals: Rivals, unknown: list[tuple[int, Label]]
+) -> Completeness:
+    """Check the paper's first two conditions on noisy traces, and how sure each move is."""
+    unvisited, unseen = _uncovered(machine, moves, unknown)
+    doubtful = tuple(open_moves(machine, rivals))
+    first = None
+    if doubtful and doubtful[0].state in machine.reachable():
+        one = doubtful[0]
+        first = OpenHistory((*machine.history(one.state), one.label), one.target, one.other)
+    weighed = int(np.count_nonzero(rivals.target >= 0))
+    return Completeness(unvisited, unseen, 0, 0, first, weighed, doubtful)
+
+
+def _uncovered(
+    machine: Machine, moves: MovesSeen, unknown: list[tuple[int, Label]]
+) -> tuple[tuple[int, ...], tuple[tuple[int, Label], ...]]:
+    """Return the states that no trace visits, and the labels never read in a state."""
+    visited = np.zeros(machine.states, bool)
+    visited[0] = True  # by the history of no labels
+    visited[moves.target] = True
+    read = np.zeros(machine.transitions.shape, bool)
+    read[moves.state, moves.label] = True
+    read[:, list(machine.trivial)] = True
+    unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~read).tolist()]
+    return tuple(np.flatnonzero(~visited).tolist()), (*unseen, *unknown)
 
 
 def _converging(

@@ -1,20 +1,27 @@
 """Machines + traces → all that speaks for the machines, and what is missing."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent import notebook
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
+from resolvent.noise import Rivals
 from resolvent.progress import Listener
 from resolvent.replay import Replay, StepsAsked, replay_traces, steps_asked
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
-from resolvent.trust.completeness import Completeness, check_completeness
+from resolvent.trust.completeness import (
+    Completeness,
+    check_completeness,
+    weigh_completeness,
+)
 from resolvent.trust.counting import AnswersSeen, MovesSeen
 from resolvent.trust.experiments import NextExperiments
+from resolvent.trust.foretold import foretold
 from resolvent.trust.holdout import Holdout, hold_out, split
 from resolvent.trust.separation import (
     Place,
@@ -25,18 +32,25 @@ from resolvent.trust.separation import (
     question_of,
 )
 from resolvent.trust.telling import Teller
-from resolvent.wording import amount, short, visible
+from resolvent.trust.weighing import Weighed, WeighedSeparations
+from resolvent.wording import amount, odds_text, short, visible
 
 
 @dataclass(frozen=True)
 class SeenTransition:
-    """A transition that the traces take, how often, and where first."""
+    """A transition that the traces take, how often, and where first.
+
+    In a noisy machine `other` is where it likeliest else leads, and `log_odds` the logarithm
+    of how many times as likely that is.
+    """
 
     state: int
     label: Label
     target: int
     count: int
     place: Place
+    other: int | None = None
+    log_odds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -47,23 +61,31 @@ class SeenTransition:
             "count": self.count,
             "trace": self.place[0],
             "step": self.place[1],
+            **({} if self.log_odds is None else {"other": self.other, "log_odds": self.log_odds}),
         }
 
     def __str__(self) -> str:
         where = f"trace {self.place[0]}, step {self.place[1]}"
         read = f"state {self.state} reads {label_text(self.label)} → {self.target}"
-        return f"{read}: seen {_times(self.count)} ({where})"
+        seen = f"{read}: seen {_times(self.count)} ({where})"
+        if self.log_odds is None:
+            return seen
+        return f"{seen}; to {self.other}: {odds_text(self.log_odds)}"
 
 
 @dataclass(frozen=True)
 class SeenAnswer:
-    """An answer that depends on the state, how often the traces give it, and where first."""
+    """An answer that depends on the state, how often the traces give it, and where first.
+
+    `asked` is how often the question was asked there, in a noisy machine.
+    """
 
     state: int
     question: Question
     output: Any
     count: int
     place: Place
+    asked: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -72,6 +94,7 @@ class SeenAnswer:
             "question": self.question._asdict(),
             "output": self.output,
             "count": self.count,
+            **({} if self.asked is None else {"asked": self.asked}),
             "trace": self.place[0],
             "step": self.place[1],
         }
@@ -79,7 +102,10 @@ class SeenAnswer:
     def __str__(self) -> str:
         where = f"trace {self.place[0]}, step {self.place[1]}"
         answer = f"state {self.state} answers {self.question} with {symbol_text(self.output)}"
-        return f"{answer}: seen {_times(self.count)} ({where})"
+        often = _times(self.count)
+        if self.asked is not None:
+            often = f"{self.count:,} of {_times(self.asked)}"
+        return f"{answer}: seen {often} ({where})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +113,8 @@ class MachineEvidence:
     """What some traces say about one machine.
 
     `answers` and `moves` are columns, one row for each answer and transition
-    that the traces show, with how often and where first.
+    that the traces show, with how often and where first. `rivals` say how sure the moves
+    of a noisy machine are; they are None without noise.
     """
 
     machine: Machine = field(repr=False)
@@ -96,6 +123,7 @@ class MachineEvidence:
     separations: Separations
     completeness: Completeness
     experiments: NextExperiments
+    rivals: Rivals | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether two say the same; what tells states apart follows from the answers."""
@@ -125,10 +153,17 @@ class MachineEvidence:
         return machine.states * len(machine.constant_question) - shown
 
     def transitions(self, most: int | None = None) -> list[SeenTransition]:
-        """Return transitions seen, trivial labels left out, the least supported first."""
+        """Return transitions seen, trivial labels left out, the least supported first.
+
+        Of a noisy machine those come first that are least sure.
+        """
         moves = self.moves
         rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
-        rows = rows[np.argsort(moves.count[rows], kind="stable")][:most]
+        rows = rows[np.argsort(moves.count[rows], kind="stable")]
+        if self.rivals is not None:
+            log_odds = self.rivals.log_odds[moves.state[rows], moves.label[rows]]
+            unrivalled = self.rivals.target[moves.state[rows], moves.label[rows]] < 0
+            rows = rows[np.lexsort((log_odds, unrivalled))]
         return [
             SeenTransition(
                 int(moves.state[row]),
@@ -136,15 +171,32 @@ class MachineEvidence:
                 int(moves.target[row]),
                 int(moves.count[row]),
                 (int(moves.trace[row]), int(moves.step[row])),
+                *self._rival(int(moves.state[row]), int(moves.label[row])),
             )
-            for row in rows
+            for row in rows[:most]
         ]
 
+    def _rival(self, state: int, code: int) -> tuple[int | None, float | None]:
+        rivals = self.rivals
+        if rivals is None or rivals.target[state, code] < 0:
+            return None, None
+        return int(rivals.target[state, code]), -float(rivals.log_odds[state, code])
+
     def outputs(self, most: int | None = None) -> list[SeenAnswer]:
-        """Return answers seen that depend on the state, the least supported first."""
+        """Return answers seen that depend on the state, the least supported first.
+
+        Of a noisy machine these are the most frequent ones, and those come first that hardly
+        came more often than others.
+        """
         answers = self.answers
         rows = np.flatnonzero(~np.isin(answers.question, self.machine.constant_question))
-        rows = rows[np.argsort(answers.count[rows], kind="stable")][:most]
+        asked = None
+        if self.machine.is_noisy and len(rows):
+            rows, ahead, asked = _usual(answers, rows)
+            order = np.argsort(ahead, kind="stable")[:most]
+            rows, asked = rows[order], asked[order]
+        else:
+            rows = rows[np.argsort(answers.count[rows], kind="stable")][:most]
         return [
             SeenAnswer(
                 int(answers.state[row]),
@@ -152,8 +204,9 @@ class MachineEvidence:
                 self.machine.outputs[int(answers.output[row])],
                 int(answers.count[row]),
                 (int(answers.trace[row]), int(answers.step[row])),
+                None if asked is None else int(asked[place]),
             )
-            for row in rows
+            for place, row in enumerate(rows)
         ]
 
     def as_dict(self, most: int = 20) -> dict[str, Any]:
@@ -223,18 +276,20 @@ class Evidence(Mapping[str, MachineEvidence]):
         held = "nothing held out"
         if self.holdout is not None:
             held = f"{self.holdout.failures} of {self.holdout.traces} held-out traces fail"
+            if self.holdout.foretold is not None:
+                held = "right within noise" if self.holdout.within_noise else "not within noise"
         told = f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}; states: {states}"
         return short(f"Evidence({told}; {held})", 250)
 
     def _repr_html_(self) -> str:
         """Show it in a notebook: a row for each machine, and the details in words."""
-        header = ["machine", "states", "told apart", "label histories", "structure complete"]
+        header = ["machine", "states", "told apart", "histories, moves", "structure complete"]
         rows = (
             [
                 kind,
                 one.machine.states,
                 "no" if one.inseparable else "yes",
-                f"{one.completeness.converging:,} of {one.completeness.histories:,} converge",
+                _converging(one.completeness),
                 "yes" if one.completeness.structure_complete else "no",
             ]
             for kind, one in self.items()
@@ -285,6 +340,8 @@ def gather(
     teller.begin("testing on held-out traces")
     if not known:
         holdout = hold_out(asked.values(), traces, delta)
+        if any(one.is_noisy for one in machines.values()):
+            holdout = replace(holdout, foretold=foretold(machines, shown))
     elif infer is not None:
         holdout = split(machines, traces, infer, delta)
     return Evidence(len(traces), traces.steps, about, holdout, shown)
@@ -297,10 +354,20 @@ def _about(
     machine = asked.machine
     answers, moves = AnswersSeen.of(machine, shown), MovesSeen.of(machine, shown)
     table = VaryingAnswers(machine, answers)
-    separations = Separations(table, teller.begin("telling states apart"))
-    going = teller.begin("checking label histories")
+    going = teller.begin("telling states apart")
     unknown = _unknown_labels(machine, shown)
-    completeness = check_completeness(asked, traces.offsets, moves, table, unknown, going)
+    separations: Separations
+    rivals = None
+    if machine.is_noisy:
+        weighed = Weighed.of(asked, traces.offsets)
+        separations = WeighedSeparations(weighed, answers)
+        teller.begin("weighing moves")
+        rivals = weighed.rivals()
+        completeness = weigh_completeness(machine, moves, rivals, unknown)
+    else:
+        separations = Separations(table, going)
+        going = teller.begin("checking label histories")
+        completeness = check_completeness(asked, traces.offsets, moves, table, unknown, going)
     transition = machines.transition if "transition" in machines else None
     return MachineEvidence(
         machine,
@@ -309,6 +376,7 @@ def _about(
         separations,
         completeness,
         NextExperiments(completeness, table, separations, transition),
+        rivals,
     )
 
 
@@ -323,8 +391,34 @@ def _weakest(separations: Separations, most: int = 3) -> list[str]:
     """Say what tells states apart, for the pairs where it is least."""
     lines = [str(one) for one in separations.weakest(most)]
     if len(separations) > most:
-        lines.append(f"and {amount(len(separations) - most, 'pair')} of states with more support")
+        more = "surer" if isinstance(separations, WeighedSeparations) else "with more support"
+        lines.append(f"and {amount(len(separations) - most, 'pair')} of states {more}")
     return lines
+
+
+def _usual(
+    answers: AnswersSeen, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of the most frequent answers among some, by state and question.
+
+    Also by how much each is ahead of the next frequent one, and how often it was asked.
+    """
+    count = answers.count[rows]
+    rows = rows[np.lexsort((-count, answers.question[rows], answers.state[rows]))]
+    new = np.ones(len(rows), bool)
+    new[1:] = (np.diff(answers.state[rows]) != 0) | (np.diff(answers.question[rows]) != 0)
+    first = np.flatnonzero(new)
+    count = answers.count[rows]
+    asked = np.add.reduceat(count, first)
+    second = np.append(count, 0)[np.minimum(first + 1, len(rows))]
+    second[np.diff(first, append=len(rows)) == 1] = 0
+    return rows[first], count[first] - second, asked
+
+
+def _converging(found: Completeness) -> str:
+    if found.moves is not None:
+        return f"{found.moves - len(found.open_moves):,} of {found.moves:,} moves sure"
+    return f"{found.converging:,} of {found.histories:,} converge"
 
 
 def _times(number: int) -> str:

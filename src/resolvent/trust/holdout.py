@@ -1,7 +1,7 @@
 """Traces that machines were not inferred from → a bound on how often they fail."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, lgamma, log, log1p
 from typing import Any
 
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.knowledge import ASSUMED_CODE, WITNESSED_CODE
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import StepsAsked, replay_traces, states_at_steps, steps_asked
 from resolvent.traces import TraceSet
 from resolvent.traces.choosing import choose_traces
 from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.trust.foretold import Foretold, foretold
+from resolvent.wording import short
 
 SHARE = 0.8
 """The share of the traces that machines are inferred from, when the rest is held out."""
@@ -73,6 +75,9 @@ class Holdout:
     were inferred without them; `carries_over` says whether all that those know is known
     to the machines in question and the same, so that these fail no more often. It is None
     when the traces were new to begin with.
+
+    Noisy machines are wrong now and then, and so are most traces: `foretold` says instead, for
+    each machine, how often its most likely answers came, and how often they should have.
     """
 
     traces: int
@@ -81,6 +86,14 @@ class Holdout:
     assumed_wrong: int = 0
     delta: float = 0.05
     carries_over: bool | None = None
+    foretold: dict[str, Foretold] | None = field(default=None, hash=False)
+
+    @property
+    def within_noise(self) -> bool | None:
+        """Whether all machines are right but for noise; None where there is none."""
+        if self.foretold is None:
+            return None
+        return all(one.within_noise for one in self.foretold.values())
 
     @property
     def bound(self) -> float:
@@ -104,6 +117,11 @@ class Holdout:
             "wrong_bound": self.wrong_bound,
             "new_traces": self.carries_over is None,
             "carries_over": self.carries_over,
+            **(
+                {}
+                if self.foretold is None
+                else {"foretold": {kind: one.as_dict() for kind, one in self.foretold.items()}}
+            ),
         }
 
     def __str__(self) -> str:
@@ -112,6 +130,9 @@ class Holdout:
             if self.carries_over is not None
             else "traces taken to be new to the machines"
         )
+        if self.foretold is not None:
+            told = "; ".join(f"{short(kind)} machine: {one}" for kind, one in self.foretold.items())
+            return f"on {self.traces:,} {what}: {told}"
         assumed = f", {self.assumed_wrong:,} with a wrong assumed one" if self.assumed_wrong else ""
         text = (
             f"{self.failures:,} of {self.traces:,} {what} fail, {self.wrong:,} with a wrong "
@@ -160,6 +181,8 @@ def split(
     others = traces.take(np.flatnonzero(~chosen))
     asked = steps_asked(other, others, states_at_steps(other, others))
     rest = hold_out(asked.values(), others, delta)
+    if any(one.is_noisy for one in other.values()):
+        rest = replace(rest, foretold=foretold(other, replay_traces(other, others)))
     return replace(rest, carries_over=is_part(other, machines))
 
 

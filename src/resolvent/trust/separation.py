@@ -15,6 +15,7 @@ from resolvent.traces import Codes, Label, Symbol, label_text, symbol_text
 from resolvent.trust.counting import AnswersSeen
 from resolvent.trust.on_demand import OnDemand
 from resolvent.trust.telling import CoreListener
+from resolvent.wording import odds_text
 
 Place = tuple[int, int]
 """Trace and step."""
@@ -53,11 +54,19 @@ def question_of(machine: Machine, number: int) -> Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that the traces show in some state, how often, and where first."""
+    """An answer that the traces show in some state, how often, and where first.
+
+    `asked` is how often the question was asked there, where it has other answers as well.
+    """
 
     output: Any
     count: int
     place: Place
+    asked: int | None = None
+
+    def __str__(self) -> str:
+        of = "" if self.asked is None else f" {self.count:,} of {self.asked:,} times"
+        return f"{symbol_text(self.output)}{of} (trace {self.place[0]}, step {self.place[1]})"
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,8 @@ class Separation:
 
     `questions` counts the questions that do so after that suffix, `support` the
     steps at which they were asked. All is None or 0 where nothing tells the
-    states apart.
+    states apart. In a noisy machine no single answer does: `log_odds` is the logarithm of
+    how many times as likely all answers of both states are, of two states rather than one.
     """
 
     first: int
@@ -76,12 +86,19 @@ class Separation:
     support: int = 0
     question: Question | None = None
     answers: tuple[Answer, Answer] | None = None
+    log_odds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         told = None if self.question is None else self.question._asdict()
         shown = [
-            {"output": one.output, "count": one.count, "trace": one.place[0], "step": one.place[1]}
+            {
+                "output": one.output,
+                "count": one.count,
+                **({} if one.asked is None else {"asked": one.asked}),
+                "trace": one.place[0],
+                "step": one.place[1],
+            }
             for one in self.answers or ()
         ]
         return {
@@ -91,18 +108,19 @@ class Separation:
             "support": self.support,
             "question": told,
             "answers": shown or None,
+            **({} if self.log_odds is None else {"log_odds": self.log_odds}),
         }
 
     def __str__(self) -> str:
         states = f"states {self.first} and {self.second}"
         if self.suffix is None or self.question is None or self.answers is None:
-            return f"{states}: nothing tells them apart"
-        one, other = (
-            f"{symbol_text(answer.output)} (trace {answer.place[0]}, step {answer.place[1]})"
-            for answer in self.answers
-        )
+            odds = "" if self.log_odds is None else f"; one state: {odds_text(-self.log_odds)}"
+            return f"{states}: nothing tells them apart{odds}"
+        one, other = self.answers
         after = f"after {', '.join(map(label_text, self.suffix))} " if self.suffix else ""
         plural = "" if self.questions == 1 else "s"
+        if self.log_odds is not None:
+            states += f", as one {odds_text(-self.log_odds)}"
         return (
             f"{states}: {after}{self.questions:,} question{plural} asked {self.support:,} times, "
             f"such as {self.question}: {one} against {other}"
@@ -114,7 +132,7 @@ class VaryingAnswers:
 
     An entry is a row of the answers; `column` is its question, as a place among
     those that vary. Where the traces show several answers of a state to one
-    question, which no machine inferred from them allows, the first stands.
+    question, which only noise allows, the most frequent stands, of equals the first.
     """
 
     def __init__(self, machine: Machine, answers: AnswersSeen) -> None:
@@ -124,6 +142,7 @@ class VaryingAnswers:
         varies = _core.tally_outputs(place, answers.output, len(shown))[2].astype(bool)
         self.questions: NDArray[np.int64] = shown[varies]
         rows = np.flatnonzero(varies[place])
+        rows = rows[np.lexsort((-answers.count[rows], place[rows], answers.state[rows]))]
         first = np.ones(len(rows), bool)
         first[1:] = np.diff(answers.state[rows]) | np.diff(place[rows])
         self.row = rows[first]

@@ -83,11 +83,18 @@ class _Checked:
     evidence: Evidence | None = None
 
     def is_wrong(self, kind: str) -> bool:
-        """Whether a machine is wrong more often than its noise explains, give or take chance."""
+        """Whether a machine is wrong more often than its noise explains, give or take chance.
+
+        Where labels do not tell the states, it is wrong as often as it said that it may be.
+        """
         score, noise = self.score[kind], self.machines[kind].noise
-        wrong = score.wrong + score.assumed_wrong
-        told = wrong + score.right + score.assumed_right
-        return wrong > noise * told + 3 * sqrt(noise * (1 - noise) * told)
+        told = score.all_wrong + score.all_right
+        expected, variance = noise * told, noise * (1 - noise) * told
+        if self.machines.doubt:
+            rows = score.calibration
+            expected = sum(row.steps * (1 - row.predicted) for row in rows)
+            variance = sum(row.steps * row.predicted * (1 - row.predicted) for row in rows)
+        return score.all_wrong > expected + 3 * sqrt(variance)
 
     def figures(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -24,9 +24,10 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
-from resolvent.pipeline import FINDING_EVENTS, READING, REFINE_ABOVE, REPLAYING, infer_with
+from resolvent.pipeline import FINDING_EVENTS, infer_with
 from resolvent.progress import Progress
 from resolvent.result import InferenceResult
+from resolvent.running import READING, REFINE_ABOVE, REPLAYING
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
@@ -72,10 +73,11 @@ def infer(
         str,
         choice(
             "--noise",
-            ("none", "auto"),
-            "Where traces contradict each other: refuse them, or find the most likely machines.",
+            ("auto", "none"),
+            "Where no machines explain all traces: find the most likely ones, and say how much "
+            "noise there is; or refuse the traces.",
         ),
-    ] = _DEFAULTS.noise,
+    ] = "auto",
     discretise: Annotated[
         str | None,
         typer.Option(

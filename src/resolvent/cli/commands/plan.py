@@ -53,6 +53,10 @@ def plan(
             help="Believe an answer that was always the same also in states where no trace asks.",
         ),
     ] = False,
+    confidence: Annotated[
+        float,
+        typer.Option(metavar="P", help="How sure bounds are to be where answers are noisy."),
+    ] = 0.95,
     environment: Annotated[
         str | None,
         typer.Option(
@@ -72,9 +76,14 @@ def plan(
     ] = 0,
     max_steps: MaxSteps = None,
     on_unseen: Annotated[
-        str,
-        choice("--on-unseen", ("raise", "random"), "What to do where the plan knows nothing."),
-    ] = "raise",
+        str | None,
+        choice(
+            "--on-unseen",
+            ("raise", "random"),
+            "What to do where the plan knows nothing.",
+            show_default="raise, or random if answers are noisy",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -105,7 +114,12 @@ def plan(
         read = table.read(traces, (), bar.reading(traces))
         planning = time.perf_counter()
         found = plan_for(
-            stored, read, gamma=gamma, reward_range=reward_range, trust_constants=trust_constants
+            stored,
+            read,
+            gamma=gamma,
+            reward_range=reward_range,
+            trust_constants=trust_constants,
+            confidence=confidence,
         )
     seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
     if output is not None:
@@ -134,7 +148,7 @@ def plan(
         )
         return
     _print_plan(found, runs, environment, output)
-    if environment is None and found.is_optimal:
+    if environment is None and (found.is_optimal or found.confidence is not None):
         print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
 
 

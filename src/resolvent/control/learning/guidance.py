@@ -52,6 +52,11 @@ class Guidance:
     ) -> "Guidance":
         """Take from a model what was asked for."""
         machines = augmented.machines
+        if counterfactual and model.chances is not None:
+            raise ModelError(
+                "the machines answer with chance, and a learner would take imagined steps for "
+                "sure: leave out counterfactual"
+            )
         if list(machines) != list(model.states):
             raise ModelError(
                 f"the model is about the machines {', '.join(model.states)}, and in view are "
@@ -131,7 +136,8 @@ def potential(model: Model, sizes: tuple[int, ...], gamma: float) -> NDArray[np.
     situations in these states is their promise. So moves between states take the
     time they take. Toro Icarte, Klassen, Valenzano and McIlraith (2022) let each
     take one step, which promises too much: a learner then tries everything
-    everywhere before it believes otherwise.
+    everywhere before it believes otherwise. Where there is chance, the likeliest is taken to
+    follow: any promise leaves the best policy what it is.
     """
     place = np.ravel_multi_index(tuple(model.states.values()), sizes)
     size = prod(sizes)

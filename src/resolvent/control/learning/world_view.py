@@ -138,6 +138,8 @@ def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
         inner = inner.env
     if not isinstance(inner, World) or not inner.rolls_out:
         return f"{type(inner).__name__} is not a world of tables"
+    if inner.mechanics.draws:
+        return f"steps of {type(inner).__name__} are left to chance"
     return WorldView(inner, augmented, stack, min(limits, default=None))
 
 

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.traces.vocabulary import Codes
+from resolvent.wording import amount
 
 _ACTIONS_SHOWN = 12
 
@@ -16,12 +19,16 @@ class NextExperiment:
 
     Go on for a step or more after that: the label a trace ends with is read by
     no machine.
+
+    Where machines answer with chance, `actions` lead there if the likeliest comes each time,
+    and `taken` is how often the step was seen so far.
     """
 
     start: Situation
     actions: tuple[Symbol, ...]
     situation: Situation
     action: Symbol
+    taken: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -30,6 +37,7 @@ class NextExperiment:
             "actions": list(self.actions),
             "situation": by_name(self.situation),
             "action": self.action,
+            **({} if self.taken is None else {"taken": self.taken}),
         }
 
     def __str__(self) -> str:
@@ -37,6 +45,14 @@ class NextExperiment:
         if len(self.actions) > _ACTIONS_SHOWN:
             way += f", … ({len(self.actions)} actions)"
         way = f", do {way}" if self.actions else ""
+        if self.taken is not None:
+            way = f"{way} (if the likeliest comes each time)" if way else ""
+        if self.taken:
+            return (
+                f"begin in {symbol_text(self.start[0])}{way}; then in "
+                f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
+                f"and go on: it was seen {amount(self.taken, 'time')}, the fewest on this way"
+            )
         return (
             f"begin in {symbol_text(self.start[0])}{way}; then in "
             f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
@@ -63,6 +79,27 @@ def nearest_unknown(model: Model) -> NextExperiment | None:
     return None
 
 
+def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> NextExperiment | None:
+    """Return the step that a policy takes on its likeliest way and that was seen least often.
+
+    If one is not known, that is the first of these.
+    """
+    here, way, met = start, list[tuple[int, int]](), set[int]()
+    while here >= 0 and here not in met:
+        met.add(here)
+        way.append((here, int(policy[here])))
+        if not model.known[way[-1]]:
+            break
+        here = int(model.following[way[-1]])
+    times = [int(chances.seen[at * len(model.actions) + action]) for at, action in way]
+    fewest = times.index(min(times))
+    there, action = way[fewest]
+    actions = tuple(model.actions[taken] for _, taken in way[:fewest])
+    return NextExperiment(
+        model.named(start), actions, model.named(there), model.actions[action], min(times)
+    )
+
+
 def _way_to(
     model: Model, came_from: dict[int, tuple[int, int] | None], there: int, action: int
 ) -> NextExperiment:
@@ -72,4 +109,5 @@ def _way_to(
         here, taken = before
         actions.append(model.actions[taken])
     way = tuple(reversed(actions))
-    return NextExperiment(model.named(here), way, model.named(there), model.actions[action])
+    times = None if model.chances is None else 0
+    return NextExperiment(model.named(here), way, model.named(there), model.actions[action], times)

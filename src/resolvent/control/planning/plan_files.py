@@ -24,7 +24,10 @@ State = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to do in one situation, and its worth, at least and at most; null is infinite."""
+    """What to do in one situation, and its worth, at least and at most; null is infinite.
+
+    Where there is chance, also what acting so is expected to pay.
+    """
 
     observation: Any
     transition_state: State
@@ -33,10 +36,14 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pessimistic: float | None
     optimistic: float | None
     terminated_state: State | None = None  # there if a machine tells when episodes end
+    expected: float | UnsetType | None = UNSET  # there if machines answer with chance
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
-    """What a plan's file holds; `senses` as in a file of machines."""
+    """What a plan's file holds; `senses` as in a file of machines.
+
+    `confidence` is there where machines answer with chance: the worth of all rows holds with it.
+    """
 
     format: str
     version: int
@@ -44,6 +51,7 @@ class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
     timing: LabelTiming
     policy: list[Row]
     senses: StoredSenses | UnsetType = UNSET
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | UnsetType = UNSET
 
 
 def json_number(number: float) -> float | None:
@@ -60,12 +68,19 @@ def content_of(plan: "Plan") -> PlanFile:
             action=model.actions[int(plan.policy[number])],
             pessimistic=json_number(plan.pessimistic[number]),
             optimistic=json_number(plan.optimistic[number]),
+            expected=UNSET if plan.expected is None else json_number(plan.expected[number]),
         )
         for number in range(len(model))
     ]
     machines = plan.machines
     return PlanFile(
-        FORMAT, VERSION, plan.gamma, machines.timing, rows, stored_senses(machines.senses)
+        FORMAT,
+        VERSION,
+        plan.gamma,
+        machines.timing,
+        rows,
+        stored_senses(machines.senses),
+        UNSET if plan.confidence is None else plan.confidence,
     )
 
 

@@ -4,7 +4,8 @@ Two values are computed exactly. The pessimistic one takes an unknown step to be
 worth the least that any world could make of it, the optimistic one the most. The
 plan acts by the first, so it is worth at least that; no way to act is worth more
 than the second. Where both are equal, the plan is optimal in every world that
-agrees with the machines on what they know.
+agrees with the machines on what they know. Where machines answer with chance, `chance/`
+finds what to expect, and both values hold with a confidence.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +21,10 @@ from numpy.typing import NDArray
 from resolvent import notebook
 from resolvent.control.by_value import ByValue
 from resolvent.control.planning import plan_files
-from resolvent.control.planning.experiment import NextExperiment, nearest_unknown
+from resolvent.control.planning.chance.chances import Chances
+from resolvent.control.planning.chance.expecting import NeverEnds
+from resolvent.control.planning.chance.solving import expect
+from resolvent.control.planning.experiment import NextExperiment, least_taken, nearest_unknown
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.running import Runs, policy_in, run
@@ -45,6 +49,7 @@ def plan(
     gamma: float = 0.95,
     reward_range: tuple[float, float] | None = None,
     trust_constants: bool = False,
+    confidence: float = 0.95,
 ) -> "Plan":
     """Find the best way to act, from machines and traces alone.
 
@@ -56,6 +61,10 @@ def plan(
     the least and the most that was ever paid. A question that always got the same
     answer is known only in states in which these traces ask it; trust its answer
     in all others with `trust_constants`, and the bounds hold only if it is right.
+
+    Where machines answer with chance, so does the model: `value` is then what the plan is
+    expected to pay by the shares of what came, and the bounds hold with this `confidence`,
+    by how often each step was taken. With gamma 1 episodes have to end surely.
 
     Where the traces never show that one thing pays more than another, there is nothing
     to plan for: `vacuous` says so then, and the plan is not called optimal.
@@ -75,14 +84,18 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
-    machines = machines_in(machines)
+    found, machines = machines, machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     if not isinstance(traces, TraceSet):
         raise OptionError(
             f"plan needs traces in memory, not a {type(traces).__name__}: use read_traces; "
             f"if they are too many, some of them will do, with trust_constants=True"
         )
+    if isinstance(found, InferenceResult):
+        traces = _without_broken(found, traces)
     model = Model.of(machines, traces, trust_constants=trust_constants)
     least, most = reward_range = reward_range or model.reward_range
     if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
@@ -90,6 +103,8 @@ def plan(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
             f"{model.reward_range[1]:g} were seen"
         )
+    if model.chances is not None:
+        return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
     try:
         safe, hopeful = (
             solve(model.following, np.where(model.known, model.reward, worth), gamma)
@@ -106,6 +121,55 @@ def plan(
         pessimistic=safe.value,
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
+    )
+
+
+def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
+    """Leave out traces that inference found to be broken, if these are the ones it was given."""
+    made = found.machines.provenance
+    if not found.broken or made is None or len(traces) != found.traces:
+        return traces
+    others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
+    return others if found.senses.on(others).digest == made.traces_sha256 else traces
+
+
+def _under_chance(
+    machines: Machines,
+    model: Model,
+    chances: Chances,
+    gamma: float,
+    reward_range: tuple[float, float],
+    confidence: float,
+) -> "Plan":
+    try:
+        found = expect(model, chances, gamma, reward_range, confidence)
+    except NeverEnds as endless:
+        raise OptionError(_endless_text(model, endless)) from None
+    lost = model.starts[np.isneginf(found.expected[model.starts])]
+    if len(lost):
+        raise OptionError(
+            f"gamma={gamma:g}: from {situation_text(model.named(int(lost[0])))} no way to act that "
+            f"is known surely ends the episode: use gamma below 1, or plan from more traces"
+        )
+    return Plan(
+        machines,
+        model,
+        gamma,
+        reward_range,
+        policy=found.policy.astype(np.int32),
+        pessimistic=found.pessimistic,
+        optimistic_policy=found.optimistic_policy.astype(np.int32),
+        optimistic=found.optimistic,
+        expected=found.expected,
+        confidence=confidence,
+    )
+
+
+def _endless_text(model: Model, endless: NeverEnds) -> str:
+    here, action = endless.situations[0], model.actions[endless.actions[0]]
+    return (
+        f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "
+        f"{situation_text(model.named(here))} and so on: use gamma below 1"
     )
 
 
@@ -131,6 +195,10 @@ class Plan(ByValue):
     `policy` holds the code of an action for each situation of the model. Acting
     by it is worth at least `pessimistic`; nothing is worth more than `optimistic`,
     as long as no step pays outside `reward_range`.
+
+    Where machines answer with chance, both hold with `confidence`, and `expected` is what
+    acting by the plan pays on average if all chances are the shares that were seen. Else both
+    are None.
     """
 
     machines: Machines
@@ -141,11 +209,16 @@ class Plan(ByValue):
     pessimistic: NDArray[np.float64]
     optimistic_policy: Codes
     optimistic: NDArray[np.float64]
+    expected: NDArray[np.float64] | None = None
+    confidence: float | None = None
 
     @property
     def value(self) -> float:
-        """What acting by the plan is worth at least, on average over where traces began."""
-        return self._at_starts(self.pessimistic)
+        """What acting by the plan is worth, on average over where traces began.
+
+        That is at least so much, or, where there is chance, what it is expected to pay.
+        """
+        return self._at_starts(self.pessimistic if self.expected is None else self.expected)
 
     @property
     def bound(self) -> float:
@@ -162,9 +235,9 @@ class Plan(ByValue):
         """Whether no way to act is better, in any world that agrees with the machines.
 
         False for a plan that is vacuous: where nothing was ever paid, nothing is known
-        of what is better.
+        of what is better. False also where machines answer with chance: nothing is sure then.
         """
-        return self.largest_gap == 0 and self.vacuous is None
+        return self.largest_gap == 0 and self.vacuous is None and self.confidence is None
 
     @property
     def vacuous(self) -> str | None:
@@ -247,6 +320,9 @@ class Plan(ByValue):
         step that is unknown because it ends episodes only sometimes is left out:
         trying it again would not settle it. A plan that is vacuous has no reason to hope
         for one step more than for another: then it is the nearest.
+
+        Where machines answer with chance, the likeliest way is followed, and if all its steps
+        are known, it is the one that was taken least often.
         """
         found = [
             self._experiment(int(start))
@@ -254,7 +330,7 @@ class Plan(ByValue):
         ]
         soonest = min(
             (one for one in found if one is not None),
-            key=lambda one: len(one.actions),
+            key=lambda one: (one.taken or 0, len(one.actions)),
             default=None,
         )
         if soonest is None and self.vacuous is not None:
@@ -262,6 +338,8 @@ class Plan(ByValue):
         return soonest
 
     def _experiment(self, start: int) -> NextExperiment | None:
+        if self.model.chances is not None:
+            return least_taken(self.model, self.model.chances, self.optimistic_policy, start)
         model, here, actions = self.model, start, list[Symbol]()
         while model.known[here, action := int(self.optimistic_policy[here])]:
             actions.append(model.actions[action])
@@ -286,16 +364,17 @@ class Plan(ByValue):
         name_of: Callable[[Any], Any] | None = None,
         columns: Iterable[str] = (),
         max_steps: int | None = None,
-        on_unseen: Literal["raise", "random"] = "raise",
+        on_unseen: Literal["raise", "random"] | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Runs:
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
         `AugmentObservation` finds them; `options` go to every reset. In a situation the plan
-        does not know, it raises `ModelError`, or with `on_unseen="random"` does
-        anything, by the seed. `progress` is called with the share of episodes done,
-        after each.
+        does not know, it raises `ModelError` with `on_unseen="raise"`, or with "random" does
+        anything, by the seed. By default it raises, but not where machines answer with
+        chance: there, anything may come now and then. `progress` is called with the share of
+        episodes done, after each.
 
         The episodes are kept as traces, with further `columns` as `collect` takes them,
         and those that paid what the plan had ruled out are named:
@@ -363,12 +442,24 @@ class Plan(ByValue):
             "sometimes_ending_steps": int(self.model.sometimes_ends.sum()),
             "next_experiment": None if following is None else following.as_dict(),
             "advice": self.advice,
+            **self._confidence_dict(),
+        }
+
+    def _confidence_dict(self) -> dict[str, Any]:
+        if self.confidence is None:
+            return {}
+        return {
+            "confidence": self.confidence,
+            "at_least": plan_files.json_number(self._at_starts(self.pessimistic)),
+            "at_most": plan_files.json_number(self._at_starts(self.optimistic)),
         }
 
     def __repr__(self) -> str:
         verdict = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
         if self.vacuous is not None:
             verdict = "vacuous"
+        elif self.confidence is not None:
+            verdict = f"{verdict} with {self.confidence:.4g} confidence"
         return f"Plan(value {self.value:.4g}, {verdict}, gamma {self.gamma:g}; {self.model!r})"
 
     def _repr_html_(self) -> str:
@@ -387,6 +478,10 @@ class Plan(ByValue):
             for number in range(len(situations))
         )
         header = [*by_name(model.named(0)), "action", "at least", "at most"]
+        if self.expected is not None:
+            header.append("expected")
+            worth = self.expected
+            rows = ([*row, f"{worth[number]:.4g}"] for number, row in enumerate(rows))
         return notebook.panel(
             "a plan", notebook.figures(self._told()), notebook.table(header, rows, len(model))
         )
@@ -398,8 +493,9 @@ class Plan(ByValue):
         """Say what the plan is worth and what is not known, as names and texts."""
         model = self.model
         discount = "undiscounted" if self.gamma == 1 else f"discounted by {self.gamma:g}"
+        expected = "" if self.expected is None else " expected"
         told = [
-            ("value", f"{self.value:.4g} from the starts, {discount}"),
+            ("value", f"{self.value:.4g}{expected} from the starts, {discount}"),
             ("bound", self._bound_text()),
         ]
         if self.assumes_rewards:
@@ -409,7 +505,9 @@ class Plan(ByValue):
             ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
             ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
         ]
-        sometimes = int(model.sometimes_ends.sum())
+        if model.chances is not None:
+            told.append(("chance", model.chances.text()))
+        sometimes = int((model.sometimes_ends & ~model.known).sum())
         if sometimes:
             told.append(
                 ("", f"{sometimes:,} of these sometimes end the episode and sometimes do not")
@@ -421,6 +519,8 @@ class Plan(ByValue):
     def _bound_text(self) -> str:
         if self.vacuous is not None and self.largest_gap == 0:
             return f"none: {self.vacuous}"
+        if self.confidence is not None:
+            return self._bound_with_confidence()
         bound = "optimal: no way to act is worth more"
         if not self.is_optimal:
             bound = f"at most {self.bound:.4g} below the best"
@@ -429,6 +529,20 @@ class Plan(ByValue):
         if self.model.unknown:
             bound += ", if pay stays within {:g} to {:g}".format(*self.reward_range)
         return bound
+
+    def _bound_with_confidence(self) -> str:
+        least, most = self._at_starts(self.pessimistic), self._at_starts(self.optimistic)
+        sure = f"with {100 * (self.confidence or 0):.6g}% confidence"
+        if not np.isfinite(self.bound):
+            known = [f"at least {least:.4g}"] * bool(np.isfinite(least))
+            known += [f"at most {most:.4g}"] * bool(np.isfinite(most))
+            told = f"; {sure} it is worth {' and '.join(known)}" if known else ""
+            return f"none, since nothing is discounted and anything may come{told}"
+        return (
+            f"within {self.bound:.4g} of the best {sure}: worth at least {least:.4g}, "
+            f"and nothing more than {most:.4g}, if pay stays within "
+            "{:g} to {:g}".format(*self.reward_range)
+        )
 
     def _at_starts(self, values: NDArray[np.float64]) -> float:
         return float(np.average(values[self.model.starts], weights=self.model.start_counts))

@@ -1,7 +1,8 @@
 """What a plan promises from a situation, and whether episodes that were played keep it.
 
 The machines say that the world is deterministic. So one episode that pays anything else
-than the plan promised from where it began shows that they are wrong.
+than the plan promised from where it began shows that they are wrong. Where they answer with
+chance, only the mean of many episodes can.
 """
 
 import math
@@ -129,10 +130,16 @@ def contradictions(
     `starts` are the situations in which they began, None where the plan does not know
     it. If no episode from a known start contradicts the plan and there are others, the
     mean of all is compared with its value: it must not lie more than three standard
-    errors below.
+    errors below. Where machines answer with chance, the mean of all that began in known
+    situations must not lie more than three standard errors outside of the plan's bounds.
     """
+    levels = plan.machines.senses.rewards
+    if levels is not None and plan.model.chances is None:
+        traces = levels.on(traces)  # what varies around a level was promised as that level
     paid = returns_of(traces, plan.gamma, plan.machines.reward.reward_digits)
     lengths = np.diff(traces.offsets).tolist()
+    if plan.model.chances is not None:
+        return _of_chance(plan, traces, paid, starts)
     allowed = lru_cache(maxsize=None)(partial(promise, plan))
     found = []
     for number, start in enumerate(starts):
@@ -163,6 +170,27 @@ def _of_the_mean(
     if _at_most(plan.value, float(returns.mean()) + _ERRORS * error):
         return ()
     return (Contradiction(None, plan.value, math.inf, float(paid.mean())),)
+
+
+def _of_chance(
+    plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], starts: Sequence[int | None]
+) -> tuple[Contradiction, ...]:
+    began = [number for number, start in enumerate(starts) if start is not None]
+    if len(began) < _ENOUGH:
+        return ()
+    places = np.array([starts[number] for number in began])
+    # An episode that was cut might have gone on to pay the least or the most there is.
+    lengths, over = np.diff(traces.offsets)[began], traces.terminated[began]
+    still = float(np.where(over, 0.0, plan.gamma ** lengths.astype(float)).mean())
+    mean = float(paid[began].mean())
+    error = _ERRORS * float(paid[began].std(ddof=1)) / math.sqrt(len(began))
+    low, high = plan.reward_range
+    lost = still * min(0.0, in_all(low, plan.gamma)) if still else 0.0
+    hoped = still * max(0.0, in_all(high, plan.gamma)) if still else 0.0
+    least, most = float(plan.pessimistic[places].mean()), float(plan.optimistic[places].mean())
+    if _at_most(least, mean + hoped + error) and _at_most(mean + lost - error, most):
+        return ()
+    return (Contradiction(None, least, most, mean),)
 
 
 def _at_most(less: float, more: float) -> bool:

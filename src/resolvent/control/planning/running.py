@@ -13,6 +13,7 @@ from resolvent.control.by_value import ByValue
 from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
 from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
+from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.senses import LiveSenses
@@ -39,6 +40,9 @@ class Runs(ByValue):
     `result.update`. `contradicts` names those that paid what the plan had ruled out: a
     plan's promise holds in every world that agrees with the machines, so they do not
     agree with this one.
+
+    Where machines answer with chance, `surprises` counts the steps that led where no trace
+    had come by them.
     """
 
     returns: NDArray[np.float64]
@@ -48,6 +52,7 @@ class Runs(ByValue):
     random_steps: int
     traces: TraceSet
     contradicts: tuple[Contradiction, ...]
+    surprises: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -60,6 +65,7 @@ class Runs(ByValue):
             "random_steps": self.random_steps,
             "contradictions": len(self.contradicts),
             "first_contradiction": self.contradicts[0].as_dict() if self.contradicts else None,
+            **({} if self.surprises is None else {"surprises": self.surprises}),
         }
 
     def __repr__(self) -> str:
@@ -99,6 +105,9 @@ class Runs(ByValue):
         )
         if self.random_steps:
             text += f"; {self.random_steps} steps at random, in situations the plan does not know"
+        if self.surprises:
+            led = amount(self.surprises, "step")
+            text += f"; {led} led where no trace had come by the same step"
         if self.contradicts:
             text += f"\nthe world contradicts the plan: {self.contradicts[0]}"
             if len(self.contradicts) > 1:
@@ -119,7 +128,7 @@ def run(
     name_of: Callable[[Any], Any] | None,
     columns: Sequence[str],
     max_steps: int | None,
-    on_unseen: str,
+    on_unseen: str | None,
     progress: Callable[[float], object] | None,
 ) -> Runs:
     """Play episodes by the plan; see `Plan.run`."""
@@ -129,6 +138,8 @@ def run(
         raise OptionError(f"episodes={episodes}: run at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    if on_unseen is None:
+        on_unseen = "raise" if plan.model.chances is None else "random"
     if on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={on_unseen!r}: use 'raise' or 'random'")
     live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
@@ -148,6 +159,7 @@ def run(
         actor.random_steps,
         traces,
         contradictions(plan, traces, actor.starts),
+        None if plan.model.chances is None else actor.surprises,
     )
 
 
@@ -201,13 +213,17 @@ class _Actor:
         max_steps: int | None,
         may_guess: bool,
     ) -> None:
-        self.plan, self.env, self.memory = plan, env, Memory(that_matter(plan.machines))
+        self.plan, self.env = plan, env
+        machines = that_matter(plan.machines)
+        # Where labels lie, it acts as if the most likely states were those that it is in.
+        self.belief = BeliefMemory(machines, live) if machines.doubt else None
+        self.memory = self.belief or Memory(machines)
         self.live, self.recorder = live, recorder
         self.starts: list[int | None] = []
         self.max_steps, self.may_guess = max_steps, may_guess
         self.space = random_actions(env, seed)
         self.has_limit = max_steps is not None or time_limit(env) is not None
-        self.random_steps = 0
+        self.random_steps = self.surprises = 0
 
     def episode(self, number: int, seed: int | None, options: dict[str, Any] | None) -> None:
         """Play one episode into the recorder, and note where it began."""
@@ -232,19 +248,42 @@ class _Actor:
                     f"episode {number}, step {taken}: the plan goes in a circle, and "
                     f"neither the world nor a limit ends the episode: give max_steps"
                 )
+            seen_before = observation
             observation, reward, terminated, truncated, info = self.env.step(action)
+            if self.belief is not None:
+                self.belief.took(seen_before, action, reward, observation, terminated)
+            before = self._situation(symbol, memory)
             memory.step(recorder.step(action, observation, reward, info), terminated)
+            if not terminated:
+                self._note_surprise(before, action, seen_as(observation), memory)
             taken += 1
             truncated = truncated or (taken == self.max_steps and not terminated)
         recorder.end(terminated=terminated, truncated=truncated)
 
-    def _situation(self, observation: Symbol, memory: Memory) -> int | None:
-        """Return the number of a situation, or None if the plan does not know it."""
-        if memory.unseen:  # after an unseen label the states are guesses
+    def _note_surprise(
+        self, before: int | None, action: Any, observation: Symbol, memory: Memory | BeliefMemory
+    ) -> None:
+        """Count a step that led where no trace had come by the same one."""
+        model = self.plan.model
+        if model.chances is None or before is None:
+            return
+        done = model.actions.get(self.live.actions(action))
+        led = self._situation(observation, memory)
+        if done is not None and model.known[before, done]:
+            step = before * len(model.actions) + done
+            self.surprises += led is None or led not in model.chances.leads_to(step)
+
+    def _situation(self, observation: Symbol, memory: Memory | BeliefMemory) -> int | None:
+        """Return the number of a situation, or None if the plan does not know it.
+
+        After an unseen label the states are guesses. They are taken for true only where chance
+        explains it, and where the plan may guess.
+        """
+        if memory.unseen and (self.plan.model.chances is None or not self.may_guess):
             return None
         return self.plan.model.situation(observation, *memory.values)
 
-    def _planned(self, observation: Symbol, memory: Memory) -> Any:
+    def _planned(self, observation: Symbol, memory: Memory | BeliefMemory) -> Any:
         """Return the action the plan has here, as the environment takes it, or None."""
         situation = self._situation(observation, memory)
         if situation is None:
@@ -253,7 +292,9 @@ class _Actor:
         return self.live.actions.value(action)
 
 
-def _unseen_text(episode: int, step: int, observation: Symbol, memory: Memory) -> str:
+def _unseen_text(
+    episode: int, step: int, observation: Symbol, memory: Memory | BeliefMemory
+) -> str:
     states, why = states_text(memory.values), "no known step leads there"
     if memory.unseen:
         states, why = "states unknown", "a label was read that the machines were never shown there"

@@ -33,7 +33,8 @@ def that_matter(machines: Machines) -> Machines:
                 f"planning needs a {kind.capitalize()} Machine, and here is "
                 f'{listed(machines)}: infer with "{output}" among outputs='
             )
-    return machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
+    both = machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
+    return both.replacing(doubt=machines.doubt)
 
 
 def by_name(situation: Situation) -> dict[str, Any]:

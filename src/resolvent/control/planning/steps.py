@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.machines import Machines
+from resolvent.errors import ModelError
+from resolvent.machines import Machine, Machines
 from resolvent.machines.columns import look_up
 from resolvent.replay import Replay
-from resolvent.traces import Symbol, TraceSet, Vocabulary
+from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
 
@@ -131,6 +132,34 @@ def as_function(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int
     if len(others):
         return int(first[place[others[0]]]), int(others[0])
     return Lookup(distinct, values[first])
+
+
+def moves_of(machine: Machine, labels: Vocabulary[Label]) -> Codes:
+    """Return the state that each label of the traces leads to; −1, and for label −1, unknown."""
+    codes = np.append(codes_of(labels, machine.labels, -1), -1)
+    lost = np.full((machine.states, 1), -1, np.int32)
+    return np.hstack([machine.transitions, lost])[:, codes]
+
+
+def starts_of(steps: Steps, traces: TraceSet, space: Space) -> tuple[Keys, NDArray[np.int64]]:
+    """Return the situations in which traces begin, and how many begin in each."""
+    rows = traces.offsets[:-1]
+    states = [column[rows] for column in steps.states]
+    lost = np.flatnonzero(~are_known(states))
+    if len(lost):
+        trace = int(lost[0])
+        first = label_text(traces.labels[int(traces.label_codes[rows[trace] + trace])])
+        raise ModelError(
+            f"trace {trace} begins with label {first}, which the machines were never shown there: "
+            f"infer them from traces that begin so"
+        )
+    return np.unique(space.situation(steps.observation[rows], states), return_counts=True)
+
+
+def places_of(wanted: Keys, situations: Keys, order: NDArray[np.int64]) -> Codes:
+    """Return where each wanted situation stands; −1 stays."""
+    found = order[np.searchsorted(situations, wanted, sorter=order) % len(situations)]
+    return np.where(wanted < 0, -1, found).astype(np.int32)
 
 
 def _joined(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:

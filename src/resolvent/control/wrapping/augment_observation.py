@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 from resolvent.control.wrapping.augmentation import Mode, augmentation, state_names
+from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machines_from
 from resolvent.control.wrapping.memory import Memory, OnUnseen
 from resolvent.control.wrapping.step_knowledge import StepKnowledge
@@ -28,6 +29,7 @@ class AugmentObservation(
     | "flatten" | one vector: the flattened observation, then the states one-hot |
     | "multidiscrete" | a row of numbers: observation(s), transition state, reward state |
     | "discrete" | one number, which `decode` takes apart |
+    | "belief" | as "dict", with "transition_belief", …: how likely each state is, as an array |
 
     Each machine has its state there, in the order of the set and under the name of
     its kind: a third one that predicts "cost" comes last, as "cost_state".
@@ -36,6 +38,10 @@ class AugmentObservation(
     numbers as they are unless some are below 0. Parts of nested observations are there by
     names such as "robot/arm", and a text as the numbers of its characters, so that deep
     learners take them; a `SpaceWarning` says which parts they do not take.
+
+    With mode="belief" the states are inferred, where labels lie or starts are hidden, as
+    `machines.doubt` says: from the labels that are recorded, and from what each step comes to.
+    `info["transition_state"]` is then the most likely state.
 
     Labels are found as by `rs.collect`: pass the same `label_of` and `name_of`, if any.
     Machines that were inferred with `labels="observation"` and the like make them by
@@ -100,7 +106,10 @@ class AugmentObservation(
         self.observation_space = self._augmentation.space
         if mode == "discrete":
             self.observation_names = None  # those of the inner observations name other numbers
-        self._memory = Memory(self.machines, on_unseen=on_unseen)
+        self._belief = (
+            BeliefMemory(self.machines, live, on_unseen=on_unseen) if mode == "belief" else None
+        )
+        self._memory = self._belief or Memory(self.machines, on_unseen=on_unseen)
         self.label_of, self.name_of = live.label_of, name_of
         self._labels = Labels(env, live.label_of)
         self._state_names = state_names(self.machines)
@@ -112,7 +121,8 @@ class AugmentObservation(
         if knowledge:
             self._knowledge = StepKnowledge(self.machines, live, *spaces)
         self._seen: Any = None
-        self.is_plain = on_unseen == "stay" and live.label_of is None and name_of is None
+        plainly_labelled = live.label_of is None and name_of is None
+        self.is_plain = on_unseen == "stay" and plainly_labelled and self._belief is None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -129,6 +139,8 @@ class AugmentObservation(
         if self._knowledge is not None:
             levels = self._knowledge.one(self._seen, action, self._memory.values)
             info = {**info, "knowledge": levels}
+        if self._belief is not None:
+            self._belief.took(self._seen, action, reward, observation, terminated)
         self._memory.step(label, terminated)
         augmented, info = self._augmented(observation, info)
         return augmented, reward, terminated, truncated, info
@@ -145,6 +157,8 @@ class AugmentObservation(
 
     def encode(self, observation: Any, *states: int) -> Any:
         """Return what is shown for an inner observation and the states of all machines."""
+        if self._belief is not None:
+            raise OptionError('mode="belief" shows how likely states are: it encodes no states')
         return self._augmentation.one(observation, states)
 
     def decode(self, observation: int) -> tuple[int, ...]:
@@ -159,7 +173,8 @@ class AugmentObservation(
         if named is None:
             named = self._named[states] = dict(zip(self._state_names, states, strict=True))
         info = {**info, **named, "unseen": memory.unseen}
-        return self._augmentation.one(observation, states), info
+        shown = states if self._belief is None else self._belief.shown
+        return self._augmentation.one(observation, shown), info
 
 
 def augmented_inside(env: gym.Env[Any, Any]) -> AugmentObservation | None:

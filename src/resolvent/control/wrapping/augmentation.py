@@ -1,4 +1,4 @@
-"""An observation and the states of machines → one observation, in one of four shapes.
+"""An observation and the states of machines → one observation, in one of five shapes.
 
 Each shape says which space its observations fill, and makes them for one
 environment or for many at once. States come in the order of the machines.
@@ -29,10 +29,12 @@ from resolvent.control.wrapping.parts import (
 from resolvent.errors import OptionError, SpaceWarning
 from resolvent.machines import Machines
 
-Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete"]
+Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete", "belief"]
 Numbers: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = Mapping[str, int]
 """How many states there are, by the name under which one of them is shown."""
+StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]
+"""What is shown of states, by the name under which it is."""
 
 _MODES: tuple[str, ...] = get_args(Mode)
 
@@ -47,11 +49,14 @@ class Augmentation(ABC):
     space: gym.Space[Any]
 
     @abstractmethod
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
-        """Return the augmented observation of one environment."""
+    def one(self, observation: Any, states: Sequence[Any]) -> Any:
+        """Return the augmented observation of one environment.
+
+        `states` has a number for each machine; in mode "belief" how likely each state is.
+        """
 
     @abstractmethod
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return the augmented observations of a batch, from a column of states a machine."""
 
     def decode(self, observation: Any) -> tuple[Any, ...]:
@@ -72,14 +77,27 @@ def state_names(machines: Machines) -> list[str]:
     return [f"{kind}_state" for kind in machines]
 
 
+def belief_names(machines: Machines) -> list[str]:
+    """Return the names under which it is shown how likely states are.
+
+    >>> from resolvent.environments import House
+    >>> belief_names(House().machines())
+    ['transition_belief', 'reward_belief']
+    """
+    return [f"{kind}_belief" for kind in machines]
+
+
 def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
     """Return how a mode augments the observations of a space."""
     if mode not in _MODES:
         raise OptionError(f"mode={mode!r}: use one of {', '.join(map(repr, _MODES))}")
-    counts = (machine.states for machine in machines.values())
+    counts = [machine.states for machine in machines.values()]
     sizes = dict(zip(state_names(machines), counts, strict=True))
     if mode == "dict":
-        return _in_dict(inner, sizes)
+        return _in_dict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
+    if mode == "belief":
+        boxes = (spaces.Box(0.0, 1.0, (size,), np.float32) for size in counts)
+        return _in_dict(inner, dict(zip(belief_names(machines), boxes, strict=True)))
     refused = no_fixed_size(mode, inner)
     if refused is not None:
         raise refused
@@ -91,29 +109,29 @@ def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augme
     return shapes[mode](inner, sizes)
 
 
-def _in_dict(inner: gym.Space[Any], sizes: Sizes) -> Augmentation:
+def _in_dict(inner: gym.Space[Any], shown: StateSpaces) -> Augmentation:
     parts = parts_of(inner)
     for part in parts:
         if not is_taken(part.space):
             warnings.warn(f"Stable-Baselines3 {refusal(part)}", SpaceWarning, stacklevel=4)
     depth = 1 if isinstance(inner, spaces.Dict) else 0
     if any(len(part.path) > depth or part.shown is not None for part in parts):
-        return InParts(inner, parts, sizes)
-    return WithKeys(inner, sizes) if isinstance(inner, spaces.Dict) else InDict(inner, sizes)
+        return InParts(inner, parts, shown)
+    return WithKeys(inner, shown) if isinstance(inner, spaces.Dict) else InDict(inner, shown)
 
 
 class InDict(Augmentation):
     """{"observation": inner, "transition_state": …, "reward_state": …, and so on}."""
 
-    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
-        self.space = spaces.Dict([("observation", inner), *_state_spaces(sizes)])
-        self._names = list(sizes)
+    def __init__(self, inner: gym.Space[Any], shown: StateSpaces) -> None:
+        self.space = spaces.Dict([("observation", inner), *shown.items()])
+        self._names = list(shown)
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def one(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return a dict of the observation and all states."""
         return {"observation": observation, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return a dict of the batch and all columns of states."""
         return {"observation": observations, **_copies(self._names, states)}
 
@@ -121,16 +139,16 @@ class InDict(Augmentation):
 class WithKeys(Augmentation):
     """A Dict observation with a key more for each machine."""
 
-    def __init__(self, inner: spaces.Dict, sizes: Sizes) -> None:
-        _check_free(inner.spaces, sizes)
-        self.space = spaces.Dict([*inner.spaces.items(), *_state_spaces(sizes)])
-        self._names = list(sizes)
+    def __init__(self, inner: spaces.Dict, shown: StateSpaces) -> None:
+        _check_free(inner.spaces, shown)
+        self.space = spaces.Dict([*inner.spaces.items(), *shown.items()])
+        self._names = list(shown)
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def one(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return the observation's keys and all states."""
         return {**observation, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return the batch's keys and all columns of states."""
         return {**observations, **_copies(self._names, states)}
 
@@ -138,7 +156,7 @@ class WithKeys(Augmentation):
 class InParts(Augmentation):
     """The parts of an observation with parts within parts, and a key more for each machine."""
 
-    def __init__(self, inner: gym.Space[Any], parts: Sequence[Part], sizes: Sizes) -> None:
+    def __init__(self, inner: gym.Space[Any], parts: Sequence[Part], shown: StateSpaces) -> None:
         prefix = () if isinstance(inner, spaces.Dict) else ("observation",)
         names = [part_name((*prefix, *part.path)) for part in parts]
         if len(set(names)) < len(names):
@@ -146,18 +164,18 @@ class InParts(Augmentation):
                 f"two parts of the observation would be called {max(names, key=names.count)!r}: "
                 'rename one, or use mode="flatten"'
             )
-        _check_free(names, sizes)
+        _check_free(names, shown)
         self._parts = dict(zip(names, parts, strict=True))
-        shown = [(name, part.space) for name, part in self._parts.items()]
-        self.space = spaces.Dict([*shown, *_state_spaces(sizes)])
-        self._names = list(sizes)
+        inside = [(name, part.space) for name, part in self._parts.items()]
+        self.space = spaces.Dict([*inside, *shown.items()])
+        self._names = list(shown)
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def one(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return a dict of all parts and all states."""
         parts = {name: part.one(observation) for name, part in self._parts.items()}
         return {**parts, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return a dict of the batches of all parts and all columns of states."""
         count = len(states[0])
         parts = {name: part.many(observations, count) for name, part in self._parts.items()}
@@ -284,17 +302,13 @@ class Numbered(Augmentation):
         return number + self._start, *reversed(states)
 
 
-def _check_free(names: Container[str], sizes: Sizes) -> None:
-    taken = [key for key in sizes if key in names]
+def _check_free(names: Container[str], shown: StateSpaces) -> None:
+    taken = [key for key in shown if key in names]
     if taken:
         raise OptionError(
             f'the observation has a key {taken[0]!r} already: rename it, or use mode="flatten"'
         )
 
 
-def _state_spaces(sizes: Sizes) -> list[tuple[str, gym.Space[Any]]]:
-    return [(name, spaces.Discrete(size)) for name, size in sizes.items()]
-
-
-def _copies(names: Sequence[str], columns: Sequence[Numbers]) -> dict[str, Numbers]:
+def _copies(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: column.copy() for name, column in zip(names, columns, strict=True)}

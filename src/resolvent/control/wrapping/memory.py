@@ -71,7 +71,7 @@ class Memory:
         self.values = (0,) * len(self.values)
         self.unseen = 0
         read = self._reader.reset(as_label(label))
-        if read is not None:
+        if read is not None and not self.machines.doubt.starts:
             self._read(read, False)
 
     def step(self, label: Any, terminated: bool = False) -> None:

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from resolvent.control.wrapping.augmentation import Mode, augmentation, state_names
+from resolvent.control.wrapping.belief_memory import VectorBeliefMemory
 from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machines_from
 from resolvent.control.wrapping.memory import OnUnseen
 from resolvent.control.wrapping.step_knowledge import Levels, StepKnowledge, knowledge_infos
@@ -17,7 +18,13 @@ from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
 from resolvent.senses import LiveSenses
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.live.vector_naming import Mask, VectorEpisodes, one_environment
+from resolvent.traces.live.vector_naming import (
+    Mask,
+    VectorEpisodes,
+    VectorStep,
+    one_environment,
+    split,
+)
 
 
 class VectorAugmentObservation(gym.vector.VectorWrapper):
@@ -69,7 +76,14 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         self._augmentation = augmentation(mode, envs.single_observation_space, self.machines)
         self.single_observation_space = self._augmentation.space
         self.observation_space = batch_space(self._augmentation.space, envs.num_envs)
-        self._memory = VectorMemory(self.machines, envs.num_envs, on_unseen=on_unseen)
+        self._belief: VectorBeliefMemory | None = None
+        if mode == "belief":
+            self._belief = VectorBeliefMemory(
+                self.machines, envs.num_envs, live, on_unseen=on_unseen
+            )
+        self._memory = self._belief or VectorMemory(
+            self.machines, envs.num_envs, on_unseen=on_unseen
+        )
         self._episodes = VectorEpisodes(envs, live.label_of)
         self._all = np.ones(envs.num_envs, bool)
         self._state_names = state_names(self.machines)
@@ -93,6 +107,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         started = step.started.any()
         memory = self._memory
         levels = self._levels(actions)
+        self._infer(actions, observations, rewards, terminations, step, infos)
         if started and self._episodes.mode is AutoresetMode.SAME_STEP:
             memory.step(step.labels, None, terminations)
             infos = self._with_ends(step.started, infos, levels)
@@ -111,7 +126,28 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         return [self._augmentation.decode(observation) for observation in observations]
 
     def _augmented(self, observations: Any) -> Any:
-        return self._augmentation.many(observations, self._memory.values)
+        shown = self._memory.values if self._belief is None else self._belief.shown
+        return self._augmentation.many(observations, shown)
+
+    def _infer(
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Any,
+        step: VectorStep,
+        infos: dict[str, Any],
+    ) -> None:
+        """Tell the beliefs what the steps came to, before labels are read."""
+        if self._belief is None:
+            return
+        following = list(split(self.env.observation_space, observations))
+        if step.started.any() and self._episodes.mode is AutoresetMode.SAME_STEP:
+            for number, last in self._episodes.final_observations(step.started, infos).items():
+                following[number] = last
+        spaces = self.env.observation_space, self.env.action_space
+        seen = self._seen
+        self._belief.took(spaces, seen, actions, rewards, following, terminations, step.stepped)
 
     def _states(self, mask: Mask) -> dict[str, Any]:
         """Return the infos about the masked environments, by Gymnasium's convention."""
@@ -130,7 +166,9 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         return self._knowledge.many(*seen, self.env.action_space, actions, self._memory.values)
 
     def _remember(self, observations: Any) -> None:
-        if self._knowledge is not None:  # a copy: some vector environments write over their batches
+        if (
+            self._knowledge is not None or self._belief is not None
+        ):  # a copy: some vector environments write over their batches
             self._seen = copy.deepcopy(observations)
 
     def _with_ends(
@@ -139,7 +177,9 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         """Return the infos with the ends of episodes augmented, by the states they ended in."""
         final = np.full(len(ended), None, object)
         for number, observation in self._episodes.final_observations(ended, infos).items():
-            states = [int(column[number]) for column in self._memory.values]
+            states: list[Any] = [int(column[number]) for column in self._memory.values]
+            if self._belief is not None:
+                states = self._belief.of(number).shown
             final[number] = self._augmentation.one(observation, states)
         told = {**infos.get("final_info", {}), **self._states(ended), **_told(levels, ended)}
         return {**infos, "final_obs": final, "final_info": told}

@@ -42,7 +42,7 @@ class VectorMemory:
         self._codes = _LabelCodes(labels)
         self._tables = [_Moves(machine, labels) for machine in machines.values()]
         self._lagged = machines.timing.lag > 0
-        self._reads_at_reset = machines.timing.reads_at_reset
+        self._reads_at_reset = machines.timing.reads_at_reset and not machines.doubt.starts
         self._last: Numbers = np.zeros(environments, np.int64)
 
     @property

@@ -15,7 +15,7 @@ from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.trust import Evidence, MachineEvidence
+from resolvent.trust import Evidence, Foretold, MachineEvidence
 from resolvent.wording import amount, short
 
 _TIMING = {
@@ -80,7 +80,7 @@ def summary(
             ["traces", f"{len(traces):,}"],
             ["steps", f"{traces.steps:,}"],
         ],
-        "verdict": verdict(score),
+        "verdict": _noisy_verdict(machines, score) or verdict(score),
         "sentences": [
             *_origin(machines, traces),
             _TIMING[machines.timing],
@@ -88,6 +88,21 @@ def summary(
             *([_ASSUMED] if _assumed(score) else []),
             f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
         ],
+    }
+
+
+def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
+    """Say of noisy machines whether they are wrong more often than noise explains."""
+    if not any(one.is_noisy for one in machines.values()):
+        return None
+    told = {kind: Foretold.of(one) for kind, one in score.items()}
+    words = "; ".join(f"{short(kind)} machine: {one}" for kind, one in told.items())
+    text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
+    place = score.first_mismatch
+    return {
+        "kind": "right" if all(one.within_noise for one in told.values()) else "wrong",
+        "text": short(text, 600),
+        **({} if place is None else {"place": [place.trace, place.step]}),
     }
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from resolvent.control import Learned, Plan
 from resolvent.control.learning import policy_files
 from resolvent.control.learning.naming import named, observed, shown_text
 from resolvent.control.planning import plan_files
-from resolvent.control.planning.plan_files import PlanFile
+from resolvent.control.planning.plan_files import PlanFile, Row
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.wording import value_text
 from resolvent.errors import ModelError
@@ -80,9 +81,7 @@ def policy(given: Learned | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]
 
 
 def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
-    order = sorted(
-        plan.policy, key=lambda row: -(-inf if row.pessimistic is None else row.pessimistic)
-    )
+    order = sorted(plan.policy, key=lambda row: -_expected(row))
     return {
         "situations": len(order),
         "named": True,
@@ -94,11 +93,24 @@ def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
                     f"{row.reward_state}, transition state {row.transition_state}",
                 ),
                 value_text(row.action),
-                _worth(row.pessimistic, row.optimistic),
+                _worth(row.pessimistic, row.optimistic) + _expected_text(row),
             ]
             for row in order[:_MOST_SITUATIONS]
         ],
     }
+
+
+def _expected(row: Row) -> float:
+    """Return what a situation is expected to pay, or what it is worth at least, if that is sure."""
+    worth = row.pessimistic if row.expected is UNSET else row.expected
+    return -inf if worth is None else worth
+
+
+def _expected_text(row: Row) -> str:
+    """Write what a situation is expected to pay where that is not sure."""
+    if row.expected is UNSET or row.expected is None:
+        return ""
+    return f", {row.expected:.4g} expected"
 
 
 def _worth(least: float | None, most: float | None) -> str:

@@ -7,7 +7,7 @@ from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.machines import Machine
 from resolvent.machines.drawing import history_text
 from resolvent.trust import MachineEvidence, Separation, Separations
-from resolvent.wording import short
+from resolvent.wording import odds_text, short
 
 MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8
@@ -60,4 +60,5 @@ def _by(one: Separation, gallery: Gallery) -> Told:
     if one.suffix is None or one.question is None:
         return "nothing"
     after = f" after {history_text(one.suffix)}" if one.suffix else ""
-    return gallery.told(one.question.observation, short(f"{one.question}{after}"))
+    odds = "" if one.log_odds is None else f"; as one state {odds_text(-one.log_odds)}"
+    return gallery.told(one.question.observation, short(f"{one.question}{after}{odds}"))

@@ -65,6 +65,7 @@ def report(
     _check_about(evidence, shown, traces)
     said = contents(shown, traces, evidence, gallery)
     if result is not None:
+        said["summary"]["sentences"] += [f"Noise: {line}." for line in result.noise_text()]
         said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
     if returns is None and isinstance(policy, Learned):
         returns = policy.curve.returns.tolist()

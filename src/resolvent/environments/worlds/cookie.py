@@ -14,6 +14,7 @@ from resolvent.environments.worlds.lrm_house import (
     START,
     WALLS,
     moved,
+    room_of,
     seen_from,
     side,
     view,
@@ -81,6 +82,68 @@ class CookieRules:
         return 0
 
 
+class Looked(NamedTuple):
+    """Where the agent is, where a cookie lies, and in which room it may be for all that was seen.
+
+    `maybe` is "" while no cookie lies anywhere, and "north or south" after a press.
+    """
+
+    cell: Cell
+    corner: str = ""
+    maybe: str = ""
+    event: str = ""
+    has_changed: bool = False
+
+
+class PublishedCookieRules:
+    """What the cookie world does as it was published; see `Cookie`."""
+
+    actions = tuple(MOVES)
+
+    def starts(self) -> Sequence[Looked]:
+        """Begin in the hallway, without a cookie."""
+        return [Looked(START)]
+
+    def step(self, state: Looked, action: int) -> tuple[Looked, float, bool]:
+        """Move; being on the button puts a cookie anywhere, reaching a cookie eats it."""
+        action, chance = divmod(action, len(CORNERS))
+        cell = moved(state.cell, MOVES[self.actions[action]])
+        corner, maybe, event = state.corner, state.maybe, ""
+        if cell == BUTTON:
+            corner, maybe, event = _ORDER[chance], "north or south", "button"
+        elif corner and cell == CORNERS[corner]:
+            corner, maybe, event = "", "", "cookie eaten"
+        elif maybe and room_of(cell) in ("north", "south"):
+            maybe = corner.split("-")[0]
+        after = Looked(cell, corner, maybe, event)
+        changed = self._detected(after) != self._detected(state)
+        return after._replace(has_changed=changed), float(event == "cookie eaten"), False
+
+    def observation(self, state: Looked) -> str:
+        """Show the cell, and a cookie in the same room."""
+        return view(state.cell, [f"{side(state.corner)} cookie"] if self._sees(state) else [])
+
+    def _sees(self, state: Looked) -> bool:
+        return state.corner != "" and seen_from(state.cell, state.corner)
+
+    def _detected(self, state: Looked) -> Label:
+        """Return what the published detectors tell, at every step."""
+        seen = {"cookie"} if self._sees(state) else set()
+        return frozenset({room_of(state.cell)} | seen | ({state.event} if state.event else set()))
+
+    def label(self, state: Looked) -> Label:
+        """Tell the room and what is detected there, whenever that changes."""
+        return self._detected(state) if state.has_changed else NO_EVENT
+
+    def transition_memory(self, state: Looked) -> str:
+        """In which room a cookie may lie."""
+        return state.maybe
+
+    def reward_memory(self, state: Looked) -> int:
+        """Nothing: a cookie that can be eaten is seen."""
+        return 0
+
+
 class Cookie(World):
     """Press the button, find the cookie, eat it, and go back for the next one.
 
@@ -96,20 +159,44 @@ class Cookie(World):
     Memory: 8 TM states, the corner of the last cookie and whether it has been
     eaten (5 with `cookies=1`); one RM state, since a cookie that can be eaten is seen.
 
+    With `published=True` chance chooses the corner, and labels are as published: the
+    room with what is detected there, told whenever that changes. Then there are 4 TM
+    states: no cookie, one in either room, one in the north, one in the south. The
+    published world also has `slip=0.05`.
+
     >>> machines = Cookie().machines()
     >>> machines.transition.states, machines.reward.states
     (8, 1)
+    >>> Cookie(published=True, slip=0.05).machines().transition.states
+    4
     """
 
-    def __init__(self, cookies: int | None = None, *, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        cookies: int | None = None,
+        *,
+        published: bool = False,
+        slip: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
         if cookies is not None and cookies < 1:
             raise OptionError(f"cookies={cookies}: end after at least one, or None for never")
+        if published and cookies is not None:
+            raise OptionError(f"cookies={cookies}: the published world never ends, so leave it out")
         self.cookies = cookies
-        super().__init__(Mechanics.explore(CookieRules(cookies)), render_mode)
+        self.published = published
+        mechanics = (
+            Mechanics.explore(PublishedCookieRules(), chances=len(CORNERS))
+            if published
+            else Mechanics.explore(CookieRules(cookies))
+        )
+        super().__init__(mechanics, render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with the cookie wherever it lies."""
-        now: Baked = self.mechanics.true_states[state]
+        now: Baked | Looked = self.mechanics.true_states[state]
+        if isinstance(now, Looked):
+            now = Baked(now.cell, now.corner, now.corner != "", None)
         things = {BUTTON: "button"}
         if now.lies:
             things[CORNERS[now.corner]] = "cookie"

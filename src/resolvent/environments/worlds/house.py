@@ -124,11 +124,13 @@ class House(World):
     observation_names = ("corridor", "orangeroom", "cyanroom", "limegreenroom")
     action_names = HouseRules.actions
 
-    def __init__(self, *, pays: Pays = "sofa", render_mode: str | None = None) -> None:
+    def __init__(
+        self, *, pays: Pays = "sofa", slip: float = 0.0, render_mode: str | None = None
+    ) -> None:
         if pays not in get_args(Pays):
             raise OptionError(f"pays={pays!r}: use 'sofa' or 'cyanroom'")
         self.pays = pays
-        super().__init__(_in_order(Mechanics.explore(HouseRules(pays))), render_mode)
+        super().__init__(_in_order(Mechanics.explore(HouseRules(pays))), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the four rooms, and the locked door as a wall."""

@@ -1,8 +1,9 @@
-"""The house of the cookie and the two-keys worlds: three rooms and a hallway.
+"""The house of the cookie, two-keys and symbol worlds: three rooms and a hallway.
 
 Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward
 Machines for Partially Observable Reinforcement Learning" (2019). There a step
-slips now and then, and things lie where chance puts them; here nothing does.
+slips with probability 5%, to one of the other three directions, and things lie where
+chance puts them; here only if `slip` and `published` say so.
 """
 
 from collections.abc import Sequence

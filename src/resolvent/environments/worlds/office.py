@@ -130,11 +130,13 @@ class Office(World):
     [2, 2, 4, 4]
     """
 
-    def __init__(self, task: Task = "coffee", *, render_mode: str | None = None) -> None:
+    def __init__(
+        self, task: Task = "coffee", *, slip: float = 0.0, render_mode: str | None = None
+    ) -> None:
         if task not in get_args(Task):
             raise OptionError(f"task={task!r}: use 'coffee', 'mail', 'both' or 'patrol'")
         self.task = task
-        super().__init__(Mechanics.explore(OfficeRules(task)), render_mode)
+        super().__init__(Mechanics.explore(OfficeRules(task)), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the office and what has been done."""

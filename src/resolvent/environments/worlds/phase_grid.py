@@ -102,12 +102,12 @@ class PhaseGrid(World):
     (1, 2)
     """
 
-    def __init__(self, size: int = 3, *, render_mode: str | None = None) -> None:
+    def __init__(self, size: int = 3, *, slip: float = 0.0, render_mode: str | None = None) -> None:
         if size not in _TASKS:
             raise OptionError(f"size={size!r}: use 3, 4 or 5")
         self.size = size
         self.rules = PhaseGridRules(size)
-        super().__init__(Mechanics.explore(self.rules), render_mode)
+        super().__init__(Mechanics.explore(self.rules), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the grid and how far the task has come."""

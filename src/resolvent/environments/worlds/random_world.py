@@ -40,6 +40,7 @@ class RandomWorld(World):
         blocked_share: float = 0.3,
         *,
         path: str | Path | None = None,
+        slip: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
         self.grid = (
@@ -47,7 +48,7 @@ class RandomWorld(World):
             if path is None
             else load_grid_world(path)
         )
-        super().__init__(self.grid.mechanics(), render_mode)
+        super().__init__(self.grid.mechanics(), render_mode, slip=slip)
 
     def save(self, path: str | Path) -> None:
         """Write the world, both machines included, to a JSON file; `path=` reads it back."""

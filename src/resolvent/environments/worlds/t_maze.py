@@ -85,11 +85,13 @@ class TMaze(World):
 
     timing: ClassVar[LabelTiming] = LabelTiming.CURRENT_WITH_INITIAL
 
-    def __init__(self, length: int = 10, *, render_mode: str | None = None) -> None:
+    def __init__(
+        self, length: int = 10, *, slip: float = 0.0, render_mode: str | None = None
+    ) -> None:
         if length < 1:
             raise OptionError(f"length={length}: the corridor takes at least one step")
         self.length = length
-        super().__init__(Mechanics.explore(TMazeRules(length)), render_mode)
+        super().__init__(Mechanics.explore(TMazeRules(length)), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the maze lying on its side, the cue where it was seen."""

@@ -25,6 +25,8 @@ from resolvent.traces.symbols import NO_EVENT, Label
 DOORS: tuple[Cell, Cell] = ((8, 9), (8, 11))
 GOAL: Cell = (6, 13)
 
+_KEY_ROOMS = ("north", "south")
+
 _INNER_WALLS = frozenset(
     (row, column) for row in range(6, 11) for _, column in DOORS if (row, column) not in DOORS
 )
@@ -49,7 +51,7 @@ class TwoKeysRules:
 
     actions = tuple(MOVES)
 
-    def __init__(self, keys: tuple[str, str]) -> None:
+    def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
 
     def starts(self) -> Sequence[Errand]:
@@ -96,6 +98,76 @@ class TwoKeysRules:
         return 0
 
 
+class Noted(NamedTuple):
+    """An errand, and what was seen of the rooms: how many keys lie in the north and south.
+
+    `lying` is None until one of both rooms was entered; then it follows for the other.
+    """
+
+    errand: Errand
+    lying: tuple[int, int] | None = None
+    has_changed: bool = False
+
+
+class PublishedTwoKeysRules:
+    """What the two-keys world does as it was published; see `TwoKeys`."""
+
+    actions = tuple(MOVES)
+
+    def __init__(self) -> None:
+        self._rules = TwoKeysRules(tuple(CORNERS))
+
+    def starts(self) -> Sequence[Noted]:
+        """Begin with both keys in the north, both in the south, or one in each: equally likely."""
+        north, south = ([key for key in CORNERS if key.startswith(room)] for room in _KEY_ROOMS)
+        apart = [(one, other) for one in north for other in south]
+        # As often as there are ways to have one in each, so that all three are equally likely.
+        pairs = [tuple(north)] * len(apart) + apart + [tuple(south)] * len(apart)
+        return [Noted(Errand(START, frozenset(pair), False)) for pair in pairs]
+
+    def step(self, state: Noted, action: int) -> tuple[Noted, float, bool]:
+        """Do as the two-keys world does, and note what the rooms show."""
+        errand, reward, ended = self._rules.step(state.errand, action)
+        lying = state.lying
+        if lying is not None or room_of(errand.cell) in _KEY_ROOMS:
+            north, south = (_lying(errand, room) for room in _KEY_ROOMS)
+            lying = north, south
+        changed = self._detected(errand) != self._detected(state.errand)
+        return Noted(errand._replace(event=""), lying, changed), reward, ended
+
+    def observation(self, state: Noted) -> str:
+        """Show the cell, the hand, keys in the same room, and the doors from the east room."""
+        return self._rules.observation(state.errand)
+
+    def _detected(self, errand: Errand) -> Label:
+        """Return what the published detectors tell, at every step."""
+        room = room_of(errand.cell)
+        told = {room, "goal"} if errand.cell == GOAL else {room}
+        if errand.carrying:
+            told.add("key in hand")
+        if room in _KEY_ROOMS and (keys := _lying(errand, room)):
+            told.add(("one key", "two keys")[keys - 1])
+        if room == "east" and (closed := len(DOORS) - errand.opened):
+            told.add(("one door", "two doors")[closed - 1])
+        return frozenset(told)
+
+    def label(self, state: Noted) -> Label:
+        """Tell the room and what is detected there, whenever that changes."""
+        return self._detected(state.errand) if state.has_changed else NO_EVENT
+
+    def transition_memory(self, state: Noted) -> tuple[int, int] | None:
+        """How many keys lie in each room, as far as that is known."""
+        return state.lying
+
+    def reward_memory(self, state: Noted) -> int:
+        """Nothing: the goal pays whoever reaches it."""
+        return 0
+
+
+def _lying(errand: Errand, room: str) -> int:
+    return sum(key.startswith(room) for key in errand.lying)
+
+
 class TwoKeys(World):
     """Fetch two keys, one at a time, to open two doors in a row and reach the goal.
 
@@ -110,26 +182,42 @@ class TwoKeys(World):
     once the agent has left the room; the hand being seen, they tell the doors as
     well. One RM state, since the goal always pays.
 
+    With `published=True` chance puts the keys, both in the north, both in the south or
+    one in each, and labels are as published: the room with what is detected there, told
+    whenever that changes. Then there are 7 TM states: how many keys lie in each room,
+    or that neither has been seen yet. The published world also has `slip=0.05`.
+
     >>> machines = TwoKeys().machines()
     >>> machines.transition.states, machines.reward.states
     (4, 1)
+    >>> TwoKeys(published=True, slip=0.05).machines().transition.states
+    7
     """
 
     def __init__(
         self,
         keys: Sequence[str] = ("north-west", "south-east"),
         *,
+        published: bool = False,
+        slip: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
         corners = tuple(keys)
         if len(set(corners)) != 2 or len(corners) != 2 or not set(corners) <= set(CORNERS):
             raise OptionError(f"keys={keys!r}: name two of {', '.join(CORNERS)}")
         self.keys = corners
-        super().__init__(Mechanics.explore(TwoKeysRules(corners)), render_mode)
+        self.published = published
+        mechanics = (
+            Mechanics.explore(PublishedTwoKeysRules(), uncertain=True)
+            if published
+            else Mechanics.explore(TwoKeysRules(corners))
+        )
+        super().__init__(mechanics, render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with all keys and doors."""
-        now: Errand = self.mechanics.true_states[state]
+        shown: Errand | Noted = self.mechanics.true_states[state]
+        now = shown.errand if isinstance(shown, Noted) else shown
         things = {GOAL: "goal", **{CORNERS[key]: "key" for key in now.lying}}
         for number, door in enumerate(DOORS):
             things[door] = "open door" if number < now.opened else "closed door"

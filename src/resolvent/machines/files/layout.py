@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent.machines.files.stored_doubt import StoredDoubt
 from resolvent.machines.files.stored_senses import StoredSenses
 from resolvent.machines.files.stored_spread import StoredSpread
 from resolvent.machines.machine_set import Provenance
@@ -22,10 +23,13 @@ class Counts(msgspec.Struct, forbid_unknown_fields=True):
 class Support(Counts, forbid_unknown_fields=True):
     """The same, and for each state and constant question, sorted by both, how often it was asked.
 
-    Only where `asked` says which these are.
+    Only where `asked` says which these are. `rivals` are rows of `transitions` that might lead
+    elsewhere, for all that noise allows: the row, the likeliest other state, and the logarithm of
+    how many times as likely the one is that stands there.
     """
 
     asked: list[int] | UnsetType = UNSET
+    rivals: list[tuple[int, int, float]] | UnsetType = UNSET
 
 
 class Decisions(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,4 +108,5 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     support: dict[str, Support]
     decisions: dict[str, Decisions] | UnsetType = UNSET
     senses: StoredSenses | UnsetType = UNSET
+    doubt: StoredDoubt | UnsetType = UNSET
     provenance: Provenance | None

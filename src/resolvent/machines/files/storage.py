@@ -20,6 +20,8 @@ from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines.columns import is_among, places
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
+from resolvent.machines.files.stored_doubt import doubt_in, stored_doubt
+from resolvent.machines.files.stored_rivals import rivals_in, stored_rivals
 from resolvent.machines.files.stored_senses import senses_in, stored_senses
 from resolvent.machines.files.stored_spread import MOST_TIMES, spread_in, stored_spread
 from resolvent.machines.machine import Machine, machine_class
@@ -79,6 +81,7 @@ def encode(machines: Machines) -> bytes:
         },
         decisions=decisions or UNSET,
         senses=stored_senses(machines.senses),
+        doubt=stored_doubt(machines.doubt),
         provenance=machines.provenance,
     )
     return _in_lines(msgspec.to_builtins(content))
@@ -183,6 +186,7 @@ def _support(machine: Machine, support: Support) -> layout.Support:
         by_state=support.outputs.tolist(),
         constant=support.constants.tolist(),
         asked=support.asked.tolist() or UNSET,
+        rivals=stored_rivals(machine, support.rivals),
     )
 
 
@@ -246,7 +250,11 @@ def _machines(content: layout.File) -> Machines:
         _named_situations(machines, content.termination.ends, "ends"),
         _named_situations(machines, content.termination.ambiguous, "ambiguous"),
     )
-    return machines.replacing(termination=termination, senses=senses_in(content.senses))
+    return machines.replacing(
+        termination=termination,
+        senses=senses_in(content.senses),
+        doubt=doubt_in(content.doubt, machines),
+    )
 
 
 def _named_situations(machines: Machines, rows: list[list[int]], name: str) -> frozenset[Situation]:
@@ -367,7 +375,9 @@ def _counted(machine: Machine, counts: layout.Support) -> Support:
     table = np.zeros(machine.transitions.shape, np.int64)
     table[known] = counts.transitions
     columns = (counts.by_state, counts.constant, asked)
-    return Support(table, *(np.array(column, np.int64) for column in columns))
+    by_state, constant, by_state_asked = (np.array(column, np.int64) for column in columns)
+    rivals = rivals_in(counts.rivals, machine)
+    return Support(table, by_state, constant, by_state_asked, rivals)
 
 
 def _columns(

@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from resolvent.errors import OptionError
-from resolvent.machines.drawing import edges
+from resolvent.machines.drawing import EdgeStrength, edge_strengths, edges
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
@@ -23,8 +23,8 @@ MOST_ARROWS = 100
 
 _NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12
-_MOST_VARYING, _MOST_ANSWERS = 8, 120
-"""How many questions with more than one answer a state tells of, and in how many characters."""
+_MOST_VARYING, _MOST_ANSWERS = 6, 4
+"""How many questions with more than one answer a state tells of, and how many answers of each."""
 _MOST_LABELS = 40
 """More do not fit in three lines, however short: each takes a comma and a space."""
 
@@ -48,6 +48,8 @@ class Arrow:
     target: int
     lines: tuple[str, ...]
     hover: str
+    strength: EdgeStrength | None = None
+    """How often it was taken; of noisy machines only."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
     """Say what to draw of a machine: the states reached first, and the arrows among them."""
     if most_states < 1:
         raise OptionError(f"most_states={most_states}: use at least 1")
-    known = edges(machine)
+    known, often = edges(machine), edge_strengths(machine)
     drawn = min(machine.states, most_states)
     needed = sorted(max(source, target) for source, target, _ in known)
     while drawn > 1 and bisect_left(needed, drawn) > MOST_ARROWS:
@@ -74,7 +76,7 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
         title=f"{machine.title}, {amount(machine.states, 'state')}",
         boxes=tuple(_box(machine, state, state in leading_out) for state in range(drawn)),
         arrows=tuple(
-            _arrow(source, target, labels)
+            _arrow(source, target, labels, often.get((source, target)))
             for source, target, labels in known
             if max(source, target) < drawn
         ),
@@ -100,10 +102,24 @@ def _varying(machine: Machine, state: int) -> list[str]:
     for row in rows[oddest[:_MOST_VARYING]]:
         observation, action = machine.question(int(spread.question[spread.starts[row]]))
         shares = machine.distribution(state, observation, action)
-        answers = [f"{_cut(output)} {percent(share)}" for output, share in shares.items()]
-        told.append(f"{_cut(observation)}, {_cut(action)}: {listed(answers, _MOST_ANSWERS)}")
-    left_out = len(rows) - len(told)
+        told.append(f"{_cut(observation)}, {_cut(action)}:")
+        told += [
+            f"{_bar(share)} {percent(share)} {_cut(output)}"
+            for output, share in [*shares.items()][:_MOST_ANSWERS]
+        ]
+        if len(shares) > _MOST_ANSWERS:
+            told.append(f"and {amount(len(shares) - _MOST_ANSWERS, 'other')}")
+    left_out = len(rows) - min(len(rows), _MOST_VARYING)
     return [*told, *([f"and {amount(left_out, 'other answer')} that vary"] if left_out else [])]
+
+
+def _bar(share: float) -> str:
+    """Draw a share as a bar of block letters, a tenth each.
+
+    >>> _bar(0.62), _bar(0.01)
+    ('██████', '▏')
+    """
+    return "█" * round(10 * share) or "▏"
 
 
 def _cut(symbol: Symbol) -> str:
@@ -132,9 +148,13 @@ def _after(labels: list[str]) -> list[str]:
     return set_in_lines([f"after {labels[0]}", *labels[1:]], NAME_SIZE, _NAME_WIDTH)
 
 
-def _arrow(source: int, target: int, labels: list[str]) -> Arrow:
+def _arrow(source: int, target: int, labels: list[str], strength: EdgeStrength | None) -> Arrow:
     lines = tuple(_label_lines(labels))
-    return Arrow(source, target, lines, f"from {source} to {target}: {listed(labels)}")
+    hover = f"from {source} to {target}: {listed(labels)}"
+    if strength is not None:
+        hover += f"\ntaken {amount(strength.times, 'time')}"
+        hover += "; it might lead elsewhere" if strength.is_open else ""
+    return Arrow(source, target, lines, hover, strength)
 
 
 def _label_lines(labels: list[str]) -> list[str]:
@@ -170,6 +190,12 @@ def _notes(machine: Machine, drawn: int) -> list[str]:
     if machine.is_noisy:
         odd = percent(machine.noise)
         notes.append(f"Noise: {odd} of all answers were others than the most frequent ones.")
+    strengths = edge_strengths(machine)
+    if strengths:
+        note = "The more often a move was made, the thicker is its arrow"
+        if any(one.is_open for one in strengths.values()):
+            note += "; a dashed one might lead elsewhere, and says how sure it is"
+        notes.append(f"{note}.")
     if (machine.transitions[:drawn] < 0).any():
         notes.append("A label without an arrow was never seen in that state.")
     return notes

@@ -99,7 +99,7 @@ class Picture:
     def _arrows(self) -> Iterator[str]:
         for arrow, curve in zip(self.content.arrows, self.layout.curves, strict=True):
             yield _open_arrow("rs-arrow", arrow)
-            yield from _curve(curve)
+            yield from _curve(curve, _look(arrow))
             yield "</g>"
 
     def _labels(self) -> Iterator[str]:
@@ -163,10 +163,19 @@ def _open_arrow(kind: str, arrow: Arrow) -> str:
     )
 
 
-def _curve(curve: Curve) -> Iterator[str]:
+def _look(arrow: Arrow) -> str:
+    """Return how to draw a line that is thicker the more often it was taken, dashed if open."""
+    strength = arrow.strength
+    if strength is None:
+        return ""
+    dashes = ";stroke-dasharray:6 4" if strength.is_open else ""
+    return f' style="stroke-width:{strength.width:.1f}{dashes}"'
+
+
+def _curve(curve: Curve, look: str = "") -> Iterator[str]:
     first, *others = curve.points
     yield (
-        f'<path class="rs-line" d="M{_n(first.x)} {_n(first.y)}C'
+        f'<path class="rs-line"{look} d="M{_n(first.x)} {_n(first.y)}C'
         + " ".join(f"{_n(point.x)} {_n(point.y)}" for point in others)
         + '"/>'
     )

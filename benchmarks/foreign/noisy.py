@@ -1,0 +1,192 @@
+"""Environments of others that are random: what comes of each.
+
+`make benchmark-foreign-noise` writes docs/foreign-noise.md, in some minutes. With --short there
+is less of everything, and the page goes to standard output.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from measuring import Measured, measure
+from optima import best_of_tables, best_of_taxi
+from rows import Row
+
+RUNS = 1000
+PAGE = Path(__file__).parents[2] / "docs" / "foreign-noise.md"
+
+_NOISY = """\
+traces = rs.collect(env, episodes=episodes, seed=seed, labels="observation")
+result = rs.infer(traces, labels="observation")
+"""
+_REWARD = _NOISY.replace("infer(traces, ", 'infer(traces, outputs=["reward"], ')
+_LABELLED = """\
+traces = rs.collect(env, episodes=episodes, seed=seed)
+result = rs.infer(traces)
+"""
+_SIGNPOST = """\
+from hidden import CELLS, Signpost
+
+hide = lambda state: state % CELLS
+env = gym.wrappers.TransformObservation(Signpost(), hide, gym.spaces.Discrete(CELLS))
+"""
+_ROWS_ALONE = """\
+env = gym.make("FrozenLake-v1")
+env = gym.wrappers.TransformObservation(env, lambda cell: cell // 4, gym.spaces.Discrete(4))
+"""
+_TAXI = """\
+env = gym.make("Taxi-v4")
+hide = lambda state: state // 20 * 4 + state % 4
+env = gym.wrappers.TransformObservation(env, hide, gym.spaces.Discrete(100))
+"""
+_TAXI_EVENTS = f"from hidden import TaxiEvents\n\n{_TAXI}env = TaxiEvents(env)\n{_LABELLED}"
+_MEMORY = """\
+import minigrid
+
+env = gym.make("MiniGrid-MemoryS7-v0")
+env = gym.wrappers.TransformReward(env, lambda reward: float(reward > 0))
+env = gym.wrappers.TransformAction(env, int, gym.spaces.Discrete(3))
+"""
+
+ROWS = (
+    Row(
+        "FrozenLake",
+        "Gymnasium",
+        f'env = gym.make("FrozenLake-v1")\n{_NOISY}',
+        3000,
+        best_of_tables,
+        "plan",
+        short=300,
+    ),
+    Row("FrozenLake, its rows alone shown", "Gymnasium", _ROWS_ALONE + _NOISY, 3000, short=300),
+    Row(
+        "the same, events to be found",
+        "Gymnasium",
+        _ROWS_ALONE + _NOISY.replace("observation", "auto"),
+        3000,
+        short=300,
+    ),
+    Row(
+        "CliffWalking, slippery",
+        "Gymnasium",
+        f'env = gym.make("CliffWalking-v1", is_slippery=True, max_episode_steps=200)\n{_NOISY}',
+        100,
+        best_of_tables,
+        "plan",
+        short=10,
+    ),
+    Row(
+        "a slippery field, its goal hidden",
+        "own",
+        _SIGNPOST + _LABELLED,
+        500,
+        best_of_tables,
+        "plan",
+    ),
+    Row("Taxi, the passenger hidden", "Gymnasium", _TAXI + _NOISY, 200, short=10),
+    Row(
+        "the same, pickups labelled",
+        "Gymnasium",
+        _TAXI_EVENTS,
+        3000,
+        best_of_taxi,
+        "plan",
+        short=10,
+    ),
+    Row("Blackjack", "Gymnasium", f'env = gym.make("Blackjack-v1")\n{_NOISY}', 5000, short=500),
+    Row("Memory, all layouts, walking alone", "MiniGrid", _MEMORY + _NOISY, 200, short=10),
+    Row(
+        "HigherLower, easy",
+        "POPGym",
+        "from popgym.envs.higher_lower import HigherLowerEasy\n\nenv = HigherLowerEasy()\n"
+        + _REWARD,
+        500,
+        short=50,
+    ),
+    Row(
+        "MineSweeper, easy",
+        "POPGym",
+        "from popgym.envs.minesweeper import MineSweeperEasy\n\nenv = MineSweeperEasy()\n"
+        + _REWARD.replace("observation", "action+observation"),
+        500,
+        short=50,
+    ),
+)
+
+_HEAD = """\
+# Environments of others that are random
+
+What comes of environments in which the same step may lead to now this, now that, with the lines of
+code that stand [below](#the-code). All but one are as others wrote them, apart from what their row
+says. As in [the table without chance](foreign.md), figures are those of 100 fresh episodes, of
+several machines the worst. *Right* is what the most likely answer was, and *paid* what acting by
+`rs.plan` paid in 1,000 episodes, beside what the best policy is paid that sees everything (for the
+taxi: that knows what can be known). *Seconds* are those of all processors together, for inferring.
+What is said of noise stands [below](#what-they-say), and *found* is what `rs.diagnose` and
+`rs.infer` warn of.
+
+In short: FrozenLake, CliffWalking and Blackjack need no memory, and are told so. The goal that a
+sign shows is remembered, and the plan as good as the best. Where the taxi's passenger is hidden,
+labels of what is seen do not help, and it is said that something is drawn at the start of an
+episode; with labels for what picking up came to, most of the 16 things to remember are found, and
+some plans go round in circles until the episode is cut. In Memory, the layout is drawn at the
+start: a plan from these 200 episodes finds the right object in 67 of 100 episodes, which is better
+than guessing and not solved.
+
+<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark-foreign-noise` instead. -->
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure all rows, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="less of everything, nothing written")
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this")
+    options = parser.parse_args(arguments)
+    measured = []
+    for row in ROWS:
+        if options.only in row.name:
+            print(f"{row.origin}: {row.name}", file=sys.stderr, flush=True)
+            measured.append(measure(row, options.short, RUNS))
+    if options.short or options.only:
+        print(page(measured))
+    else:
+        PAGE.write_text(page(measured), encoding="utf-8")
+    return 0
+
+
+def page(measured: Sequence[Measured]) -> str:
+    """Return the page: the table, what results say, and the code of each row."""
+    lines = [
+        _HEAD,
+        "| from | what | steps | states | right | wrong | unseen | paid, of at most "
+        "| seconds | found |",
+        "|---|---|--:|---|--:|--:|--:|---|--:|---|",
+        *map(_line, measured),
+        "\n## What they say\n",
+    ]
+    for one in measured:
+        lines.append(f"**{one.row.name}**\n")
+        lines.extend(f"- {words}" for words in one.words or ("nothing",))
+        lines.append("")
+    lines.append("## The code\n")
+    for one in measured:
+        title = f"{one.row.name} ({one.row.episodes:,} episodes)"
+        lines.append(f"{title}:\n\n```py\n{one.row.code.strip()}\n```\n")
+    return "\n".join(lines)
+
+
+def _line(one: Measured) -> str:
+    right, assumed, wrong, unseen = one.shares or (0.0, 0.0, 0.0, 0.0)
+    states = ", ".join(f"{kind} {number}" for kind, number in (one.states or {}).items())
+    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
+    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+    shares = (f"{share:.1%}" for share in (right + assumed, wrong, unseen))
+    seconds = f"{one.seconds:.1f}"
+    cells = (one.row.origin, one.row.name, f"{one.steps:,}", states, *shares, paid, seconds, told)
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

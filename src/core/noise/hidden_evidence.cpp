@@ -1,0 +1,106 @@
+#include "hidden_evidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <span>
+
+#include "log_evidence.hpp"
+#include "soft_answers.hpp"
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+std::size_t label_count(const HiddenRows& rows) { return index(rows.kind().labels); }
+std::size_t cell_count(const HiddenRows& rows) { return rows.cells().size(); }
+
+// In advance, labels are taken to lie as often as if one of so many had lied.
+constexpr double seldom = 20.0;
+
+// ln of how likely it is that something of unknown probability happened `some` times of `all`, less
+// what it is with the probability that is taken.
+double unknown_share(double some, double all, double taken) {
+  const double summed = std::lgamma(some + 1.0) + std::lgamma(all - some + seldom) - std::lgamma(all + seldom + 1.0) -
+                        std::lgamma(seldom) + std::lgamma(seldom + 1.0);
+  return summed - some * std::log(std::max(taken, 1e-12)) - (all - some) * std::log1p(-std::min(taken, 1.0 - 1e-12));
+}
+
+double label_noise_evidence(const HiddenRows& rows, const HiddenModel& model, const HiddenCounts& counts) {
+  double events = 0.0;
+  double silent = 0.0;
+  for (std::size_t pair = 0; pair < counts.labels.size(); ++pair)
+    (static_cast<Id>(pair % label_count(rows)) == rows.kind().silence ? silent : events) += counts.labels[pair];
+  double total = unknown_share(model.labels.swapped * events, events, model.labels.swapped);
+  if (rows.kind().silence != none) {
+    total += unknown_share(model.labels.missed * events, events, model.labels.missed);
+    total += unknown_share(model.labels.added * silent, silent, model.labels.added);
+  }
+  return total;
+}
+
+}  // namespace
+
+Id target(const HiddenModel& model, std::size_t label, std::size_t state) {
+  const std::size_t states = index(model.states);
+  const auto first = model.moves.begin() + static_cast<std::ptrdiff_t>((label * states + state) * states);
+  return static_cast<Id>(std::max_element(first, first + model.states) - first);
+}
+
+double made(const HiddenCounts& counts, std::size_t states, std::size_t label, std::size_t state) {
+  const auto first = counts.moves.begin() + static_cast<std::ptrdiff_t>((label * states + state) * states);
+  return std::accumulate(first, first + static_cast<std::ptrdiff_t>(states), 0.0);
+}
+
+std::vector<Id> reached(const HiddenRows& rows, const HiddenModel& model, const HiddenCounts& counts) {
+  const std::size_t states = index(model.states);
+  std::vector<Id> order;
+  std::vector<std::uint8_t> known(states);
+  for (std::size_t state = 0; state < states; ++state)
+    if (counts.starts[state] >= half_read) order.push_back(static_cast<Id>(state));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Id one, Id other) { return counts.starts[index(one)] > counts.starts[index(other)]; });
+  for (const Id state : order) known[index(state)] = 1;
+  for (std::size_t at = 0; at < order.size(); ++at)
+    for (std::size_t label = 0; label < label_count(rows); ++label) {
+      const std::size_t state = index(order[at]);
+      if (made(counts, states, label, state) < half_read) continue;
+      const Id next = target(model, label, state);
+      if (known[index(next)] == 0) order.push_back(next);
+      known[index(next)] = 1;
+    }
+  return order;
+}
+
+double log_evidence(const HiddenRows& rows, const HiddenModel& model, const HiddenCounts& counts) {
+  const std::size_t states = index(model.states);
+  double total = counts.log_likelihood;
+  for (std::size_t state = 0; state < states; ++state)
+    total += log_soft_answers(
+        rows.cells(), std::span(counts.answers).subspan(state * cell_count(rows), cell_count(rows)), model.answers);
+  for (std::size_t at = 0; at < counts.answers.size(); ++at)
+    if (counts.answers[at] > 0.0) total -= counts.answers[at] * std::log(model.chances[at]);
+  std::int64_t read = 0;
+  std::int64_t staying = 0;
+  for (std::size_t label = 0; label < label_count(rows); ++label) {
+    for (std::size_t state = 0; state < states; ++state) {
+      const bool silent = static_cast<Id>(label) == rows.kind().silence;
+      if (!silent && made(counts, states, label, state) < half_read) continue;
+      ++read;
+      staying += index(target(model, label, state)) == state;
+    }
+  }
+  total += log_moves(model.states, read, staying);
+  if (rows.kind().labels_lie) total += label_noise_evidence(rows, model, counts);
+  if (rows.kind().random_starts) {
+    total += std::lgamma(static_cast<double>(states)) -
+             std::lgamma(static_cast<double>(states) + static_cast<double>(rows.traces()));
+    for (std::size_t state = 0; state < states; ++state)
+      total += std::lgamma(1.0 + counts.starts[state]) -
+               counts.starts[state] * std::log(std::max(model.starts[state], 1e-300));
+  }
+  return total;
+}
+
+}  // namespace resolvent

@@ -1,0 +1,122 @@
+#include "soft_answers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace resolvent {
+namespace {
+
+std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+
+constexpr double nothing = 1e-9;  // a count so small is none
+
+double rising_log(double from, double count) { return std::lgamma(from + count) - std::lgamma(from); }
+
+// One row: the answers of a state to one question.
+struct SoftRow {
+  SoftRow(const AnswerCells& cells, std::size_t asked, std::span<const double> counts, const NoiseShape& noise)
+      : first(index(cells.first[asked])),
+        other(noise.strength * noise.share / cells.answers(asked)),
+        main(other + noise.strength * (1.0 - noise.share)) {
+    const auto answers = index(cells.answers(asked));
+    const double pooled = static_cast<double>(cells.asked(asked)) + 0.5 * static_cast<double>(answers);
+    for (std::size_t at = 0; at < answers; ++at) {
+      const double count = counts[first + at];
+      double exponent = std::log((static_cast<double>(cells.count[first + at]) + 0.5) / pooled);
+      if (count > nothing) {
+        given += count;
+        const double if_other = rising_log(other, count);
+        log_others += if_other;
+        exponent += rising_log(main, count) - if_other;
+      }
+      most = std::max(most, exponent);
+      exponents.push_back(exponent);
+    }
+    for (double& each : exponents) sum += each = std::exp(each - most);
+  }
+
+  std::size_t first;
+  double other;
+  double main;
+  double given = 0.0;
+  double log_others = 0.0;
+  double most = -1e300;
+  double sum = 0.0;
+  std::vector<double> exponents;  // how likely each answer is the main one, times a number
+};
+
+constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 3000.0};
+constexpr std::array shares{0.0002, 0.001, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7};
+
+template <std::size_t Size>
+std::size_t nearest(const std::array<double, Size>& grid, double value) {
+  std::size_t best = 0;
+  for (std::size_t at = 1; at < Size; ++at)
+    if (std::abs(std::log(grid[at] / value)) < std::abs(std::log(grid[best] / value))) best = at;
+  return best;
+}
+
+}  // namespace
+
+double log_soft_answers(const AnswerCells& cells, std::span<const double> counts, const NoiseShape& noise) {
+  double total = 0.0;
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    if (cells.answers(asked) < 2) continue;
+    const SoftRow row(cells, asked, counts, noise);
+    if (row.given > nothing)
+      total += row.log_others + row.most + std::log(row.sum) - rising_log(noise.strength, row.given);
+  }
+  return total;
+}
+
+double fitted_log_soft_answers(const AnswerCells& cells, std::span<const double> counts, NoiseShape& noise) {
+  const auto value = [&](std::size_t strength, std::size_t share) {
+    double total = 0.0;
+    for (std::size_t first = 0; first < counts.size(); first += cells.size())
+      total += log_soft_answers(cells, counts.subspan(first, cells.size()), {strengths[strength], shares[share]});
+    return total;
+  };
+  std::size_t strength = nearest(strengths, noise.strength);
+  std::size_t share = nearest(shares, noise.share);
+  double best = value(strength, share);
+  // One number after the other, for as long as one of both changes.
+  const auto climb = [&](std::size_t& at, std::size_t size) {
+    bool climbed = false;
+    for (const std::size_t by : {std::size_t{1}, static_cast<std::size_t>(-1)}) {
+      while (at + by < size) {  // −1 wraps around
+        at += by;
+        const double other = value(strength, share);
+        if (other <= best) {
+          at -= by;
+          break;
+        }
+        best = other;
+        climbed = true;
+      }
+      if (climbed) break;
+    }
+    return climbed;
+  };
+  while (climb(share, shares.size()) || climb(strength, strengths.size())) {
+  }
+  noise = {strengths[strength], shares[share]};
+  return best;
+}
+
+std::vector<double> answer_chances(const AnswerCells& cells, std::span<const double> counts, const NoiseShape& noise) {
+  std::vector<double> chances(cells.size(), 1.0);
+  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    if (cells.answers(asked) < 2) continue;
+    const SoftRow row(cells, asked, counts, noise);
+    for (std::size_t at = 0; at < row.exponents.size(); ++at) {
+      const double is_main = row.exponents[at] / row.sum;
+      chances[row.first + at] = (counts[row.first + at] + row.other + is_main * (row.main - row.other)) /
+                                (row.given + noise.strength);
+    }
+  }
+  return chances;
+}
+
+}  // namespace resolvent

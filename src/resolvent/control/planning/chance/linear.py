@@ -1,0 +1,91 @@
+"""A policy and its chances → what it is worth: one sparse system of linear equations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_DIRECTIONS = 40
+_LOOKS = 8
+_RESTARTS = 50
+_SWEEPS = 100_000
+_PRECISION = 1e-13
+"""Of what values may be: what is left of the equations when they count as solved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """One step from each of so many situations: pay, and where it may lead with which chance.
+
+    Chances of a row may sum to less than 1: the rest leads nowhere, or is in the pay.
+    """
+
+    row: Rows
+    following: Rows
+    chance: Numbers
+    pay: Numbers
+
+    def ahead(self, value: Numbers) -> Numbers:
+        """Return what the next situation is worth on average, from each."""
+        ahead: Numbers = self.chance * value[self.following]
+        return np.bincount(self.row, ahead, len(self.pay)).astype(float, copy=False)
+
+    def plus(self, chance: Numbers, pay: float, following: Rows) -> "Chain":
+        """Return the chain with one more thing that may come of each step; −1 is an end."""
+        more = np.flatnonzero((following >= 0) & (chance > 0))
+        return Chain(
+            np.concatenate([self.row, more]),
+            np.concatenate([self.following, following[more]]),
+            np.concatenate([self.chance, chance[more]]),
+            self.pay + chance * pay,
+        )
+
+    def worth(self, gamma: float, guess: Numbers) -> Numbers:
+        """Return what going on like this is worth from each situation.
+
+        The equations are solved by GMRES (Saad and Schultz 1986), and by sweeping where that
+        gets nowhere, until they hold but for rounding.
+
+        >>> half = Chain(np.array([0]), np.array([0]), np.array([0.5]), np.array([1.0]))
+        >>> half.worth(1.0, np.zeros(1)).round(9).tolist()
+        [2.0]
+        """
+        value, scale = guess, float(np.abs(self.pay).max(initial=0.0))
+        for _ in range(_RESTARTS):
+            left = self.pay + gamma * self.ahead(value) - value
+            enough = _PRECISION * (scale + float(np.abs(value).max(initial=0.0)))
+            if np.abs(left).max(initial=0.0) <= enough:
+                return value
+            value = value + self._correction(gamma, left, enough)
+        for _ in range(_SWEEPS):
+            following = self.pay + gamma * self.ahead(value)
+            moved = np.abs(following - value).max(initial=0.0)
+            value = following
+            if moved <= _PRECISION * (scale + float(np.abs(value).max(initial=0.0))):
+                break
+        return value
+
+    def _correction(self, gamma: float, left: Numbers, enough: float) -> Numbers:
+        """Return what takes most away of what is left, within a few directions."""
+        length = float(np.linalg.norm(left))
+        basis = np.zeros((_DIRECTIONS + 1, len(left)))
+        images = np.zeros((_DIRECTIONS + 1, _DIRECTIONS))
+        wanted = np.zeros(_DIRECTIONS + 1)
+        basis[0], wanted[0] = left / length, length
+        for k in range(_DIRECTIONS):
+            image = basis[k] - gamma * self.ahead(basis[k])
+            images[: k + 1, k] = along = basis[: k + 1] @ image
+            image -= along @ basis[: k + 1]
+            images[k + 1, k] = size = float(np.linalg.norm(image))
+            last = size <= 1e-14 * length or k + 1 == _DIRECTIONS
+            if last or (k + 1) % _LOOKS == 0:
+                some = images[: k + 2, : k + 1]
+                weights = np.linalg.lstsq(some, wanted[: k + 2], rcond=None)[0]
+                if last or np.linalg.norm(some @ weights - wanted[: k + 2]) <= enough:
+                    break
+            basis[k + 1] = image / size
+        correction: Numbers = weights @ basis[: k + 1]
+        return correction

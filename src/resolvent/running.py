@@ -1,0 +1,335 @@
+"""One inference under way: machines from all traces, or from few and then those not explained."""
+
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.diagnosis import warnings_of
+from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.exact import Certificate
+from resolvent.learning import NO_TIME, Learner
+from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
+from resolvent.options import Options
+from resolvent.progress import Listener, Progress
+from resolvent.reduction import trivial_codes
+from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
+from resolvent.replay import Corpus, Replay, replay
+from resolvent.replay.coded import Alphabets
+from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.senses import Senses
+from resolvent.traces import Label, TraceSet
+from resolvent.traces.column_names import (
+    OBSERVATION,
+    TERMINATED,
+    default_outputs,
+)
+from resolvent.traces.shards import Shards, ShardsInMemory
+from resolvent.wording import listed, short
+
+REFINE_ABOVE = 500_000
+"""Steps above which `infer` refines, unless it is told whether to."""
+
+SAMPLE_STEPS = 50_000
+"""Steps that refinement learns from at first."""
+
+NOISY_STEPS = 1_000_000
+"""Steps of a folder's traces that machines with noise are learned from."""
+
+FIRST_COUNTEREXAMPLES = 16
+"""Half of the traces that the first round of refinement adds; each later one adds twice as many."""
+
+READING, REPLAYING = "reading", "replaying"
+"""What `progress` is told instead of a machine's name while shards are gone through."""
+
+
+class Run:
+    """One inference under way: its clock, and what it counted.
+
+    `given` are the numbers with which a user knows the traces, where some were left out before.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        progress: Listener | None,
+        senses: Senses,
+        started: float | None = None,
+        given: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.started = time.perf_counter() if started is None else started
+        self.options = options
+        self.senses = senses
+        self.progress = progress
+        self.replaying = 0.0
+        self.given = given
+
+    def corpus_of(self, shards: Shards) -> Corpus:
+        """Look through traces once, and return them as all that the inference is about."""
+        digits = self.options.reward_digits
+        rounding = {} if digits is None else {"reward": digits}
+        return Corpus(shards, rounding, self._reporter(READING, len(shards)))
+
+    def exact(self, corpus: Corpus) -> InferenceResult:
+        """Infer machines without noise from a corpus.
+
+        Raises:
+            ContradictoryTraces: when no such machines explain all traces.
+        """
+        refines = corpus.steps > REFINE_ABOVE and self.options.strategy.refines
+        if self.options.refine is not None or not corpus.in_memory:
+            refines = self.options.refine is not False
+        with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
+            if corpus.in_memory:
+                beside.submit(lambda: corpus.digest)
+            learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
+            chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
+            found = learner.learn(corpus.fetch(chosen), chosen)
+            return self._refined(corpus, learner, chosen, found)
+
+    def most_likely(self, corpus: Corpus, noisy: Collection[str]) -> InferenceResult:
+        """Infer machines, the most likely ones for outputs that are noisy, and replay all traces.
+
+        Machines for other outputs have no noise.
+
+        Raises:
+            ContradictoryTraces: when traces contradict each other in other outputs.
+        """
+        outputs = outputs_of(self.options, corpus.alphabets)
+        learner = replace(self._learner(corpus, outputs), noisy=frozenset(noisy))
+        chosen = corpus.all if corpus.in_memory else corpus.sample(NOISY_STEPS)
+        found = learner.learn(corpus.fetch(chosen), chosen)
+        shown = self._replay(corpus, found.machines)
+        refinement = Refinement(1, len(chosen), found.steps, corpus.traces, noisy=True)
+        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+
+    def extended(self, before: Standing, corpus: Corpus) -> InferenceResult:
+        """Go on from where an inference without noise ended, with a corpus that has more traces.
+
+        Raises:
+            ContradictoryTraces: when the new ones contradict each other or those before.
+        """
+        outputs = [one.predicts for one in before.found.machines.values()]
+        if self.options.outputs is None:
+            wanted = outputs_of(self.options, corpus.alphabets)
+            if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
+                return self.exact(corpus)  # more traces may show that there is more to predict
+        learner = self._learner(corpus, outputs)
+        learner.recall(before.found)
+        shown = None  # what was shown before can be added to, unless codes have changed
+        if corpus.alphabets is before.corpus.alphabets:
+            more = self._replay(corpus, before.found.machines, since=len(corpus.shards) - 1)
+            shown = before.shown + more
+        return self._refined(corpus, learner, before.chosen, before.found, shown)
+
+    def _refined(
+        self,
+        corpus: Corpus,
+        learner: Learner,
+        chosen: NDArray[np.int64],
+        found: Found,
+        shown: Replay | None = None,
+    ) -> InferenceResult:
+        """Replay and learn in turn until the machines explain every trace."""
+        rounds = 1
+        while True:
+            if shown is None:
+                shown = self._replay(corpus, found.machines)
+            if corpus.in_memory and not shown.consistent:
+                # Which traces show a conflict matters only if there is one.
+                shown = self._replay(corpus, found.machines, shortest=True)
+            more = counterexamples(shown, chosen, FIRST_COUNTEREXAMPLES << rounds)
+            if len(more):
+                # Machines that fail may need more traces of any kind, too.
+                others = corpus.sample(SAMPLE_STEPS << rounds)
+                chosen = np.union1d(np.union1d(chosen, more), others)
+                found = learner.learn(corpus.fetch(chosen), chosen)
+                rounds += 1
+            elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
+                if fewer.kind == "transition":  # the others are told its states
+                    found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
+                else:
+                    found = replace(found, machines=found.machines.replacing(fewer))
+            elif learner.may_try_ending(corpus.traces) and _open_bits(shown):
+                some, bits = corpus.fetch(chosen), self._bits_to_save(corpus, found.machines)
+                found = learner.learn_ending(some, chosen, found, bits=bits, of=corpus.traces)
+            else:
+                break
+            shown = None
+        if not shown.consistent:
+            raise AssertionError("the machines do not explain what they were learned from")
+        refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
+        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+
+    def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
+        return Learner(
+            self.options,
+            outputs,
+            self._named_trivial(corpus),
+            corpus.place,
+            self.time_left,
+            self.progress,
+            rewards=self.senses.rewards,
+        )
+
+    def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:
+        """Return the labels that are trivial because the user says so; None if they are judged."""
+        if not self.options.remove_trivial or self.options.trivial == "auto":
+            return None
+        labels = corpus.alphabets.labels
+        return frozenset(labels[code] for code in trivial_codes(labels, self.options.trivial))
+
+    def _replay(
+        self,
+        corpus: Corpus,
+        machines: Machines,
+        *,
+        since: int = 0,
+        shortest: bool = False,
+    ) -> Replay:
+        started = time.perf_counter()
+        shown = replay(
+            machines,
+            corpus,
+            self._named_trivial(corpus) or (),
+            since=since,
+            # Reading files again takes longest, so those are gone through once.
+            shortest=shortest or not corpus.in_memory,
+            progress=self._reporter(REPLAYING, len(corpus.shards)),
+        )
+        self.replaying += time.perf_counter() - started
+        return shown
+
+    def _bits_to_save(self, corpus: Corpus, machines: Machines) -> float:
+        """Return `_open_bits` of traces that differ: repeating traces must change nothing."""
+        distinct = Corpus(ShardsInMemory([corpus.fetch(corpus.distinct())]), corpus.rounding)
+        return _open_bits(self._replay(distinct, machines))
+
+    def _result(self, end: Standing, learner: Learner, refinement: Refinement) -> InferenceResult:
+        corpus, found = end.corpus, end.found
+        provenance = Provenance(
+            version=_version(),
+            traces=corpus.traces,
+            steps=corpus.steps,
+            traces_sha256=corpus.digest,
+            options=self.options.as_dict(),
+        )
+        machines = machines_of(
+            rebuilt(
+                found.machines,
+                end.shown,
+                learner.trivial or frozenset(),
+                constants=self.options.remove_redundant,
+            ),
+            self.options.timing,
+            observed_termination(end.shown),
+            provenance,
+            self.senses,
+        )
+        statistics = {
+            kind: replace(
+                found.statistics[kind],
+                states=machine.states,
+                constant_outputs=len(machine.constant_value),
+                outputs_by_state=len(machine.output_value),
+            )
+            for kind, machine in machines.items()
+        }
+        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
+        seconds = {kind: one.seconds for kind, one in statistics.items()}
+        total = time.perf_counter() - self.started
+        return InferenceResult(
+            machines=machines,
+            options=self.options,
+            traces=corpus.traces,
+            steps=corpus.steps,
+            statistics=statistics,
+            refinement=refinement,
+            seconds={**seconds, "replay": self.replaying, "total": total},
+            trivial=found.verdicts,
+            certificates=_certificates(found, machines, refinement),
+            standing=end,
+            warnings=warnings,
+        )
+
+    def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:
+        """Return what tells the listener, shard by shard, how far it is; and stops in time."""
+        if shards == 1:
+            return None
+
+        def report(done: int) -> None:
+            if self.progress is not None:
+                self.progress(doing, Progress(0, 0, done, shards))
+            if self.time_left() == NO_TIME:
+                raise TimeLimitReached(
+                    f"time ran out while {doing} traces, with {done} of {shards} files done: "
+                    f"raise the time limit"
+                )
+
+        return report
+
+    def time_left(self) -> float | None:
+        """Return how many seconds are left; None where there is no limit."""
+        limit = self.options.time_limit
+        if limit is None or not limit > 0:
+            return limit  # merge() refuses what is not above 0
+        return max(limit - (time.perf_counter() - self.started), NO_TIME)
+
+
+def outputs_of(options: Options, known_of: TraceSet | Alphabets) -> list[str]:
+    """Return the columns to predict, "observation" first: the others are told its states."""
+    columns = tuple(known_of.columns)
+    known = (OBSERVATION, TERMINATED, *columns)
+    if options.outputs is None:
+        return list(default_outputs(columns, observations=len(known_of.observations)))
+    for name in options.outputs:
+        if name not in known:
+            raise OptionError(
+                f"outputs names '{short(name)}', which the traces do not have: they have "
+                f"{listed(known)}"
+            )
+    return sorted(options.outputs, key=output_order)
+
+
+@cache
+def _version() -> str:
+    return version("resolvent")
+
+
+def _compacted(machines: Machines, shown: Replay, unlearned: int) -> Machine | None:
+    """Return one of the machines with fewer states, if all traces together allow for that."""
+    if not unlearned:
+        return None
+    found = (compacted(one, shown.machines[kind]) for kind, one in machines.items())
+    return next((one for one in found if one is not None), None)
+
+
+def _open_bits(shown: Replay) -> float:
+    """Return how many bits it takes to say which steps end episodes where situations do not."""
+    endings = shown.endings
+    open_ones = endings[endings["ended"] < endings["count"]]
+    share = open_ones["ended"] / open_ones["count"]
+    each = share * np.log2(share) + (1 - share) * np.log2(1 - share)
+    return -float(np.sum(open_ones["count"] * each))
+
+
+def _certificates(
+    found: Found, machines: Machines, refinement: Refinement
+) -> dict[str, Certificate[Machine]]:
+    """Return what was proven; on some traces only, another machine may fit those alone."""
+    if refinement.traces == refinement.all_traces:
+        return found.certificates
+    return {
+        kind: replace(
+            certificate,
+            states=machines[kind].states,
+            unique=certificate.unique or None,
+            alternative=None,
+        )
+        for kind, certificate in found.certificates.items()
+    }
