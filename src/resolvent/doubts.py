@@ -103,13 +103,16 @@ def oddness_persists(traces: TraceSet, options: Options, found: Found) -> bool:
     """Whether answers of a machine are odd many times in a row, as if its state was wrong.
 
     An answer is odd if it is not the most frequent one to its question in its state. By chance,
-    an odd answer is followed by another one no more often than any answer is.
+    an odd answer is followed by another one no more often than any answer is. The first machine
+    that has odd answers is asked: what is wrong there goes on in those that are told its states.
     """
     histories = Histories.of(traces, options.timing)
-    return any(_oddness_persists(traces, histories, one) for one in found.machines.values())
+    verdicts = (_oddness_persists(traces, histories, one) for one in found.machines.values())
+    return next((one for one in verdicts if one is not None), False)
 
 
-def _oddness_persists(traces: TraceSet, histories: Histories, machine: Machine) -> bool:
+def _oddness_persists(traces: TraceSet, histories: Histories, machine: Machine) -> bool | None:
+    """Whether the odd answers of one machine come in a row; None if there are none."""
     samples = output_samples(traces, histories, machine.predicts, digits=machine.digits)
     states = machine.replay(samples.beta, samples.offsets)
     outputs = max(len(samples.outputs), 1)
@@ -121,6 +124,8 @@ def _oddness_persists(traces: TraceSet, histories: Histories, machine: Machine) 
     most = np.zeros(row.max() + 1, np.int64)
     np.maximum.at(most, row, count)
     is_odd = (count < most[row])[place]
+    if not is_odd.any():
+        return None
     several = (
         np.bincount(np.unique(samples.alpha.astype(np.int64) * outputs + samples.output) // outputs)
         > 1
