@@ -40,6 +40,9 @@ from resolvent.traces.vocabulary import Codes
 GLIMPSE: Final = 10_000
 """Steps that tell whether there is anything to ask."""
 
+SELDOM: Final = 20
+"""Steps for each label, at least, before labels are asked whether they lie."""
+
 MANY_STATES: Final = 12
 """Machines of more than so many states are not believed, if another reading is likelier; those of
 fewer make nobody ask whether labels lie."""
@@ -70,6 +73,8 @@ def true_labels(
     stated = isinstance(run.options.noise, Noise)
     if not run.senses.labelling.is_given or (stated and contradict):
         return None  # there is nothing to correct, or it was tried at first
+    if not stated and corpus.steps < SELDOM * len(corpus.alphabets.labels):
+        return None  # labels that are hardly ever read cannot be seen to lie
     few = corpus.fetch(corpus.sample(GLIMPSE))
     if follow_exactly(few, timing) or _have_reasons(run, LabelTally.of(few, timing)):
         return None
