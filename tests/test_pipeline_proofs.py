@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import resolvent as rs
-from resolvent import pipeline
+from resolvent import running
 from resolvent.cli import main
 from worlds import random_world, with_decoys
 
@@ -59,7 +59,7 @@ def test_another_machine_of_the_same_size_is_a_machine():
 
 
 def test_refined_machines_are_proven_on_what_they_were_learned_from(monkeypatch):
-    monkeypatch.setattr(pipeline, "SAMPLE_STEPS", 2000)
+    monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
     result = rs.infer(TRACES, strategy="exact", refine=True)
     assert result.refinement.traces < len(TRACES)
     assert result.certificates["transition"].proven

@@ -72,6 +72,11 @@ def true_labels(
     few = corpus.fetch(corpus.sample(GLIMPSE))
     if follow_exactly(few, timing):
         return None
+    recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
+    tally = LabelTally.of(recorded, timing)
+    found = _followed(run, tally)
+    if found is None and not follow_nothing(tally):
+        return None  # they depend on what is not seen, or follow exactly from what is done
     asking = not contradict and not stated
     if (
         asking
@@ -80,11 +85,6 @@ def true_labels(
         and _most_states(seen) <= MANY_STATES
     ):
         return None
-    recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-    tally = LabelTally.of(recorded, timing)
-    found = _followed(run, tally)
-    if found is None and not follow_nothing(tally):
-        return None  # they depend on what is not seen
     machines = _explaining(run, corpus, recorded) if asking else None
     states = _most_states(machines) if machines else 0
     if found is None:
