@@ -54,7 +54,7 @@ void FoldingTree::children(Id state, std::vector<Child>& into) const {
     into.push_back({at(child).label, child});
   for (auto link = node.gained_children; link != end_of_list; link = child_links_[index(link)].next)
     into.push_back({child_links_[index(link)].symbol, child_links_[index(link)].value});
-  if (node.indexed)  // an edge of a red state may have been redirected since
+  if (node.red)  // an edge of it may have been redirected since
     for (Child& child : into) child.state = children_.find(state, child.label);
   std::ranges::sort(into, {}, &Child::label);
 }

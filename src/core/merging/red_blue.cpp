@@ -48,10 +48,6 @@ class RedBlue {
     make_red(0);
   }
 
-  void run(Order order) {
-    while (!done()) step(order);
-  }
-
   [[nodiscard]] bool done() const { return blue_.empty(); }
 
   // Settles one blue state, or learns that two states conflict.
@@ -290,9 +286,12 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
 
 }  // namespace
 
-Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse) {
+Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states) {
   RedBlue red_blue(tree, pulse);
-  red_blue.run(order);
+  while (!red_blue.done()) {
+    red_blue.step(order);
+    if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+  }
   return summary(tree, red_blue);
 }
 
