@@ -122,10 +122,10 @@ def aalpy_seconds(machine: Mealy, steps: int, seed: int) -> tuple[float, int]:
     from aalpy.learning_algs import run_RPNI
 
     given, told, offsets = machine.walks(steps, seed)
-    data = [
-        list(zip(given[a:b].tolist(), told[a:b].tolist(), strict=True))
-        for a, b in itertools.pairwise(offsets)
-    ]
+    data = []  # it wants each prefix of a walk, with the last output
+    for begin, end in itertools.pairwise(offsets.tolist()):
+        walk = tuple(given[begin:end].tolist())
+        data += [(walk[: one + 1], told[begin + one].item()) for one in range(len(walk))]
     started = time.process_time()
     found = run_RPNI(data, "mealy", print_info=False)
     return time.process_time() - started, len(found.states)
@@ -160,7 +160,8 @@ def idle_labels(options: dict[str, Any]) -> None:
     machine = Mealy.drawn(20, 0, inputs=100, idle=90)
     traces = machine.traces(300_000, 0)
     times = {}
-    for trivial in ([], "auto"):
+    choices: tuple[Any, ...] = ([], "auto")
+    for trivial in choices:
         result, times[str(trivial)], _ = timed(traces, **{**options, "trivial": trivial})
         found = machine.is_found(result.machines["output"])
         print(f"100 labels, 90 idle, {trivial=}: {times[str(trivial)]:.2f} CPU s, {found=}")

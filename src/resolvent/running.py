@@ -185,15 +185,14 @@ class Run:
         takes long to do so.
         """
         moves = STEPS_PER_MOVE * len(corpus.alphabets.labels)
-        while len(chosen) < corpus.traces:
-            some = corpus.fetch(chosen)
+        fewer = -1
+        while fewer < len(chosen) < corpus.traces:
+            some, fewer = corpus.fetch(chosen), len(chosen)
             try:
                 most = max(FEW_STATES, some.steps // moves)
                 return chosen, learner.learn(some, chosen, most_states=most)
             except TooManyStates:
-                more = MORE_STEPS * some.steps
-                whole = 2 * more > corpus.steps
-                chosen = corpus.all if whole else np.union1d(chosen, corpus.sample(more))
+                chosen = np.union1d(chosen, corpus.sample(MORE_STEPS * some.steps))
         return chosen, learner.learn(corpus.fetch(chosen), chosen)
 
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:

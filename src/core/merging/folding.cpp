@@ -123,6 +123,14 @@ bool FoldingTree::each_answer(Id state, Visit visit) const {
   return true;
 }
 
+// Whether the answers of a state do not contradict those of a red one.
+bool FoldingTree::agree(Id red, Id state) const {
+  return each_answer(state, [&](Answer answer) {
+    const Id known = outputs_.find(red, answer.alpha);
+    return known == none || known == answer.output;
+  });
+}
+
 bool FoldingTree::fold_answers(Pair pair) {
   if (at(pair.into).indexed) {
     return each_answer(pair.from, [&](Answer answer) {
@@ -201,6 +209,7 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.clear();
   score_ = 0;
   looked_at_ = 0;
+  if (!agree(red, blue)) return std::nullopt;  // as most pairs: then nothing needs undoing
 
   const Id above = at(blue).parent;
   const Id label = at(blue).label;

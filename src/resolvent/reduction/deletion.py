@@ -231,7 +231,9 @@ class _Judge:
                 continue
             self.agreements[code] = agreements
             common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
-            if bits[common].min(initial=np.inf) >= ENOUGH_BITS:
+            # Of many labels each may make a rare context: then all are one.
+            least = bits[common].min() if common.any() else bits.sum()
+            if least >= ENOUGH_BITS:
                 found.append(code)
         return found
 
