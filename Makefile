@@ -108,7 +108,7 @@ benchmark-updates: $(STAMPS)/developing
 benchmark-no-labels: $(STAMPS)/developing
 	$(BIN)/python benchmarks/no_labels.py
 
-# Random Mealy machines of up to 1,000 states, and AALpy's RPNI on the small ones: ten minutes.
+# Random Mealy machines of up to 1,000 states, and AALpy on the small ones: some minutes.
 benchmark-mealy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/mealy.py --peers
 
