@@ -68,11 +68,19 @@ std::vector<Id> history(const resolvent::HistoryTree& tree, Id node) {
 }
 
 nb::dict learn(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
-               const std::string& order_name, double time_limit, const nb::object& progress) {
-  const auto learner = [order = order_named(order_name)](const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
-    return resolvent::merge_states(tree, order, pulse);
+               const std::string& order_name, double time_limit, const nb::object& progress,
+               std::optional<std::size_t> most_states) {
+  const auto learner = [order = order_named(order_name), most = most_states.value_or(resolvent::any_number)](
+                           const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
+    return resolvent::merge_states(tree, order, pulse, most);
   };
-  return learn_with(learner, histories, alpha, output, time_limit, progress);
+  try {
+    return learn_with(learner, histories, alpha, output, time_limit, progress);
+  } catch (const resolvent::TooManyStates&) {
+    nb::dict out;
+    out["too_many_states"] = true;
+    return out;
+  }
 }
 
 std::optional<std::pair<Row, Row>> find_contradiction(const resolvent::HistoryTree& histories, const Ids& alpha,
@@ -228,7 +236,7 @@ NB_MODULE(_core, module) {
       .def("history", &history, "node"_a);
   module.def("build_history_tree", &build_history_tree, "beta"_a, "offsets"_a);
   module.def("learn", &learn, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
-             "progress"_a.none() = nb::none());
+             "progress"_a.none() = nb::none(), "most_states"_a.none() = nb::none());
   module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
   module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
   module.def("used_codes", &used_codes, "codes"_a, "size"_a);

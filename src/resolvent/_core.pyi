@@ -26,6 +26,7 @@ def learn(
     order: str,
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
+    most_states: int | None = None,
 ) -> dict[str, Any]: ...
 def search(
     histories: HistoryTree,

@@ -29,6 +29,7 @@ from resolvent.merging import (
     Automaton,
     Contradiction,
     Strategy,
+    TooManyStates,
     find_contradiction,
     merge,
     moves_alone,
@@ -65,6 +66,9 @@ WEIGHED_NODES: Final = 200_000
 """Undecided labels are weighed only in prefix trees of so many nodes: each takes a search, and
 with so many histories merging finds the loops by itself."""
 
+WEIGHED_IN_ALL: Final = 400_000
+"""Nodes of all prefix trees together in which labels are weighed, one tree at least."""
+
 NO_TIME: Final = 1e-9
 """What is left when no time is: limits must be above 0."""
 
@@ -78,7 +82,7 @@ class _Lesson:
     """What one machine is to be learned from: samples, and the traces behind them.
 
     `numbers` are those of the traces among all; `later` counts the machines that
-    are still to be learned after this one.
+    are still to be learned after this one. Machines of more than `most_states` are given up.
     """
 
     predicts: str
@@ -87,6 +91,7 @@ class _Lesson:
     numbers: NDArray[np.int64]
     supplemented: bool
     later: int
+    most_states: int | None
 
     @property
     def kind(self) -> str:
@@ -129,6 +134,8 @@ class Learner:
         traces: TraceSet,
         numbers: NDArray[np.int64],
         known: Mapping[str, Machine] | None = None,
+        *,
+        most_states: int | None = None,
     ) -> Found:
         """Learn a machine for each output, the Transition Machine first.
 
@@ -138,6 +145,9 @@ class Learner:
         end that nobody asked for is forgotten: the new ones may tell that without it.
 
         Paper: "Overall Algorithm".
+
+        Raises:
+            TooManyStates: when merging finds more than `most_states` for one machine.
         """
         if known is None and self.options.outputs is None:
             self._forget_ending()
@@ -148,7 +158,9 @@ class Learner:
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
-            lesson = _Lesson(predicts, samples, traces, numbers, observed is not None, later)
+            lesson = _Lesson(
+                predicts, samples, traces, numbers, observed is not None, later, most_states
+            )
             machines.append((known or {}).get(lesson.kind) or self._learned(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
@@ -324,7 +336,9 @@ class Learner:
                 automaton = self._weighing[frozenset(trivial)]
             else:
                 share = self._share(lesson) if strategy.searches else None
-                automaton = self._merged(lesson, searched, strategy, share)
+                automaton = self._merged(
+                    lesson, searched, strategy, share, most_states=lesson.most_states
+                )
         except Contradiction as rows:
             raise self._explained(rows, lesson, trivial) from None
         machine = built(automaton)
@@ -407,22 +421,22 @@ class Learner:
         if not dropped and not undecided:
             return verdicts
 
-        def states(without: set[int]) -> float:
+        def states(without: set[int], below: float = inf) -> float:
             histories = remove_trivial(samples.histories, sorted(without))
+            counted = replace(samples, histories=histories)
+            least = min(below - 1, inf if lesson.most_states is None else lesson.most_states)
+            most = None if least == inf else int(least)
             try:
-                found = self._merged(lesson, replace(samples, histories=histories), WEIGHING)
-            except Contradiction:
-                return inf
+                found = self._merged(lesson, counted, WEIGHING, most_states=most)
+            except (Contradiction, TooManyStates):
+                return inf  # or not below what is to be undercut
             self._weighing[frozenset(without)] = found
             return found.states
 
         before, fewest = set(trivial), states(trivial)
-        first = self._weighing.get(frozenset(trivial))
-        if first is not None and first.tree_nodes > WEIGHED_NODES:
-            undecided = []
         # Where answers vary at all, no machine has fewer than two states.
-        for code in dropped + undecided:
-            if fewest > 2 and (found := states(trivial ^ {code})) < fewest:
+        for code in self._to_weigh(trivial, dropped, undecided, verdicts):
+            if fewest > 2 and (found := states(trivial ^ {code}, fewest)) < fewest:
                 trivial, fewest = trivial ^ {code}, found
         changed = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
         return tuple(
@@ -432,12 +446,32 @@ class Learner:
             for code, one in enumerate(verdicts)
         )
 
+    def _to_weigh(
+        self,
+        trivial: set[int],
+        dropped: list[int],
+        undecided: list[int],
+        verdicts: tuple[LabelVerdict, ...],
+    ) -> list[int]:
+        """Return the labels to weigh: all, or if that takes long those that least is known of."""
+        first = self._weighing.get(frozenset(trivial))
+        nodes = 0 if first is None else first.tree_nodes
+        if nodes > WEIGHED_NODES:
+            undecided = []
+        most = max(WEIGHED_IN_ALL // max(nodes, 1), 1)
+        if len(dropped) + len(undecided) <= most:
+            return dropped + undecided
+        doubted = sorted(dropped, key=lambda code: (verdicts[code].agreements, code))
+        return (doubted + undecided)[:most]
+
     def _merged(
         self,
         lesson: _Lesson,
         samples: SampleSet,
         strategy: Strategy,
         time_limit: float | None = None,
+        *,
+        most_states: int | None = None,
     ) -> Automaton:
         return merge(
             samples,
@@ -447,6 +481,7 @@ class Learner:
             listener=self._listener(lesson.kind),
             seed=self.options.seed,
             effort=self.options.effort,
+            most_states=most_states,
         )
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:

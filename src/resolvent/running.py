@@ -15,6 +15,7 @@ from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.exact import Certificate
 from resolvent.learning import NO_TIME, Learner
 from resolvent.machines import Machine, Machines, Provenance, machines_of, output_order
+from resolvent.merging import TooManyStates
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
@@ -40,6 +41,16 @@ SAMPLE_STEPS = 50_000
 
 NOISY_STEPS = 1_000_000
 """Steps of a folder's traces that machines with noise are learned from."""
+
+STEPS_PER_MOVE = 50
+"""Steps that some of many traces should have, on average, for each label read in each state."""
+
+FEW_STATES = 32
+"""Machines of so many states are learned from few steps, whatever the number of labels: most
+labels may be rare."""
+
+MORE_STEPS = 4
+"""How many times as many steps are taken where some were too few."""
 
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
@@ -89,7 +100,7 @@ class Run:
                 beside.submit(lambda: corpus.digest)
             learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
-            found = learner.learn(corpus.fetch(chosen), chosen)
+            chosen, found = self._learned(corpus, learner, chosen)
             return self._refined(corpus, learner, chosen, found)
 
     def most_likely(self, corpus: Corpus, noisy: Collection[str]) -> InferenceResult:
@@ -148,7 +159,7 @@ class Run:
                 # Machines that fail may need more traces of any kind, too.
                 others = corpus.sample(SAMPLE_STEPS << rounds)
                 chosen = np.union1d(np.union1d(chosen, more), others)
-                found = learner.learn(corpus.fetch(chosen), chosen)
+                chosen, found = self._learned(corpus, learner, chosen)
                 rounds += 1
             elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
                 if fewer.kind == "transition":  # the others are told its states
@@ -165,6 +176,25 @@ class Run:
             raise AssertionError("the machines do not explain what they were learned from")
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
         return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+
+    def _learned(
+        self, corpus: Corpus, learner: Learner, chosen: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Found]:
+        """Learn from some traces, or from more where machines have too many states for so few.
+
+        Few steps for each move tell so little that merging finds far too many states, and
+        takes long to do so.
+        """
+        moves = STEPS_PER_MOVE * len(corpus.alphabets.labels)
+        fewer = -1
+        while fewer < len(chosen) < corpus.traces:
+            some, fewer = corpus.fetch(chosen), len(chosen)
+            try:
+                most = max(FEW_STATES, some.steps // moves)
+                return chosen, learner.learn(some, chosen, most_states=most)
+            except TooManyStates:
+                chosen = np.union1d(chosen, corpus.sample(MORE_STEPS * some.steps))
+        return chosen, learner.learn(corpus.fetch(chosen), chosen)
 
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
         return Learner(

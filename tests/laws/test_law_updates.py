@@ -149,7 +149,7 @@ class Work:
             ("replayed", replaying, "replay_shard", lambda tables, shard, **_: len(shard.traces)),
             ("hashed", corpora, "_digested", lambda shard: len(shard.traces)),
             ("coded", CodedShard, "among", lambda first, traces, *_: len(traces)),
-            ("learned", running.Learner, "learn", lambda *_: 1),
+            ("learned", running.Learner, "learn", lambda *_, **__: 1),
         ]
         for name, owner, function, amount in whole:
             self._count(monkeypatch, name, owner, function, amount)

@@ -54,7 +54,7 @@ void FoldingTree::children(Id state, std::vector<Child>& into) const {
     into.push_back({at(child).label, child});
   for (auto link = node.gained_children; link != end_of_list; link = child_links_[index(link)].next)
     into.push_back({child_links_[index(link)].symbol, child_links_[index(link)].value});
-  if (node.indexed)  // an edge of a red state may have been redirected since
+  if (node.red)  // an edge of it may have been redirected since
     for (Child& child : into) child.state = children_.find(state, child.label);
   std::ranges::sort(into, {}, &Child::label);
 }
@@ -121,6 +121,14 @@ bool FoldingTree::each_answer(Id state, Visit visit) const {
     at_link = link.next;
   }
   return true;
+}
+
+// Whether the answers of a state do not contradict those of a red one.
+bool FoldingTree::agree(Id red, Id state) const {
+  return each_answer(state, [&](Answer answer) {
+    const Id known = outputs_.find(red, answer.alpha);
+    return known == none || known == answer.output;
+  });
 }
 
 bool FoldingTree::fold_answers(Pair pair) {
@@ -201,6 +209,7 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.clear();
   score_ = 0;
   looked_at_ = 0;
+  if (!agree(red, blue)) return std::nullopt;  // as most pairs: then nothing needs undoing
 
   const Id above = at(blue).parent;
   const Id label = at(blue).label;

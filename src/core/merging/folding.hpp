@@ -124,6 +124,7 @@ class FoldingTree {
   void index_state(Id state);
   void index_if_large(Id state);
   void prefetch(std::size_t next) const;
+  [[nodiscard]] bool agree(Id red, Id state) const;
   bool fold_answers(Pair pair);
   template <typename Visit>
   bool each_answer(Id state, Visit visit) const;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "folding.hpp"
 #include "staleness.hpp"
@@ -14,12 +17,26 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
-// What is known of one blue state against one red state.
-struct Verdict {
-  enum Kind : std::uint8_t { unknown, refuted, fits } kind = unknown;
-  bool watched = false;  // told when the score is stale; if not, the next merge makes it so
-  std::int64_t score = 0;
-  std::int64_t stamp = 0;  // when the score was counted
+// A red state that a blue one fits, as far as was looked.
+struct Fit {
+  std::size_t red;  // its number
+  std::int64_t score;
+  std::int64_t stamp;  // when the score was counted
+  bool watched;        // told when the score is stale; if not, the next merge makes it so
+  bool stale = false;
+};
+
+// What is known of one blue state. A refuted pair stays refuted, because states only
+// ever gain answers, so that only what fits is kept.
+struct Blue {
+  std::vector<Fit> fits;   // by red state
+  std::size_t judged = 0;  // the red states looked at, the first ones
+  std::optional<std::int64_t> ranked;  // the score it is ranked by
+
+  [[nodiscard]] const Fit* best() const {  // the earlier red state of equals
+    const auto found = std::ranges::max_element(fits, {}, &Fit::score);
+    return found == fits.end() ? nullptr : &*found;
+  }
 };
 
 // The red-blue framework. Each order settles blue states its own way; what it
@@ -29,10 +46,6 @@ class RedBlue {
   RedBlue(const PrefixTree& tree, Pulse& pulse) : pulse_(pulse), folding_(tree) {
     pulse_.progress.nodes = tree.size();
     make_red(0);
-  }
-
-  void run(Order order) {
-    while (!done()) step(order);
   }
 
   [[nodiscard]] bool done() const { return blue_.empty(); }
@@ -82,61 +95,94 @@ class RedBlue {
   }
 
   // Promotes the first blue state that fits no red one; if there is none,
-  // merges the pair on which most answers agree.
+  // merges the pair on which most answers agree. Only blue states in doubt are looked
+  // at: the others fit some red state, and another red state does not change that.
   void settle_surest() {
-    Id best_red = none;
-    Id best_blue = none;
-    Verdict* best = nullptr;
-    for (auto& [blue, verdicts] : blue_) {
-      verdicts.resize(automaton.access.size());
-      bool fits = false;
-      for (std::size_t number = 0; number < verdicts.size(); ++number) {
-        const Id red = automaton.access[number];
-        Verdict& verdict = verdicts[number];
-        judge(verdict, red, blue);
-        if (verdict.kind == Verdict::refuted) continue;
-        fits = true;
-        if (best == nullptr || verdict.score > best->score) {
-          best = &verdict;
-          best_red = red;
-          best_blue = blue;
-        }
-      }
-      if (!fits) return promote(blue);
+    while (!in_doubt_.empty()) {
+      const Id blue = *in_doubt_.begin();
+      if (!judge(blue)) return promote(blue);
+      in_doubt_.erase(in_doubt_.begin());
     }
-    if (const auto score = try_fold(best_red, best_blue))
-      merged(best_red, best_blue, *score);
-    else
-      best->kind = Verdict::refuted;  // they conflict beyond the horizon
+    if (all_judged_ < automaton.access.size()) {
+      for (auto& [blue, known] : blue_)
+        if (known.judged < automaton.access.size()) judge(blue);
+      all_judged_ = automaton.access.size();
+    }
+    const Id blue = ranking_.begin()->second;
+    Blue& known = blue_.at(blue);
+    const Fit* best = known.best();
+    const Id red = automaton.access[best->red];
+    if (const auto score = try_fold(red, blue)) return merged(red, blue, *score);
+    unrank(blue, known);  // they conflict beyond the horizon
+    known.fits.erase(known.fits.begin() + (best - known.fits.data()));
+    in_doubt_.insert(blue);
   }
 
-  // Brings a verdict up to date. A refuted pair stays refuted, because states
-  // only ever gain answers; a score holds until a merge touches what it rests on.
-  void judge(Verdict& verdict, Id red, Id blue) {
-    if (verdict.kind == Verdict::refuted) return;
-    if (verdict.kind == Verdict::fits && (verdict.watched || verdict.stamp >= last_merge_)) return;
-    if (const auto score = try_fold(red, blue, evidence_horizon)) {
-      if (staleness_.full()) stop_watching();
-      verdict = {Verdict::fits, Staleness::can_watch(folding_), *score, ++clock_};
-      if (verdict.watched) staleness_.watch(folding_, {red, blue, verdict.stamp});
-      folding_.undo();
-    } else {
-      verdict.kind = Verdict::refuted;
-    }
+  // Brings up to date what a blue state fits; whether it fits any red state.
+  bool judge(Id blue) {
+    Blue& known = blue_.at(blue);
+    unrank(blue, known);
+    std::erase_if(known.fits, [&](Fit& fit) { return fit.stale && !count(fit, blue); });
+    for (; known.judged < automaton.access.size(); ++known.judged)
+      if (Fit fit{known.judged, 0, 0, false}; count(fit, blue)) known.fits.push_back(fit);
+    if (std::ranges::any_of(known.fits, [](const Fit& fit) { return !fit.watched; })) unwatched_.insert(blue);
+    rank(blue, known);
+    return !known.fits.empty();
+  }
+
+  // Counts the answers that agree if a blue state is merged into a red one; false if
+  // some do not.
+  bool count(Fit& fit, Id blue) {
+    const Id red = automaton.access[fit.red];
+    const auto score = try_fold(red, blue, evidence_horizon);
+    if (!score) return false;
+    if (staleness_.full()) stop_watching();
+    fit = {fit.red, *score, ++clock_, Staleness::can_watch(folding_)};
+    if (fit.watched) staleness_.watch(folding_, {red, blue, fit.stamp});
+    folding_.undo();
+    return true;
   }
 
   void stop_watching() {
     staleness_.clear();
-    for (auto& [blue, verdicts] : blue_)
-      for (Verdict& verdict : verdicts) verdict.watched = false;
+    for (auto& [blue, known] : blue_)
+      for (Fit& fit : known.fits) {
+        fit.watched = false;
+        unwatched_.insert(blue);
+      }
   }
 
   // Takes a score as not counted, unless it has been counted anew since.
   void forget(const Staleness::Score& score) {
     const auto found = blue_.find(score.blue);
     if (found == blue_.end()) return;
-    for (Verdict& verdict : found->second)
-      if (verdict.stamp == score.stamp && verdict.kind == Verdict::fits) verdict.kind = Verdict::unknown;
+    for (Fit& fit : found->second.fits)
+      if (fit.stamp == score.stamp) {
+        fit.stale = true;
+        in_doubt_.insert(score.blue);
+      }
+  }
+
+  void forget_unwatched(Id blue, Blue& known) {
+    for (Fit& fit : known.fits) fit.stale |= !fit.watched;
+    in_doubt_.insert(blue);
+  }
+
+  void forget_all(Id blue, Blue& known) {
+    for (Fit& fit : known.fits) fit.stale = true;
+    in_doubt_.insert(blue);
+  }
+
+  void rank(Id blue, Blue& known) {
+    if (const Fit* best = known.best()) {
+      known.ranked = best->score;
+      ranking_.insert({-best->score, blue});
+    }
+  }
+
+  void unrank(Id blue, Blue& known) {
+    if (known.ranked) ranking_.erase({-*known.ranked, blue});
+    known.ranked.reset();
   }
 
   std::optional<std::int64_t> try_fold(Id red, Id blue, std::size_t within = FoldingTree::unlimited) {
@@ -146,21 +192,21 @@ class RedBlue {
 
   void merged(Id red, Id blue, std::int64_t score) {
     folding_.keep();
-    blue_.erase(blue);
+    take_out(blue);
     staleness_.merged(folding_, blue, [&](const Staleness::Score& stale) { forget(stale); });
     folding_.each_target([&](Id state) {
       if (const auto found = folding_.is_red(state) ? blue_.end() : blue_.find(state); found != blue_.end())
-        for (Verdict& verdict : found->second)
-          if (verdict.kind == Verdict::fits) verdict.kind = Verdict::unknown;
+        forget_all(state, found->second);
     });
-    folding_.each_new_blue([&](Id state) { blue_.try_emplace(state); });
+    for (const Id other : unwatched_) forget_unwatched(other, blue_.at(other));
+    unwatched_.clear();
+    folding_.each_new_blue([&](Id state) { add(state); });
     automaton.events.push_back({red, blue, score, folding_.folded()});
     pulse_.progress.settled += folding_.folded();
-    last_merge_ = ++clock_;
   }
 
   void promote(Id blue) {
-    blue_.erase(blue);
+    take_out(blue);
     staleness_.promoted(blue, [&](const Staleness::Score& stale) { forget(stale); });
     make_red(blue);
     automaton.events.push_back({none, blue, 0, 0});
@@ -172,16 +218,31 @@ class RedBlue {
     std::vector<Child> children;
     folding_.children(state, children);
     for (const Child child : children)
-      if (!folding_.is_red(child.state)) blue_.try_emplace(child.state);
+      if (!folding_.is_red(child.state)) add(child.state);
     ++pulse_.progress.settled;
+  }
+
+  void add(Id blue) {
+    if (blue_.try_emplace(blue).second) in_doubt_.insert(blue);
+  }
+
+  void take_out(Id blue) {
+    const auto found = blue_.find(blue);
+    unrank(blue, found->second);
+    blue_.erase(found);
+    in_doubt_.erase(blue);
+    unwatched_.erase(blue);
   }
 
   Pulse& pulse_;
   FoldingTree folding_;
-  std::map<Id, std::vector<Verdict>> blue_;  // in shortlex order; a verdict per red state
+  std::map<Id, Blue> blue_;  // in shortlex order
+  std::set<Id> in_doubt_;    // blue states that are new, or of which a score is stale
+  std::set<Id> unwatched_;   // blue states with a score that the next merge makes stale
+  std::set<std::pair<std::int64_t, Id>> ranking_;  // blue states by falling score
+  std::size_t all_judged_ = 0;  // the red states that every blue one was held against
   Staleness staleness_;
   std::int64_t clock_ = 0;
-  std::int64_t last_merge_ = 0;
 };
 
 // Sums what the tree's nodes saw over the states that they became.
@@ -225,9 +286,12 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
 
 }  // namespace
 
-Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse) {
+Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states) {
   RedBlue red_blue(tree, pulse);
-  red_blue.run(order);
+  while (!red_blue.done()) {
+    red_blue.step(order);
+    if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+  }
   return summary(tree, red_blue);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,7 +57,12 @@ struct Automaton {
   std::int64_t attempts = 0;  // folds tried
 };
 
-Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse);
+// Thrown when more states are found than somebody wants to know of.
+struct TooManyStates {};
+
+inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
+
+Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states = any_number);
 
 // The same in the order `edsm`, unless that takes long and leads nowhere: nothing
 // once more than `states` are found by more than `attempts` folds.

@@ -1,7 +1,13 @@
 """Merging: `SampleSet` → prefix tree → red-blue state merging → raw automaton + event log."""
 
 from resolvent.merging.answers import Agreement, Answer, Answers, ProposedMerge
-from resolvent.merging.automaton import Automaton, Contradiction, Event, moves_alone
+from resolvent.merging.automaton import (
+    Automaton,
+    Contradiction,
+    Event,
+    TooManyStates,
+    moves_alone,
+)
 from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
@@ -17,6 +23,7 @@ __all__ = [
     "Event",
     "ProposedMerge",
     "Strategy",
+    "TooManyStates",
     "engine_for",
     "find_contradiction",
     "merge",

@@ -74,6 +74,10 @@ def moves_alone(transitions: Codes) -> Automaton:
     )
 
 
+class TooManyStates(Exception):  # noqa: N818
+    """More states were found than somebody wants to know of."""
+
+
 class Contradiction(Exception):  # noqa: N818
     """Two rows read the same labels and answer the same alpha differently.
 

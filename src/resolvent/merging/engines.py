@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.merging.automaton import Automaton, Contradiction, Event
+from resolvent.merging.automaton import Automaton, Contradiction, Event, TooManyStates
 from resolvent.merging.red_blue import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
 from resolvent.merging.watch import Watcher, out_of_time
@@ -25,6 +25,7 @@ class Engine(Protocol):
     Raises:
         Contradiction: when no machine can explain the samples.
         TimeLimitReached: when the search takes longer than allowed.
+        TooManyStates: as soon as there are more than `most_states`.
     """
 
     def __call__(
@@ -33,15 +34,21 @@ class Engine(Protocol):
         strategy: Strategy,
         time_limit: float | None,
         listener: Watcher | None,
+        most_states: int | None = None,
     ) -> Automaton:
         """Merge states as a strategy has it."""
 
 
 def merge_natively(
-    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
+    samples: SampleSet,
+    strategy: Strategy,
+    time_limit: float | None,
+    listener: Watcher | None,
+    most_states: int | None = None,
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
-    return _learn(samples, time_limit, listener, partial(_core.learn, order=strategy.name))
+    learner = partial(_core.learn, order=strategy.name, most_states=most_states)
+    return _learn(samples, time_limit, listener, learner)
 
 
 def search(
@@ -83,6 +90,8 @@ def _learn(
     )
     if "contradiction" in found:
         raise Contradiction(*found["contradiction"])
+    if "too_many_states" in found:
+        raise TooManyStates
     if "time_limit" in found:
         raise out_of_time(Progress(*found["time_limit"]))
     return automaton_of(found, len(tree))
@@ -139,10 +148,11 @@ def merge(
     listener: Watcher | None = None,
     seed: int = 0,
     effort: float = 1.0,
+    most_states: int | None = None,
 ) -> Automaton:
     """Infer an automaton from samples with the named engine, by merging or by searching.
 
-    Only the search makes use of `seed` and `effort`.
+    Only the search makes use of `seed` and `effort`, and only merging of `most_states`.
     """
     strategy = strategy_named(order)
     engine = engine_for(strategy, engine)
@@ -152,7 +162,7 @@ def merge(
         raise OptionError(f"strategy '{strategy.name}' starts from an automaton: merge another way")
     if strategy.searches:
         return search(samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener)
-    return ENGINES[engine](samples, strategy, time_limit, listener)
+    return ENGINES[engine](samples, strategy, time_limit, listener, most_states)
 
 
 def find_contradiction(samples: SampleSet) -> Contradiction | None:

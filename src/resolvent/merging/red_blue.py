@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.merging.automaton import Automaton, Event
+from resolvent.merging.automaton import Automaton, Event, TooManyStates
 from resolvent.merging.folding import Conflict, Fits, Fold, try_fold
 from resolvent.merging.judge import Judge
 from resolvent.merging.orders import Merge, Order
@@ -36,10 +36,13 @@ class RedBlue:
         self._fits = fits
         self._make_red(0)
 
-    def run(self, order: Order) -> None:
+    def run(self, order: Order, most_states: int | None = None) -> None:
         """Settle blue states until there are none.
 
         Paper: StateMerging in "DB-RPNI Pseudocode".
+
+        Raises:
+            TooManyStates: as soon as there are more than `most_states`.
         """
         while self._blue:
             decision = order.decide(self)
@@ -47,6 +50,8 @@ class RedBlue:
                 self._keep(decision)
             else:
                 self._promote(decision.blue)
+                if most_states is not None and len(self.red) > most_states:
+                    raise TooManyStates
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
@@ -91,14 +96,18 @@ class RedBlue:
 
 
 def merge_in_python(
-    samples: SampleSet, strategy: Strategy, time_limit: float | None, listener: Watcher | None
+    samples: SampleSet,
+    strategy: Strategy,
+    time_limit: float | None,
+    listener: Watcher | None,
+    most_states: int | None = None,
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` written to be read."""
     watch = Watch(time_limit, listener)
     tree = build_prefix_tree(samples)
     judge = Judge(strategy, samples, tree)
     search = RedBlue(tree, watch, judge.fits if judge.is_picky else None)
-    search.run(judge.order())
+    search.run(judge.order(), most_states)
     return _summary(search)
 
 
