@@ -35,7 +35,7 @@ class Options:
     """
 
     outputs: tuple[str, ...] | None = None
-    strategy: Strategy = STRATEGIES["edsm"]
+    strategy: Strategy = STRATEGIES["auto"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "completion.hpp"
 #include "folding.hpp"
 #include "staleness.hpp"
 
@@ -45,6 +46,7 @@ class RedBlue {
  public:
   RedBlue(const PrefixTree& tree, Pulse& pulse) : pulse_(pulse), folding_(tree) {
     pulse_.progress.nodes = tree.size();
+    pulse_.progress.settled = 0;
     make_red(0);
   }
 
@@ -81,6 +83,20 @@ class RedBlue {
   [[nodiscard]] Id state_of(Id node) const {
     while (!folding_.is_red(node)) node = folding_.merged_into(node);
     return node;
+  }
+
+  // The number of the state that each node became; none while that is open.
+  [[nodiscard]] std::vector<Id> settled() const {
+    std::vector<Id> number(index(folding_.size()), none);
+    for (std::size_t state = 0; state < automaton.access.size(); ++state)
+      number[index(automaton.access[state])] = static_cast<Id>(state);
+    std::vector<Id> state_of(number.size());
+    for (Id node = 0; node < folding_.size(); ++node) {
+      Id end = node;
+      while (!folding_.is_red(end) && folding_.merged_into(end) != end) end = folding_.merged_into(end);
+      state_of[index(node)] = number[index(end)];
+    }
+    return state_of;
   }
 
   Automaton automaton;
@@ -288,9 +304,13 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
 
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states) {
   RedBlue red_blue(tree, pulse);
-  while (!red_blue.done()) {
-    red_blue.step(order);
-    if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+  try {
+    while (!red_blue.done()) {
+      red_blue.step(order);
+      if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+    }
+  } catch (const TimeLimitReached&) {
+    return completed(tree, red_blue.automaton, red_blue.settled());
   }
   return summary(tree, red_blue);
 }
@@ -298,9 +318,13 @@ Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::s
 std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
                                              std::int64_t attempts) {
   RedBlue red_blue(tree, pulse);
-  while (!red_blue.done()) {
-    red_blue.step(Order::edsm);
-    if (red_blue.automaton.access.size() > states && red_blue.automaton.attempts > attempts) return std::nullopt;
+  try {
+    while (!red_blue.done()) {
+      red_blue.step(Order::edsm);
+      if (red_blue.automaton.access.size() > states && red_blue.automaton.attempts > attempts) return std::nullopt;
+    }
+  } catch (const TimeLimitReached&) {
+    return completed(tree, red_blue.automaton, red_blue.settled());
   }
   return summary(tree, red_blue);
 }

@@ -55,6 +55,8 @@ struct Automaton {
   std::vector<Output> outputs;          // by state, then alpha
   std::vector<Event> events;
   std::int64_t attempts = 0;  // folds tried
+  std::int64_t wrong = 0;     // rows answered otherwise, where time ran out
+  bool finished = true;       // false where it did
 };
 
 // Thrown when more states are found than somebody wants to know of.
@@ -62,6 +64,8 @@ struct TooManyStates {};
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 
+// When time is up, what is left is settled cheaply (completion.hpp), and some rows may be
+// answered wrongly.
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states = any_number);
 
 // The same in the order `edsm`, unless that takes long and leads nowhere: nothing

@@ -5,10 +5,12 @@ from resolvent.merging.automaton import (
     Automaton,
     Contradiction,
     Event,
+    GivenUp,
     TooManyStates,
+    TooMuchWork,
     moves_alone,
 )
-from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
+from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge, search
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
@@ -21,12 +23,15 @@ __all__ = [
     "Contradiction",
     "Engine",
     "Event",
+    "GivenUp",
     "ProposedMerge",
     "Strategy",
     "TooManyStates",
+    "TooMuchWork",
     "engine_for",
     "find_contradiction",
     "merge",
     "moves_alone",
+    "search",
     "strategy_named",
 ]

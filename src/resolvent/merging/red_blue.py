@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.errors import TimeLimitReached
 from resolvent.merging.automaton import Automaton, Event, TooManyStates
+from resolvent.merging.completion import completed
 from resolvent.merging.folding import Conflict, Fits, Fold, try_fold
 from resolvent.merging.judge import Judge
 from resolvent.merging.orders import Merge, Order
@@ -69,6 +71,16 @@ class RedBlue:
             node = self.merged_into[node]
         return node
 
+    def settled(self) -> list[int]:
+        """Return the number of the state that each node became, −1 while that is open."""
+        number = {node: state for state, node in enumerate(self.red)}
+        states = []
+        for node in range(len(self.tree)):
+            while node not in number and node in self.merged_into:
+                node = self.merged_into[node]
+            states.append(number.get(node, -1))
+        return states
+
     def _keep(self, merge: Merge) -> None:
         del self._blue[merge.blue]
         self.merges += 1
@@ -101,13 +113,17 @@ def merge_in_python(
     time_limit: float | None,
     listener: Watcher | None,
     most_states: int | None = None,
+    most_work: int | None = None,
 ) -> Automaton:
-    """Infer an automaton from samples; the `Engine` written to be read."""
+    """Infer an automaton from samples; the `Engine` written to be read. It counts no work."""
     watch = Watch(time_limit, listener)
     tree = build_prefix_tree(samples)
     judge = Judge(strategy, samples, tree)
     search = RedBlue(tree, watch, judge.fits if judge.is_picky else None)
-    search.run(judge.order(), most_states)
+    try:
+        search.run(judge.order(), most_states)
+    except TimeLimitReached:
+        return completed(samples, search.red, search.settled(), search.events, search.attempts)
     return _summary(search)
 
 

@@ -33,9 +33,10 @@ class Strategy:
         merges: It merges nodes of the prefix tree, and tells how many are settled.
         searches: It makes use of `seed` and `effort`, and may use all the time it gets.
         proves: It gives certificates.
+        chooses: It runs others, and takes the machine with the shortest description.
         engines: Those that can run it, the default first.
 
-    The last four are for built-in strategies to say.
+    The last five are for built-in strategies to say.
 
     >>> class Weighty(Strategy):
     ...     name = "weighty"
@@ -56,6 +57,7 @@ class Strategy:
     merges: bool = True
     searches: bool = False
     proves: bool = False
+    chooses: bool = False
     engines: tuple[str, ...] = (_PYTHON,)
 
     def fits(self, known: Answers, new: Answers) -> bool:
@@ -89,6 +91,20 @@ class Strategy:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True)
+class Auto(Strategy):
+    """The shortest description among what several strategies find, the cheap ones first.
+
+    Orders of merging that differ are tried where the first one leaves doubt, then the search;
+    each within an effort that is counted in work, not in seconds.
+    """
+
+    name = "auto"
+    searches = True
+    chooses = True
+    engines = (_NATIVE, _PYTHON)
 
 
 @dataclass(frozen=True)
@@ -149,12 +165,12 @@ class SmallestProven(Strategy):
 
 
 STRATEGIES: Final[dict[str, Strategy]] = {
-    one.name: one for one in (Edsm(), Rpni(), SmallestFound(), SmallestProven())
+    one.name: one for one in (Auto(), Edsm(), Rpni(), SmallestFound(), SmallestProven())
 }
 """The built-in strategies by name; the first is the default."""
 
 _TO_CHOOSE = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves", "engines")
+_BUILT_IN = ("merges", "searches", "proves", "chooses", "engines")
 
 
 def strategy_named(given: str | Strategy) -> Strategy:
@@ -167,7 +183,7 @@ def strategy_named(given: str | Strategy) -> Strategy:
     False
     >>> strategy_named("bfs")
     Traceback (most recent call last):
-    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of edsm, rpni, search, exact
+    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of auto, edsm, rpni, search, exact
     """
     known = ", ".join(STRATEGIES)
     if isinstance(given, Strategy):
