@@ -55,7 +55,7 @@ def infer(
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
     noise: Noise | Literal["none", "auto"] = "auto",
-    strategy: str | Strategy = "edsm",
+    strategy: str | Strategy = "auto",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,

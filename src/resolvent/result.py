@@ -18,6 +18,7 @@ from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.merging.tried import Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
@@ -134,7 +135,8 @@ class Found:
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
     Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
     beside it the best of each other size; `alternatives` are those that are hardly less likely,
-    and `unfinished` the kinds whose search was cut short by the time limit.
+    and `unfinished` the kinds whose search was cut short by the time limit. `tried` says which
+    strategies were tried for each machine.
     """
 
     machines: Machines
@@ -147,6 +149,7 @@ class Found:
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: frozenset[str] = frozenset()
+    tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

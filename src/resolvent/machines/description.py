@@ -32,20 +32,19 @@ def description_bits(machine: Machine) -> float:
     (2, 5, True)
     """
     table = np.delete(machine.transitions, list(machine.trivial), axis=1)
-    return (
-        2 * log2(machine.states) + 1
-        + _moves_bits(table)
-        + _answers_bits(machine.output_question, machine.output_value)
-    )  # fmt: skip
+    size = 2 * log2(machine.states) + 1
+    answers = _answers_bits(machine.output_question, machine.output_value)
+    return size + _moves_bits(table) + answers
 
 
 def _moves_bits(table: NDArray[np.int32]) -> float:
     """Return the bits for where labels lead, in a table [state, label] with −1 for never read.
 
-    First which moves are loops: by state, since all labels loop in a sink, and by label,
-    since those that change nothing loop in all states; half of the belief lies with each.
-    Then where the others lead: for each label its own way to tell, or the way of all, or that of
-    the state they come from.
+    First which moves are loops: by state, since all labels loop in a sink, or by label,
+    since those that change nothing loop in all states. Then where the others lead, by how often
+    moves of all labels, of the same label or from the same state lead there. Half of the belief
+    lies with each of two ways, a third with each of three. How the states are numbered does
+    not have to be told.
     """
     states = len(table)
     if states == 1:
@@ -58,11 +57,12 @@ def _moves_bits(table: NDArray[np.int32]) -> float:
     )
     moving = loops == 0
     state, label, target = state[moving], label[moving], target[moving]
-    return flags + _either(
+    leads = _either(
         _adaptive(np.zeros_like(label), target, states, 1).sum(),
         _adaptive(label, target, states, table.shape[1]).sum(),
         _adaptive(state, target, states, states).sum(),
     )
+    return flags + leads - lgamma(states) / log(2)
 
 
 def _answers_bits(question: NDArray[np.int64], answer: NDArray[np.int32]) -> float:
@@ -86,9 +86,10 @@ def _adaptive(
     prior = min(_HALF, 1 / symbols)
     pairs, count = np.unique(context * symbols + symbol, return_counts=True)
     each = _log_rising(count, prior)
-    bits = -np.bincount(pairs // symbols, each, contexts)
-    bits += _log_rising(np.bincount(context, minlength=contexts), prior * symbols)
-    return np.asarray(bits / log(2))
+    gained = np.zeros(contexts)
+    np.add.at(gained, pairs // symbols, each)
+    spent = _log_rising(np.bincount(context, minlength=contexts), prior * symbols)
+    return np.asarray((spent - gained) / log(2))
 
 
 def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ def completed(
     """
     tree = samples.histories.tree
     found = _core.complete(
-        tree, samples.alpha, samples.output, np.int32(access), np.int32(settled)
+        tree, samples.alpha, samples.output, np.array(access, np.int32), np.array(settled, np.int32)
     )
     automaton = automaton_of(found, len(tree))
     return replace(automaton, events=(*events, *automaton.events), attempts=attempts)
