@@ -22,7 +22,7 @@ from resolvent.reduction import trivial_codes
 from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay
 from resolvent.replay.coded import Alphabets
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
 from resolvent.senses import Senses
 from resolvent.traces import Label, TraceSet
 from resolvent.traces.column_names import (
@@ -126,6 +126,8 @@ class Run:
             ContradictoryTraces: when the new ones contradict each other or those before.
         """
         outputs = [one.predicts for one in before.found.machines.values()]
+        if before.found.unfinished:
+            return self.exact(corpus)
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
@@ -151,6 +153,8 @@ class Run:
         while True:
             if shown is None:
                 shown = self._replay(corpus, found.machines)
+            if found.unfinished:  # what more traces show, there is no time to learn
+                break
             if corpus.in_memory and not shown.consistent:
                 # Which traces show a conflict matters only if there is one.
                 shown = self._replay(corpus, found.machines, shortest=True)
@@ -172,10 +176,13 @@ class Run:
             else:
                 break
             shown = None
-        if not shown.consistent:
+        if not shown.consistent and not found.unfinished:
             raise AssertionError("the machines do not explain what they were learned from")
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
-        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        result = self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        if found.unfinished:
+            result = replace(result, warnings=(cut_short(result), *result.warnings))
+        return result
 
     def _learned(
         self, corpus: Corpus, learner: Learner, chosen: NDArray[np.int64]
@@ -270,7 +277,8 @@ class Run:
             )
             for kind, machine in machines.items()
         }
-        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
+        merged = self.options.strategy.merges and not found.unfinished
+        warnings = warnings_of(end.shown, corpus, merged=merged)
         seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(

@@ -13,6 +13,8 @@ from math import log2
 from threading import Event as Flag
 from typing import Final
 
+import numpy as np
+
 from resolvent.learning.lesson import NO_TIME, Lesson
 from resolvent.machines import Machine
 from resolvent.machines.description import description_bits
@@ -37,6 +39,11 @@ WORK: Final = 20_000_000
 
 SEARCH_SHARE: Final = 0.05
 """The part of what strategy "search" tries at most that is tried here: about a second."""
+
+QUESTIONS_FOR_LABEL: Final = 1.5
+"""The search is tried where there are so many times as many questions as labels: where states
+are asked little more than where they lead, as in logs of protocols, it hardly finds anything
+in seconds that merging does not."""
 
 SURE: Final = 4.0
 """Answers that must agree for a merge to be beyond doubt, besides one for each doubling of the
@@ -73,7 +80,7 @@ class Contest:
 
     `trivial` are the labels that merging does without, `known` those of them that loop in every
     state, seen or not. `build` makes a machine of an automaton and the labels that it was
-    found without. `merged` are automata that are found already, by the labels left out.
+    found without.
     """
 
     lesson: Lesson
@@ -81,6 +88,12 @@ class Contest:
     trivial: tuple[int, ...]
     known: tuple[int, ...]
     build: Callable[[Automaton, tuple[int, ...]], Machine]
+
+    @property
+    def asks_much(self) -> bool:
+        """Whether states are asked more than where they lead."""
+        asked = len(np.unique(self.samples.alpha[self.samples.alpha >= 0]))
+        return asked >= QUESTIONS_FOR_LABEL * (len(self.samples.labels) - len(self.known))
 
     def without(self, labels: tuple[int, ...]) -> SampleSet:
         """Return the samples with some labels left out of the histories."""
@@ -101,12 +114,14 @@ class Contender:
     """A strategy that takes part, and how it finds a machine.
 
     Those of the same `turn` run side by side, and are told the best machine of earlier turns.
-    `find` raises `GivenUp` where it finds nothing that can win.
+    `find` raises `GivenUp` where it finds nothing that can win. `pays` says whether to try it
+    at all, given that machine.
     """
 
     name: str
     turn: int
     find: Find
+    pays: Callable[[Contest, Proposal], bool] = lambda contest, best: True
 
 
 def _merging(order: Strategy) -> Find:
@@ -144,7 +159,7 @@ def _searching(
     automaton = search(
         contest.without(contest.known),
         seed=options.seed,
-        effort=SEARCH_SHARE * options.effort,
+        effort=SEARCH_SHARE * options.effort * (1 if best is None else doubt(best.automaton)),
         time_limit=time_limit,
         listener=listener,
         known=best.machine.transitions if best is not None and best.automaton.finished else None,
@@ -153,13 +168,17 @@ def _searching(
     return contest.proposal("search", automaton, contest.known)
 
 
+def _search_pays(contest: Contest, best: Proposal) -> bool:
+    return best.machine.states > 2 and (contest.asks_much or not best.automaton.finished)
+
+
 CONTENDERS: Final[tuple[Contender, ...]] = (
     *(
         Contender(one.name, 1, _merging(one))
         for one in STRATEGIES.values()
         if one.merges and not one.chooses and one != FIRST
     ),
-    Contender("search", 2, _searching),
+    Contender("search", 2, _searching, _search_pays),
 )
 """All that are tried where `FIRST` leaves doubt."""
 
@@ -173,12 +192,18 @@ def most_states(states: int) -> int:
     return states + max(MORE_STATES, states // 8)
 
 
-def is_sure(automaton: Automaton) -> bool:
-    """Whether every merge has so many answers for it that no other machine is worth a look."""
+def doubt(automaton: Automaton) -> float:
+    """Return how much of an automaton is in doubt: 0 if every merge has much for it, up to 1.
+
+    Where an eighth of the merges have little for them, all of it may be wrong.
+    """
     scores = [event.score for event in automaton.events if event.red is not None]
+    if not automaton.finished:
+        return 1.0
     if automaton.states == 1 or not scores:
-        return True
-    return min(scores) >= SURE + log2(len(scores))
+        return 0.0
+    weak = sum(score < SURE + log2(len(scores)) for score in scores)
+    return min(8 * weak / len(scores), 1.0)
 
 
 def patience(samples: SampleSet) -> int:
@@ -222,9 +247,10 @@ def best_of(
     best = first
     entries: list[tuple[str, Proposal | None, float]] = [(first.strategy, first, seconds)]
     for turn in sorted({one.turn for one in contenders}):
-        if best.strategy == "search" or (is_sure(best.automaton) and best.automaton.finished):
+        if best.strategy == "search" or not doubt(best.automaton):
             break
-        found = _side_by_side(contest, best, [one for one in contenders if one.turn == turn])
+        paying = [one for one in contenders if one.turn == turn and one.pays(contest, best)]
+        found = _side_by_side(contest, best, paying) if paying else []
         entries += found
         best = min([best, *(one for _, one, _ in found if one is not None)], key=_rank)
     return best, tuple(_told(entries, best))
