@@ -82,7 +82,7 @@ def test_too_little_time_gives_bounds_and_no_error(limit):
 
 def test_a_search_ends_with_the_best_it_has():
     traces = random_world(0).rollouts(60, seed=1)
-    merged = rs.infer(traces, trivial=[])
+    merged = rs.infer(traces, strategy="edsm", trivial=[])
     result = rs.infer(traces, strategy="search", time_limit=0.3)
     assert result.transition.states <= merged.transition.states
     assert result.machines.score(traces).perfect
@@ -107,7 +107,7 @@ def test_only_the_native_engine_searches(strategy):
 
 
 def test_strategies_that_do_not_exist():
-    with pytest.raises(rs.OptionError, match="choose one of edsm, rpni, search, exact"):
+    with pytest.raises(rs.OptionError, match="choose one of auto, edsm, rpni, search, exact"):
         rs.infer(SCARCE, strategy="guess")
 
 

@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from mealy_machine import Mealy, Table
-from protocols import BANK
 
 import resolvent as rs
+from mealy_machine import Mealy, Table
+from protocols import BANK
 from resolvent.merging import STRATEGIES
 
 FOUND = {"stop-and-wait": 1_000, "traffic-lights": 4_000, "login": 16_000, "http2-stream": 32_000}

@@ -314,8 +314,8 @@ class Run:
     def time_left(self) -> float | None:
         """Return how many seconds are left; None where there is no limit."""
         limit = self.options.time_limit
-        if limit is None or not limit > 0:
-            return limit  # merge() refuses what is not above 0
+        if limit is None:
+            return None
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
 
 

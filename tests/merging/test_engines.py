@@ -336,7 +336,7 @@ def test_nothing_crashes_on_codes(codes, table, size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of edsm, rpni"),
+        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of auto, edsm, rpni"),
         ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
         ({"time_limit": 0}, "time limit is 0 s: it must be above 0"),
         ({"time_limit": -1.5}, "time limit is -1.5 s"),
