@@ -118,9 +118,7 @@ class Mealy(Table):
             state[going] = moves[state[going], given[rows]]
         return answers
 
-    def traces(
-        self, steps: int, seed: int, lengths: tuple[int, int] = (50, 100)
-    ) -> rs.TraceSet:
+    def traces(self, steps: int, seed: int, lengths: tuple[int, int] = (50, 100)) -> rs.TraceSet:
         """Walk through the machine at random, and return what `rs.read_log` reads of it."""
         return self.as_traces(*self.walks(steps, seed, lengths))
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError
-from resolvent.machines import MachineScore
+from resolvent.machines import Machines, MachineScore, Score
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.progress import Listener
-from resolvent.replay import score
+from resolvent.replay import score, states_at_steps, steps_asked
 from resolvent.result import InferenceResult
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.choosing import beginnings, trace_keys
@@ -25,6 +25,7 @@ from resolvent.traces.column_names import SEEN
 from resolvent.traces.given import as_trace_set
 from resolvent.trust import Foretold
 from resolvent.trust.histories import history_keys
+from resolvent.trust.weakness import sinks
 from resolvent.wording import amount, short
 
 SHARE: Final = 0.2
@@ -42,7 +43,8 @@ class HeldOutSteps:
     """How one machine did on the steps that were held out.
 
     `states` are those of the machine that was inferred without them, and `traces` how many
-    were tested. Where it is `noisy`, the most likely answer is right.
+    were tested. Where it is `noisy`, the most likely answer is right. `stuck` are steps in states
+    that nothing leads out of, which are easy: `stuck_right` of them were predicted right.
     """
 
     states: int
@@ -50,6 +52,8 @@ class HeldOutSteps:
     score: MachineScore
     noisy: bool = False
     whole_traces: bool = True
+    stuck: int = 0
+    stuck_right: int = 0
 
     @property
     def steps(self) -> int:
@@ -75,6 +79,16 @@ class HeldOutSteps:
     def share(self) -> float:
         """The share of the steps that were predicted right."""
         return self.right / self.steps
+
+    @property
+    def share_before_stuck(self) -> float | None:
+        """The share predicted right of the steps that are not stuck; None if all are.
+
+        >>> HeldOutSteps(3, 9, MachineScore(90, 10), stuck=80, stuck_right=80).share_before_stuck
+        0.5
+        """
+        steps = self.steps - self.stuck
+        return (self.right - self.stuck_right) / steps if steps else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -107,6 +121,8 @@ class HeldOutSteps:
             "share": self.share,
             "low": low,
             "high": high,
+            "stuck": self.stuck,
+            "share_before_stuck": self.share_before_stuck,
             "log_loss": self.score.log_loss,
             "states": self.states,
         }
@@ -122,7 +138,12 @@ class HeldOutSteps:
             )
             text += f" (95% confidence: {between})"
         text += f", {_share(self.wrong, self.steps)} wrong"
-        return f"{text}, {_share(self.unseen, self.steps)} unseen" if self.unseen else text
+        if self.unseen:
+            text += f", {_share(self.unseen, self.steps)} unseen"
+        if self.stuck and self.right < self.steps:
+            before = _share(self.right - self.stuck_right, max(self.steps - self.stuck, 1))
+            text += f"; {before} right before states that nothing leads out of"
+        return text
 
 
 def _share(part: int, whole: int) -> str:
@@ -213,7 +234,7 @@ def held_out(
     if not 0 < share < 1:
         raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
     traces = as_trace_set(traces)
-    options = replace(result.options, time_limit=time_limit)
+    options = _as_before(result, time_limit)
     keys, first, place = np.unique(trace_keys(traces), return_index=True, return_inverse=True)
     if len(keys) < FEWEST_TRACES:
         return _ends(result, traces, np.sort(first), share, options, progress)
@@ -229,11 +250,7 @@ def held_out(
     machines = infer_with(options, traces.take(learned), progress).machines
     tested = traces.take(new)
     found = score(machines, tested)
-    steps = {
-        kind: HeldOutSteps(machines[kind].states, len(new), found[kind], machines[kind].is_noisy)
-        for kind in result.machines
-        if kind in found
-    }
+    steps = _tested(result, machines, tested, found, np.ones(tested.steps, bool))
     return HeldOut(held, len(new), tested.steps, True, steps)
 
 
@@ -266,15 +283,54 @@ def _ends(
         raise TraceError("nothing can be held out: the traces have one step each")
     machines = infer_with(options, cut, progress).machines
     found, before = score(machines, whole), score(machines, begun)
-    steps = {
-        kind: HeldOutSteps(
-            machines[kind].states,
-            len(first),
-            found[kind].without(before[kind]),
-            machines[kind].is_noisy,
-            whole_traces=False,
-        )
-        for kind in result.machines
-        if kind in found
-    }
+    left = Score({kind: one.without(before[kind]) for kind, one in found.items()})
+    place = np.arange(whole.steps) - np.repeat(whole.offsets[:-1], np.diff(whole.offsets))
+    last = place >= np.repeat(np.diff(begun.offsets), np.diff(whole.offsets))
+    steps = _tested(result, machines, whole, left, last, whole_traces=False)
     return HeldOut(len(first), len(first), whole.steps - begun.steps, False, steps)
+
+
+def _tested(
+    result: InferenceResult,
+    machines: Machines,
+    traces: TraceSet,
+    scores: Score,
+    steps: NDArray[np.bool_],
+    *,
+    whole_traces: bool = True,
+) -> dict[str, HeldOutSteps]:
+    """Put together how machines did on the marked steps of some traces."""
+    seen = machines.senses.on(traces)
+    asked = {}
+    if not machines.doubt:  # otherwise nobody knows which state it is
+        asked = steps_asked(machines, seen, states_at_steps(machines, seen))
+    tested = {}
+    for kind in result.machines:
+        if kind not in scores:
+            continue
+        machine, stuck, right = machines[kind], 0, 0
+        if kind in asked:
+            one = asked[kind]
+            there = steps & np.isin(one.states, sinks(machine))
+            stuck = int(there.sum())
+            right = int((one.predicted == one.outputs)[there].sum())
+        tested[kind] = HeldOutSteps(
+            machine.states, len(traces), scores[kind], machine.is_noisy, whole_traces, stuck, right
+        )
+    return tested
+
+
+def _as_before(result: InferenceResult, time_limit: float | None) -> Options:
+    """Return the options of an inference, without noise where it found none.
+
+    What explains all traces explains some of them; that they are fewer makes none of it noise.
+    """
+    options = replace(result.options, time_limit=time_limit)
+    is_exact = not (
+        result.is_noisy
+        or result.broken
+        or result.more_noise
+        or result.machines.doubt
+        or result.senses.rewards
+    )
+    return replace(options, noise="none") if is_exact and options.noise == "auto" else options

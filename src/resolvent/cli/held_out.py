@@ -73,15 +73,19 @@ def held_out_test(
     result: InferenceResult,
     traces: TraceSet | TraceFolder,
     share: float | None,
+    took: float,
     progress: Listener | None = None,
 ) -> HeldOutTest:
-    """Hold out a share of the traces; without one, only if it takes about as long as inferring."""
+    """Hold out a share of the traces; without one, only if it takes about as long as inferring.
+
+    That `took` so many seconds.
+    """
     if isinstance(traces, TraceFolder):
         return HeldOutTest(
             skipped="for the folder is gone through file by file: keep some of its files out of "
             "it, and give them to resolvent check"
         )
-    took, limit = result.seconds["total"], result.options.time_limit
+    limit = result.options.time_limit
     asked = share is not None
     if not asked and took > LONGEST:
         return HeldOutTest(

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from resolvent.machines import Machines
+from resolvent.machines import Machine, Machines
 from resolvent.machines.drawing import history_text
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import Label, TraceSet, label_text
@@ -14,6 +15,9 @@ from resolvent.wording import amount, short
 
 FEW: Final = 5
 """A state that fewer histories reach is weak: one odd session could have made it."""
+
+_MOSTLY: Final = 0.5
+"""Where more than this share of the steps is stuck, that is worth saying."""
 
 _MOST_WAY = 160
 """Characters of an input word that are shown."""
@@ -63,7 +67,8 @@ class Weakness:
     """What of a machine rests on little: states that few histories reach, and rare moves.
 
     `weak` are the states that fewer than 5 histories reach, the weakest first. Of the `moves`
-    that traces take, `rare` ones were taken by a single history, such as `rare_move`.
+    that traces take, `rare` ones were taken by a single history, such as `rare_move`. Of all
+    `steps` that many are `stuck` in `sinks`, the states that nothing leads out of.
     """
 
     states: int = 0
@@ -71,6 +76,9 @@ class Weakness:
     moves: int = 0
     rare: int = 0
     rare_move: RareMove | None = None
+    steps: int = 0
+    stuck: int = 0
+    sinks: tuple[int, ...] = ()
 
     def as_dict(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return the weak states as JSON values, at most so many."""
@@ -92,14 +100,30 @@ class Weakness:
                 f"{self.rare:,} of {amount(self.moves, 'move')} {_were(self.rare)} taken after one "
                 f"history alone, such as {self.rare_move}"
             )
+        if self.stuck > _MOSTLY * self.steps:
+            lines.append(
+                f"{self.stuck / self.steps:.1%} of all steps are in {_listed(self.sinks)}, which "
+                f"nothing leads out of: sessions that end sooner would tell more"
+            )
         return lines
+
+
+def _listed(states: tuple[int, ...], most: int = 3) -> str:
+    """Name a few states.
+
+    >>> _listed((1,)), _listed((1, 4)), _listed((1, 4, 5, 9, 12))
+    ('state 1', 'states 1, 4', 'states 1, 4, 5 and 2 more')
+    """
+    named = ", ".join(map(str, states[:most]))
+    more = f" and {len(states) - most} more" if len(states) > most else ""
+    return f"state{'s' if len(states) > 1 else ''} {named}{more}"
 
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def weakness_of(asked: StepsAsked, offsets: np.typing.NDArray[np.int64]) -> Weakness:
+def weakness_of(asked: StepsAsked, offsets: NDArray[np.int64]) -> Weakness:
     """Count the different label histories that reach each state and take each move.
 
     Labels that change nothing are left out of histories. What came before does not matter
@@ -120,6 +144,7 @@ def weakness_of(asked: StepsAsked, offsets: np.typing.NDArray[np.int64]) -> Weak
     histories[0] += 1  # that of no labels
     spent = np.bincount(states[states >= 0], minlength=machine.states)
     known = set(machine.reachable())
+    ends = sinks(machine)
     weak = sorted(
         (state for state in np.flatnonzero(histories < FEW).tolist() if state in known and state),
         key=lambda state: (histories[state], spent[state], state),
@@ -145,7 +170,28 @@ def weakness_of(asked: StepsAsked, offsets: np.typing.NDArray[np.int64]) -> Weak
         len(taken),
         len(once),
         rare,
+        len(states),
+        int(spent[ends].sum()),
+        tuple(ends.tolist()),
     )
+
+
+def sinks(machine: Machine) -> NDArray[np.int64]:
+    """Return the states of a log's machine that no label is known to lead out of.
+
+    Where there is something to see, steps differ in any state, so that none is a sink.
+
+    >>> from resolvent.environments import House
+    >>> sinks(House().machines().transition).tolist()  # who has the key keeps it, and sees on
+    []
+    """
+    if machine.states == 1 or len(machine.observations) != 1:
+        return np.empty(0, np.int64)
+    leads = machine.transitions.copy()
+    leads[:, list(machine.trivial)] = -1
+    stays = leads == np.arange(machine.states)[:, None]
+    kept: NDArray[np.int64] = np.flatnonzero((stays | (leads < 0)).all(axis=1) & stays.any(axis=1))
+    return kept
 
 
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:

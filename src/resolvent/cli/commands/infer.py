@@ -231,11 +231,17 @@ def infer(
         def show(machine: str, now: Progress, again: str = "") -> None:
             _show(bar, options.strategy, machine, now, again)
 
+        started = time.perf_counter()
         result = infer_with(options, traces, show)
+        took = time.perf_counter() - started
         about = _About()
         if not no_held_out:
             test = held_out_test(
-                result, traces, held_out, lambda machine, now: show(machine, now, "held out: ")
+                result,
+                traces,
+                held_out,
+                took,
+                lambda machine, now: show(machine, now, "held out: "),
             )
             about = replace(about, held_out=test)
         if isinstance(traces, TraceSet):
