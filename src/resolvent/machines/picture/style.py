@@ -39,7 +39,7 @@ _RULES = f"""
 .resolvent-machine .rs-number{{font-size:{NUMBER_SIZE:g}px;font-weight:600;fill:{{number}}}}
 .resolvent-machine .rs-name{{font-size:{NAME_SIZE:g}px;fill:{{name}}}}
 .resolvent-machine .rs-move{{font-size:{MOVE_SIZE:g}px;fill:{{label}}}}
-.rs-line{{fill:none;stroke:{{line}};stroke-width:1.3}}
+.rs-line{{fill:none;stroke:{{line}}}}
 .rs-head,.rs-dot{{fill:{{line}}}}
 .resolvent-machine .rs-label{{font-size:{LABEL_SIZE:g}px;fill:{{label}};\
 stroke:{{halo}};stroke-width:3px;stroke-linejoin:round;paint-order:stroke}}

@@ -25,7 +25,7 @@ from resolvent.machines.picture.text import width
 _LINE = 1.2  # between lines of text, in font sizes
 _PADDING, _CORNER, _MARGIN, _NOTE_GAP = 11.0, 9.0, 10.0, 14.0
 _LEAST_BOX, _LEAST_WIDTH = 46.0, 340.0
-_HEAD_HALF_WIDTH = 3.6
+_HEAD_HALF_WIDTH, _LINE_WIDTH = 3.6, 1.3
 
 
 def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
@@ -176,14 +176,14 @@ def _open_arrow(kind: str, arrow: Arrow) -> str:
 
 def _look(arrow: Arrow) -> str:
     """Return how to draw a line: thicker the more often it was taken, dashed if open or rare."""
+    # As attributes: pages that allow no style but their own would not apply one of a line.
     strength = arrow.strength
-    if strength is None:
-        return ' style="stroke-dasharray:6 4"' if arrow.is_rare else ""
-    dashes = ";stroke-dasharray:6 4" if strength.is_open else ""
-    return f' style="stroke-width:{strength.width:.1f}{dashes}"'
+    dashed = arrow.is_rare if strength is None else strength.is_open
+    wide = _LINE_WIDTH if strength is None else strength.width
+    return f' stroke-width="{wide:.1f}"' + (' stroke-dasharray="6 4"' if dashed else "")
 
 
-def _curve(curve: Curve, look: str = "") -> Iterator[str]:
+def _curve(curve: Curve, look: str = f' stroke-width="{_LINE_WIDTH}"') -> Iterator[str]:
     first, *others = curve.points
     yield (
         f'<path class="rs-line"{look} d="M{_n(first.x)} {_n(first.y)}C'
