@@ -123,7 +123,7 @@ class HeldOutSteps:
             "high": high,
             "stuck": self.stuck,
             "share_before_stuck": self.share_before_stuck,
-            "log_loss": self.score.log_loss,
+            "log_loss": self.score.log_loss if self.noisy else None,
             "states": self.states,
         }
 
@@ -244,8 +244,8 @@ def held_out(
     new = _new(traces, learned, chosen)
     if not len(new):
         raise TraceError(
-            f"nothing can be held out: all {held:,} traces chosen for that are the beginning of "
-            f"others; collect traces that differ"
+            f"all {held:,} traces chosen to be held out are the beginning of others: collect "
+            f"traces that differ more"
         )
     machines = infer_with(options, traces.take(learned), progress).machines
     tested = traces.take(new)
@@ -280,7 +280,9 @@ def _ends(
     cut = beginnings(traces, np.where(lengths > 1, np.minimum(kept, lengths - 1), lengths))
     whole, begun = traces.take(first), cut.take(first)
     if whole.steps == begun.steps:
-        raise TraceError("nothing can be held out: the traces have one step each")
+        raise TraceError(
+            "the traces have one step each: to hold out steps, collect longer ones, or more"
+        )
     machines = infer_with(options, cut, progress).machines
     found, before = score(machines, whole), score(machines, begun)
     left = Score({kind: one.without(before[kind]) for kind, one in found.items()})
@@ -309,13 +311,15 @@ def _tested(
         if kind not in scores:
             continue
         machine, stuck, right = machines[kind], 0, 0
+        # A mismatch would be named by its place among the traces held out, which nobody knows.
+        counts = replace(scores[kind], first_mismatch=None)
         if kind in asked:
             one = asked[kind]
             there = steps & np.isin(one.states, sinks(machine))
             stuck = int(there.sum())
             right = int((one.predicted == one.outputs)[there].sum())
         tested[kind] = HeldOutSteps(
-            machine.states, len(traces), scores[kind], machine.is_noisy, whole_traces, stuck, right
+            machine.states, len(traces), counts, machine.is_noisy, whole_traces, stuck, right
         )
     return tested
 

@@ -20,10 +20,11 @@ def history_keys(columns: Iterable[Codes], offsets: NDArray[np.int64]) -> NDArra
     [True, True, False]
     """
     lengths = np.diff(offsets)
-    mixed: NDArray[np.int64] = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    for salt, codes in enumerate(columns):
+    place: NDArray[np.int64] = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    mixed = scrambled(place, 0)
+    for salt, codes in enumerate(columns, 1):
         mixed = scrambled(mixed + codes.astype(np.int64), salt)
-    total = np.cumsum(scrambled(mixed, 0))  # which wraps around, as it should
+    total = np.cumsum(mixed)  # which wraps around, as it should
     before = np.concatenate([[0], total])[offsets[:-1]]
     keys: NDArray[np.int64] = total - np.repeat(before, lengths)
     return keys
