@@ -274,8 +274,7 @@ class _About:
         lines = self.held_out.lines()
         for kind, one in self.weak.items():
             name = f" ({short(kind)} machine)" if len(self.weak) > 1 else ""
-            first, *others = one.lines() or [""]
-            lines += [f"weak{name}: {first}", *others] if first else []
+            lines += [line if line[0] == " " else f"weak{name}: {line}" for line in one.lines()]
         return lines
 
 
