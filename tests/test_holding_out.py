@@ -55,7 +55,7 @@ def counted(machine, traces, first=0):
                 actual = trace.columns["response"][step]
                 kind = "unseen" if told is rs.UNSEEN else "right" if told == actual else "wrong"
                 counts[kind] += 1
-            state = machine.step(state, trace.labels[step + 1]) if state is not None else None
+            state = machine.step(state, trace.labels[step + 1])
     return counts
 
 

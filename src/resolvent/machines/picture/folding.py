@@ -50,7 +50,7 @@ def _line(leads: str, labels: list[str]) -> str:
     """Name as many labels as fit in a line, and count the others.
 
     >>> _line("→ 7", [f"label {number}" for number in range(12)])
-    '→ 7: label 0, label 1, 10 more'
+    '→ 7: label 0, 11 more'
     """
     for kept in range(min(len(labels), _MOST_LABELS), 0, -1):
         left_out = len(labels) - kept
