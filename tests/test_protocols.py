@@ -5,17 +5,20 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from mealy_machine import Mealy, Table
-from protocols import BANK
 
 import resolvent as rs
+from mealy_machine import Mealy, Table
+from protocols import BANK
 from resolvent.merging import STRATEGIES
 
-FOUND = {"stop-and-wait": 1_000, "traffic-lights": 4_000, "login": 16_000, "http2-stream": 32_000}
-"""Steps from which every strategy finds a model, whatever the walks; twice what seeds needed."""
+FOUND = {"stop-and-wait": 2_000, "http2-stream": 128_000}
+"""Steps from which every strategy finds a model, twice what `rpni` needs."""
 
-CLOSE = {"tcp": 0.02, "mqtt-broker": 0.05}
-"""The share of fresh steps that may be wrong after 16,000 steps."""
+FOUND_BY_DEFAULT = {"stop-and-wait": 1_000, "http2-stream": 64_000, "login": 128_000}
+"""The same for the default strategy, twice what `edsm` needs."""
+
+CLOSE = {"tcp": 0.1, "pop3": 0.05}
+"""The share of fresh steps that may be wrong after 16,000 steps: some twice that of `rpni`."""
 
 MERGING = [name for name, one in STRATEGIES.items() if not one.proves]
 
@@ -119,18 +122,19 @@ def test_what_follows_an_unknown_move_is_wrong():
 @pytest.mark.parametrize("name", FOUND)
 def test_strategies_find_models(name, strategy):
     model = BANK[name]
-    assert model.machine.is_found(infer(model, FOUND[name], 0, strategy=strategy))
+    assert model.machine.is_found(infer(model, FOUND[name], 0, strategy=strategy, noise="none"))
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", FOUND_BY_DEFAULT)
 def test_models_are_found_by_default(name):
     model = BANK[name]
-    assert model.machine.is_found(infer(model, FOUND[name], 1))
+    assert model.machine.is_found(infer(model, FOUND_BY_DEFAULT[name], 0))
 
 
 @pytest.mark.parametrize("strategy", MERGING)
 @pytest.mark.parametrize("name", CLOSE)
 def test_strategies_predict_fresh_steps(name, strategy):
     model = BANK[name]
-    found = infer(model, 16_000, 0, strategy=strategy)
+    # With so few steps a search finds nothing smaller, and would look for it a minute.
+    found = infer(model, 16_000, 0, strategy=strategy, noise="none", effort=0.02)
     assert model.machine.wrong_share(found, model.walks(10_000, 100)) <= CLOSE[name]
