@@ -49,6 +49,42 @@ def test_machines_are_minimal_and_do_what_the_rules_say(name):
             assert machine.answers[told[row]] == answer
 
 
+RUNS = {
+    "tcp": "connect SYN | syn+ack ACK | close FIN | ack - | fin ACK | timeout - | send error",
+    "tls12-server": "ClientHello resume: ServerHello, ChangeCipherSpec, Finished | "
+    "ChangeCipherSpec - | Finished - | ApplicationData ApplicationData",
+    "lcp": "open: layer started | up request | configure ack - | "
+    "configure request good: ack, layer up | echo request: echo | close: layer down, terminate | "
+    "terminate ack: layer finished",
+    "smtp": "MAIL 503 | EHLO: 250 extensions | MAIL 250 | RCPT 250 | DATA 354 | text - | "
+    "dot: 250 queued | QUIT 221 | NOOP closed",
+    "bank-card": "SELECT 9000 | GET PROCESSING OPTIONS: 9000 options | VERIFY wrong: 63C2 | "
+    "VERIFY 9000 | GENERATE AC online: 9000 ARQC | EXTERNAL AUTHENTICATE: 9000 | "
+    "GENERATE AC offline: 9000 TC | GENERATE AC offline: 6985",
+    "passport": "READ 6985 | SELECT application: 9000 | READ 6982 | GET CHALLENGE: 9000 | "
+    "MUTUAL AUTHENTICATE: 9000 secured | SELECT fingers: 6982 secured | "
+    "SELECT photo: 9000 secured | READ: 9000 photo | READ plain: 6988 | READ 6982",
+    "mqtt-broker": "PINGREQ: no connection | CONNECT CONNACK | SUBSCRIBE SUBACK | "
+    "PUBLISH 1: PUBACK, PUBLISH | DISCONNECT closed | CONNECT: CONNACK present | "
+    "PUBLISH retained: PUBLISH | CONNECT closed | CONNECT clean: CONNACK | "
+    "PUBLISH 0: - | SUBSCRIBE: SUBACK, PUBLISH retained",
+    "lift": "call 2: lamp 2 | call 1: lamp 1 | time passes: floor 1, doors open | "
+    "time passes: doors close | something in the door: doors open",
+}
+"""Sessions as the specifications have them: "input output", or "input: several words"."""
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_sessions_go_as_specified(name):
+    machine = BANK[name].machine
+    state = 0
+    for step in RUNS[name].split(" | "):
+        given, expected = step.split(": ") if ": " in step else step.rsplit(" ", 1)
+        number = machine.inputs.index(given)
+        assert machine.answers[machine.outputs[state, number]] == expected, step
+        state = machine.moves[state, number]
+
+
 def test_equal_states_become_one():
     """Two of these four only differ in their names."""
 
