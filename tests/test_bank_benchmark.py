@@ -86,6 +86,7 @@ def test_the_page_counts_what_is_exact_with_the_next_budget():
         key("edsm", 32_000): found(True),
         key("edsm", 10_000): found(True),  # for predictions only
         key("AALpy RPNI", 64_000): found(True),  # there is no larger one
+        key("AALpy RPNI", 128_000): {"stopped": 9},
         key("AALpy GSM", 64_000): {"stopped": 9},
         "login/moves seen/0": 4_000,
     }
