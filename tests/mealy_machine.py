@@ -15,8 +15,8 @@ import resolvent as rs
 
 S = TypeVar("S", bound=Hashable)
 
-OBSERVATION = ""
-"""What `rs.read_log` says is seen: the same throughout."""
+SEEN = "nothing"
+"""What is seen in a log: the same throughout."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +94,14 @@ class Mealy(Table):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the inputs and outputs of random walks, and where each walk begins.
 
-        Each walk begins in state 0; its length is drawn between the two given.
+        Each walk begins in state 0; its length is drawn between the two given. Walks of more
+        steps begin with those of fewer.
         """
-        random = np.random.default_rng(seed)
-        drawn = random.integers(lengths[0], lengths[1] + 1, max(1, 2 * steps // sum(lengths)))
+        of_lengths, of_inputs = (np.random.default_rng([seed, part]) for part in range(2))
+        number = max(1, 2 * steps // sum(lengths))
+        drawn = of_lengths.integers(lengths[0], lengths[1] + 1, number)
         offsets = np.concatenate([[0], np.cumsum(drawn)])
-        given = random.integers(0, len(self.inputs), offsets[-1], dtype=np.int32)
+        given = of_inputs.integers(0, len(self.inputs), offsets[-1], dtype=np.int32)
         return given, self.told(self, given, offsets), offsets
 
     @staticmethod
@@ -128,14 +130,20 @@ class Mealy(Table):
         labels = [frozenset(), *(frozenset({name}) for name in self.inputs)]
         read = np.insert(given + 1, offsets[:-1], 0)  # before the first input there is none
         return rs.TraceSet.from_columns(
-            ([OBSERVATION], np.zeros(len(read), np.int32)),
+            ([SEEN], np.zeros(len(read), np.int32)),
             (labels, read.astype(np.int32)),
             (list(self.inputs), given),
             columns={"output": (list(self.answers), told)},
             offsets=offsets,
             terminated=np.zeros(walks, bool),
-            truncated=np.ones(walks, bool),
+            truncated=np.zeros(walks, bool),
         )
+
+    def visits(self, given: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Count how often walks take each input in each state."""
+        codes = np.arange(self.moves.size, dtype=np.int32).reshape(self.moves.shape)
+        taken = self.told(Table(self.moves, codes), given, offsets)
+        return np.bincount(taken, minlength=self.moves.size).reshape(self.moves.shape)
 
     def table_of(self, machine: rs.Machine) -> Table:
         """Return an inferred machine as a table over this machine's inputs and outputs."""

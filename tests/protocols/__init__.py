@@ -6,7 +6,7 @@ ever visited, and inputs that do nothing in most states. Tests and benchmarks sh
 they share `worlds.py`.
 
 >>> BANK["lcp"].machine.states, len(BANK["lcp"].inputs)
-(20, 15)
+(18, 15)
 """
 
 from protocols import cards, devices, handshakes, links, mail, media, remote_login, transport

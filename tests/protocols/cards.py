@@ -101,6 +101,8 @@ def passport(at: Passport, given: str) -> tuple[Passport, str]:
     match given:
         case "reset":
             return Passport(), "ok"
+        case "SELECT application" if at.secure:
+            return at._replace(file=""), "9000 secured"
         case "SELECT application":
             return Passport(True), "9000"
         case "GET CHALLENGE" if not at.secure:
@@ -112,9 +114,7 @@ def passport(at: Passport, given: str) -> tuple[Passport, str]:
         case "READ plain" | "GET CHALLENGE" if at.secure:
             return outside, "6988"  # a plain command ends the secured channel
         case _ if not at.secure:
-            return at._replace(challenge=False), "6982" if at.selected else "6985"
-        case "MUTUAL AUTHENTICATE" | "MUTUAL AUTHENTICATE wrong":
-            return outside, "6988"
+            return at, "6982" if at.selected else "6985"
         case "SELECT fingers" if at.terminal < 2:
             return at, "6982 secured"
         case "SELECT data" | "SELECT photo" | "SELECT fingers":

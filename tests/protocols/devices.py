@@ -18,7 +18,7 @@ class Lift(NamedTuple):
     "lift",
     after="a lift that goes on in its direction while there is somebody to fetch",
     start=Lift(),
-    inputs="call 0, call 1, call 2, time passes, something in the door, hold, alarm",
+    inputs="call 0, call 1, call 2, time passes, something in the door, forget calls, alarm",
 )
 def lift(at: Lift, given: str) -> tuple[Lift, str]:
     """Doors close after a while, unless something is between them."""
@@ -30,8 +30,8 @@ def lift(at: Lift, given: str) -> tuple[Lift, str]:
             return at._replace(calls=at.calls | {floor}), f"lamp {floor}"
         case ["something", *_]:
             return (at._replace(door="open"), "doors open") if at.door == "closing" else (at, "-")
-        case ["hold"]:
-            return (at._replace(door="open"), "held") if at.door == "closing" else (at, "-")
+        case ["forget", *_]:
+            return at._replace(calls=frozenset()), "lamps off"
         case ["alarm"]:
             return at, "bell"
     match at.door:
@@ -55,7 +55,7 @@ class Vending(NamedTuple):
 
     credit: int = 0
     tea: int = 2
-    bars: int = 1
+    bars: int = 2
     chosen: str = ""
 
 
@@ -97,7 +97,7 @@ class Printer(NamedTuple):
     """A printer's engine."""
 
     power: str = "off"
-    jobs: int = 0
+    jobs: bool = False
     paper: bool = True
     cover: bool = False
     jam: bool = False
@@ -106,7 +106,7 @@ class Printer(NamedTuple):
 @model(
     "printer",
     after="the status manager of a printing engine",
-    start=Printer(),
+    start=Printer("warming"),
     inputs="""switch on, switch off, warm, cold, sleep, wake, job, cancel, page out, pause, resume
     paper empty, paper filled, cover opened, cover closed, jam, jam cleared, toner low
     service key, service done, self test, status, counter, network up""",
@@ -150,20 +150,19 @@ def printer(at: Printer, given: str) -> tuple[Printer, str]:
         case "ready", "sleep" if able and not at.jobs:
             return at._replace(power="asleep"), "asleep"
         case "asleep", "wake" | "job" | "cover opened":
-            return at._replace(power="warming", jobs=int(given == "job")), "starting"
-        case "warming" | "ready" | "printing", "job" if at.jobs < 2:
-            return at._replace(jobs=at.jobs + 1), "queued"
+            return at._replace(power="warming", jobs=given == "job"), "starting"
+        case "warming" | "ready" | "printing", "job" if not at.jobs:
+            return at._replace(jobs=True), "queued"
         case "warming" | "ready" | "printing", "job":
             return at, "queue full"
         case "ready", "resume" if able and at.jobs:
             return at._replace(power="printing"), "printing"
         case "printing", "page out":
-            left = at._replace(jobs=at.jobs - 1)
-            return (left, "page") if left.jobs else (left._replace(power="ready"), "done")
+            return at._replace(power="ready", jobs=False), "done"
         case "printing", "pause":
             return at._replace(power="ready"), "paused"
         case "ready" | "printing", "cancel" if at.jobs:
-            return at._replace(jobs=0, power="ready"), "cancelled"
+            return at._replace(jobs=False, power="ready"), "cancelled"
         case _, "status":
             if at.power in ("asleep", "warming"):
                 return at, at.power
@@ -232,7 +231,8 @@ _PHASES = {
     "washing-machine",
     after="a washing machine with three programs",
     start=Washing(),
-    inputs="power, door, cotton, wool, rinse, no spin, start, pause, level reached, hot, time passes, leak",
+    inputs="""power, door, cotton, wool, rinse, no spin, start, pause
+    level reached, hot, time passes, leak""",
 )
 def washing_machine(at: Washing, given: str) -> tuple[Washing, str]:
     """The door is locked while there is water; a leak ends everything."""

@@ -6,70 +6,64 @@ from protocols.rules import model
 
 
 class Tls12(NamedTuple):
-    """A TLS 1.2 server that asks for a certificate and can do without."""
+    """A TLS 1.2 server that takes a client's certificate and can do without."""
 
     phase: str = "hello"
-    exchange: str = ""
-    certificate: str = ""
+    certificate: bool = False
     warnings: int = 0
 
 
-_TLS_OVER = Tls12("closed")
+_TLS12_OVER = Tls12("closed")
 
 
 @model(
     "tls12-server",
     after="RFC 5246, handshake with optional client certificate",
     start=Tls12(),
-    inputs="""ClientHello RSA, ClientHello DHE, ClientHello resume, Certificate, Certificate empty
-    ClientKeyExchange, CertificateVerify, ChangeCipherSpec, Finished, ApplicationData
-    ApplicationData empty, Alert warning, Alert close, HeartbeatRequest""",
+    inputs="""ClientHello RSA, ClientHello DHE, ClientHello resume, Certificate, ClientKeyExchange
+    CertificateVerify, ChangeCipherSpec, Finished, ApplicationData, ApplicationData empty
+    Alert warning, Alert close, HeartbeatRequest""",
 )
 def tls12_server(at: Tls12, given: str) -> tuple[Tls12, str]:
-    """Any message out of order ends the connection, heartbeats and few warnings aside."""
+    """Ciphers changed or a handshake finished out of order end it; much else is ignored."""
     if at.phase == "closed":
         return at, "connection closed"
     match at.phase, given:
         case _, "Alert close":
-            return _TLS_OVER, "close notify"
-        case _, "Alert warning":
+            return _TLS12_OVER, "close notify"
+        case "data", "Alert warning":
             if at.warnings == 2:
-                return _TLS_OVER, "unexpected message"
+                return _TLS12_OVER, "too many warnings"
             return at._replace(warnings=at.warnings + 1), "-"
-        case _, "HeartbeatRequest":
-            return at, "heartbeat" if at.phase == "data" else "-"
-        case "hello" | "data", "ClientHello RSA" | "ClientHello DHE":
-            if at.phase == "data" and at.exchange == "renegotiated":
-                return _TLS_OVER, "no renegotiation"
-            sent = "ServerHello, Certificate"
-            kind = given.split()[1]
-            exchange = f"{kind} again" if at.phase == "data" else kind
-            more = ", ServerKeyExchange" if kind == "DHE" else ""
-            return Tls12("certificate", exchange), f"{sent}{more}, ServerHelloDone"
+        case "data", "HeartbeatRequest":
+            return at, "heartbeat"
+        case "data", "ClientHello RSA" | "ClientHello DHE" | "ClientHello resume":
+            return at, "no renegotiation"
+        case "hello", "ClientHello RSA":
+            return Tls12("key"), "ServerHello, Certificate, ServerHelloDone"
+        case "hello", "ClientHello DHE":
+            return Tls12("key"), "ServerHello, Certificate, ServerKeyExchange, ServerHelloDone"
         case "hello", "ClientHello resume":
             return Tls12("resumed"), "ServerHello, ChangeCipherSpec, Finished"
-        case "certificate", "Certificate" | "Certificate empty":
-            held = "" if given.endswith("empty") else "held"
-            return at._replace(phase="key", certificate=held), "-"
+        case "key", "Certificate" if not at.certificate:
+            return at._replace(certificate=True), "-"
         case "key", "ClientKeyExchange":
-            following = "verify" if at.certificate else "cipher"
-            return at._replace(phase=following, certificate=""), "-"
+            return Tls12("verify" if at.certificate else "cipher"), "-"
         case "verify", "CertificateVerify":
-            return at._replace(phase="cipher"), "-"
-        case "cipher", "ChangeCipherSpec":
-            return at._replace(phase="finished"), "-"
-        case "resumed", "ChangeCipherSpec":
-            return at._replace(phase="resumed finished"), "-"
-        case "finished", "Finished":
-            again = "renegotiated" if at.exchange.endswith("again") else ""
-            return Tls12("data", again), "ChangeCipherSpec, Finished"
-        case "resumed finished", "Finished":
+            return Tls12("cipher"), "-"
+        case "cipher" | "resumed", "ChangeCipherSpec":
+            return Tls12(f"{at.phase} changed"), "-"
+        case "cipher changed", "Finished":
+            return Tls12("data"), "ChangeCipherSpec, Finished"
+        case "resumed changed", "Finished":
             return Tls12("data"), "-"
         case "data", "ApplicationData":
             return at._replace(warnings=0), "ApplicationData"
-        case "data", "ApplicationData empty":
-            return at, "-"
-    return _TLS_OVER, "decrypt error" if at.phase.endswith("finished") else "unexpected message"
+        case _, "ChangeCipherSpec" | "Finished":
+            return _TLS12_OVER, "unexpected message"
+        case "cipher changed" | "resumed changed", "ApplicationData":
+            return _TLS12_OVER, "decrypt error"
+    return at, "-"
 
 
 class Tls13(NamedTuple):
@@ -94,7 +88,7 @@ _TLS13_OVER = Tls13("closed")
     ApplicationData, KeyUpdate, KeyUpdate requested, Alert close""",
 )
 def tls13_server(at: Tls13, given: str) -> tuple[Tls13, str]:
-    """Retry once, early data, one harmless change of ciphers, keys that are renewed."""
+    """Retry once, early data, one harmless change of ciphers, keys that are renewed twice."""
     if at.phase == "closed":
         return at, "connection closed"
     flight = "ServerHello, EncryptedExtensions, CertificateRequest, Finished"
@@ -121,19 +115,24 @@ def tls13_server(at: Tls13, given: str) -> tuple[Tls13, str]:
             return at._replace(phase="verify"), "-"
         case "certificate", "Certificate empty":
             return at._replace(phase="finished"), "-"
-        case "certificate", "EarlyData" if at.retried:
-            return at, "-"
         case "verify", "CertificateVerify":
             return at._replace(phase="finished"), "-"
         case "finished", "Finished":
             return Tls13("data"), "NewSessionTicket"
         case "data", "ApplicationData":
             return at._replace(updates=0), "ApplicationData"
-        case "data", "KeyUpdate" | "KeyUpdate requested" if at.updates < 3:
+        case "data", "KeyUpdate" | "KeyUpdate requested" if at.updates < 2:
             told = "KeyUpdate" if given.endswith("requested") else "-"
             return at._replace(updates=at.updates + 1), told
-    told = "too much early data" if given == "EarlyData" else "unexpected message"
-    return _TLS13_OVER, told
+        case "early", "EarlyData":
+            return _TLS13_OVER, "too much early data"
+        case "data", "KeyUpdate" | "KeyUpdate requested":
+            return _TLS13_OVER, "too many updates"
+        case "hello", "ClientHello other group":
+            return _TLS13_OVER, "illegal parameter"
+    if given.startswith(("ClientHello", "EarlyData", "ApplicationData", "KeyUpdate", "Change")):
+        return at, "-"
+    return _TLS13_OVER, "unexpected message"
 
 
 class Dtls(NamedTuple):

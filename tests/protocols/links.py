@@ -135,7 +135,7 @@ def _lcp_packet(at: Lcp, given: str) -> tuple[Lcp, str]:
             case "stopped":
                 return _moved("ack-sent" if good else "req-sent", f"request, {answer}")
             case "ack-rcvd":
-                return (_moved("opened", "ack, layer up") if good else (at, "nak"))
+                return _moved("opened", "ack, layer up") if good else (at, "nak")
             case "opened":
                 return _moved("ack-sent" if good else "req-sent", f"layer down, request, {answer}")
         return Lcp("ack-sent" if good else "req-sent", at.left), answer

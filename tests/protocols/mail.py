@@ -12,17 +12,17 @@ class Smtp(NamedTuple):
     encrypted: bool = False
     user: bool = False
     envelope: str = ""
-    errors: int = 0
 
 
 @model(
     "smtp",
     after="RFC 5321, with STARTTLS and AUTH",
     start=Smtp(),
-    inputs="HELO, EHLO, STARTTLS, AUTH, MAIL, RCPT, RCPT unknown, DATA, text, dot, RSET, NOOP, VRFY, QUIT",
+    inputs="""HELO, EHLO, STARTTLS, AUTH, MAIL, RCPT, RCPT unknown, DATA, text, dot
+    RSET, NOOP, VRFY, QUIT""",
 )
 def smtp(at: Smtp, given: str) -> tuple[Smtp, str]:
-    """Mail is taken from those who said who they are; strangers get a few errors."""
+    """Mail is taken from those who said who they are; strangers get errors."""
     if at.greeted == "gone":
         return at, "closed"
     if at.envelope == "data":
@@ -54,9 +54,7 @@ def smtp(at: Smtp, given: str) -> tuple[Smtp, str]:
         case "DATA" if at.envelope == "recipients":
             return at._replace(envelope="data"), "354"
         case "text" | "dot":
-            if at.errors == 1:
-                return Smtp("gone"), "421"
-            return at._replace(errors=at.errors + 1), "500"
+            return at, "500"
     return at, "503"
 
 
@@ -118,7 +116,7 @@ class Imap(NamedTuple):
 
 @model(
     "imap",
-    after="RFC 9051, one mailbox of up to three messages",
+    after="RFC 9051, one mailbox of up to two messages",
     start=Imap(),
     inputs="""CAPABILITY, NOOP, STARTTLS, LOGIN, LOGIN wrong, SELECT, EXAMINE, APPEND, FETCH
     STORE deleted, STORE undeleted, EXPUNGE, CLOSE, UNSELECT, IDLE, DONE, LOGOUT""",
@@ -130,7 +128,7 @@ def imap(at: Imap, given: str) -> tuple[Imap, str]:
     if at.phase.startswith("idle"):
         if given == "DONE":
             return at._replace(phase=at.phase.split()[1]), "OK"
-        return Imap("gone"), "BYE"
+        return at, "-"
     match given:
         case "LOGOUT":
             return Imap("gone"), "BYE, OK"
@@ -156,7 +154,7 @@ def imap(at: Imap, given: str) -> tuple[Imap, str]:
             return at, "BAD"
         case "SELECT" | "EXAMINE":
             return at._replace(phase=given.lower()), f"OK, {at.messages} exist"
-        case "APPEND" if at.messages < 3:
+        case "APPEND" if at.messages < 2:
             shown = "" if at.phase == "known" else ", exists"
             return at._replace(messages=at.messages + 1), f"OK{shown}"
         case "APPEND":
@@ -202,7 +200,8 @@ class Mqtt(NamedTuple):
     after="MQTT 3.1.1, one client and one topic",
     start=Mqtt(),
     inputs="""CONNECT clean, CONNECT, CONNECT will, DISCONNECT, connection lost, SUBSCRIBE
-    UNSUBSCRIBE, PUBLISH 0, PUBLISH 1, PUBLISH 2, PUBREL, PUBLISH retained, PUBLISH empty, PINGREQ""",
+    UNSUBSCRIBE, PUBLISH 0, PUBLISH 1, PUBLISH 2, PUBREL, PUBLISH retained, PUBLISH empty
+    PINGREQ""",
 )
 def mqtt_broker(at: Mqtt, given: str) -> tuple[Mqtt, str]:
     """Sessions that are kept, a message that is retained, a will, and delivery just once."""
@@ -212,7 +211,9 @@ def mqtt_broker(at: Mqtt, given: str) -> tuple[Mqtt, str]:
         clean = given == "CONNECT clean"
         kept = Mqtt() if clean else at
         fresh = kept._replace(
-            connected="clean" if clean else "kept", retained=at.retained, will=given.endswith("will")
+            connected="clean" if clean else "kept",
+            retained=at.retained,
+            will=given.endswith("will"),
         )
         present = not clean and at.stored
         return fresh._replace(stored=not clean), "CONNACK present" if present else "CONNACK"

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 from protocols.rules import model
 
-_SIDES = {"open": "half-closed", "idle": "half-closed"}
-
 
 @model(
     "http2-stream",

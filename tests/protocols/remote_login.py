@@ -19,6 +19,12 @@ _GONE = Ssh("gone")
 
 
 @model(
+    "ssh-session",
+    after="RFC 4253 and 4254, channels of a user who is known",
+    start=Ssh("set", user="known"),
+    inputs="DISCONNECT, KEXINIT, KEX30, NEWKEYS, OPEN, CLOSE, EOF, DATA, WINDOW, PTY, SHELL",
+)
+@model(
     "ssh-server",
     after="RFC 4252 to 4254, with renewed keys",
     start=Ssh(),
@@ -40,7 +46,7 @@ def ssh_server(at: Ssh, given: str) -> tuple[Ssh, str]:
         case "KEXINIT" | "KEX30" | "NEWKEYS":
             return _exchange(at, given)
     if at.keys == "none" or at.exchange:
-        return _GONE, "disconnected"  # nothing else may come while keys are exchanged
+        return at, "UNIMPLEMENTED"  # nothing else may come while keys are exchanged
     if given.startswith(("SERVICE", "AUTH")):
         return _user(at, given)
     return _channel(at, given)
@@ -54,7 +60,9 @@ def _exchange(at: Ssh, given: str) -> tuple[Ssh, str]:
             return at._replace(exchange=2), "KEX31, NEWKEYS"
         case 2, "NEWKEYS":
             return at._replace(keys="set", exchange=0), "-"
-    return _GONE, "disconnected"
+        case _, "NEWKEYS":
+            return _GONE, "disconnected"
+    return at, "UNIMPLEMENTED"
 
 
 def _user(at: Ssh, given: str) -> tuple[Ssh, str]:
@@ -62,8 +70,10 @@ def _user(at: Ssh, given: str) -> tuple[Ssh, str]:
         return at, "-" if given.startswith("AUTH") else "UNIMPLEMENTED"
     if given == "SERVICE auth":
         return at._replace(user="asked"), "SERVICE ACCEPT"
-    if given == "SERVICE connection" or at.user == "nobody":
+    if given == "SERVICE connection":
         return _GONE, "disconnected"
+    if at.user == "nobody":
+        return at, "UNIMPLEMENTED"
     match given:
         case "AUTH key" | "AUTH password":
             return at._replace(user="known", failed=0), "AUTH SUCCESS"
@@ -76,14 +86,14 @@ def _user(at: Ssh, given: str) -> tuple[Ssh, str]:
 
 def _channel(at: Ssh, given: str) -> tuple[Ssh, str]:
     if at.user != "known":
-        return _GONE, "disconnected"
+        return at, "UNIMPLEMENTED"
     match at.channel, given:
         case "none", "OPEN":
             return at._replace(channel="open"), "OPEN CONFIRMATION"
         case _, "OPEN":
             return at, "OPEN FAILURE"
         case "none", _:
-            return _GONE, "disconnected"
+            return at, "-"
         case _, "CLOSE":
             return at._replace(channel="none"), "CLOSE"
         case _, "WINDOW":

@@ -5,9 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+import resolvent as rs
 from mealy_machine import Mealy
 
 Rules = Callable[[Any, str], tuple[Any, str]]
+
+LENGTHS = (20, 60)
+"""The shortest and the longest walk: real systems are set back soon, and sinks have no end."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,14 @@ class Model:
     def machine(self) -> Mealy:
         """The smallest machine that does what the rules say."""
         return Mealy.explored(self.start, self.inputs, self.respond)
+
+    def walks(self, steps: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the inputs and outputs of random walks, and where each walk begins."""
+        return self.machine.walks(steps, seed, LENGTHS)
+
+    def traces(self, steps: int, seed: int) -> rs.TraceSet:
+        """Return random walks as `rs.read_log` reads them, the output in column "output"."""
+        return self.machine.traces(steps, seed, LENGTHS)
 
 
 BANK: dict[str, Model] = {}

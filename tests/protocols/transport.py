@@ -47,7 +47,8 @@ _TCP: dict[tuple[str, str], tuple[str, str]] = {
     "tcp",
     after="RFC 9293, state diagram",
     start="closed",
-    inputs="connect, listen, send, close, abort, syn, syn+ack, ack, data, fin, fin+ack, rst, timeout",
+    inputs="""connect, listen, send, close, abort
+    syn, syn+ack, ack, data, fin, fin+ack, rst, timeout""",
 )
 def tcp(state: str, given: str) -> tuple[str, str]:
     """Either side of a connection."""
@@ -78,7 +79,6 @@ class Server(NamedTuple):
 
 
 _TALKING = ("established", "close-wait")
-_OVER = Server("closed")
 
 
 @model(
@@ -97,6 +97,8 @@ def tcp_server(at: Server, given: str) -> tuple[Server, str]:
             return _accept(at)
         case "receive" | "send" | "close connection" if not at.accepted:
             return at, "error"
+        case "receive" | "send" if at.connection == "reset":
+            return at._replace(connection="none"), "connection reset"
         case "receive" if at.unread:
             return at._replace(unread=False), "data"
         case "receive":
@@ -111,7 +113,7 @@ def tcp_server(at: Server, given: str) -> tuple[Server, str]:
             if at.socket != "listening":
                 return at._replace(socket="closed"), "-"
             left = at if at.accepted else at._replace(connection="none", unread=False)
-            told = "-" if at.accepted or at.connection in ("none", "syn-received") else "RST+ACK"
+            told = "-" if at.accepted or at.connection not in _TALKING else "RST+ACK"
             return left._replace(socket="closed", waiting=False), told
     return _segment(at, given)
 
@@ -119,7 +121,7 @@ def tcp_server(at: Server, given: str) -> tuple[Server, str]:
 def _accept(at: Server) -> tuple[Server, str]:
     if at.socket != "listening" or at.waiting or at.accepted:
         return at, "error"
-    if at.connection in _TALKING:
+    if at.connection in (*_TALKING, "reset"):
         return at._replace(accepted=True), "accepted"
     return at._replace(waiting=True), "blocks"
 
@@ -139,12 +141,15 @@ def _segment(at: Server, given: str) -> tuple[Server, str]:
     match at.connection, given:
         case "none", "SYN" if at.socket == "listening" and not at.accepted:
             return at._replace(connection="syn-received"), "SYN+ACK"
-        case "none", "RST" | "RST old":
+        case "none" | "reset", "RST" | "RST old":
             return at, "-"
-        case "none", _:
+        case "none" | "reset", _:
             return at, "RST"
+        case _, "RST" if at.connection in _TALKING and not at.reading:
+            return at._replace(connection="reset", unread=False), "-"
         case _, "RST":
-            return at._replace(connection="none", reading=False, unread=False), "-"
+            told = "connection reset" if at.reading else "-"
+            return at._replace(connection="none", reading=False, unread=False), told
         case _, "RST old" | "SYN" | "DATA beyond window":
             return at, "ACK"
         case "syn-received", "ACK" | "DATA" | "FIN+ACK":
