@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.merging.automaton import Automaton, Contradiction, Event, TooManyStates
-from resolvent.merging.red_blue import merge_in_python
+from resolvent.merging.python_engine import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
 from resolvent.merging.watch import Watcher, out_of_time
 from resolvent.progress import Progress

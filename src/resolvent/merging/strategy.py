@@ -33,9 +33,11 @@ class Strategy:
         merges: It merges nodes of the prefix tree, and tells how many are settled.
         searches: It makes use of `seed` and `effort`, and may use all the time it gets.
         proves: It gives certificates.
+        weighs: It weighs answers by what they tell, and moves by what is usual.
+        rethinks: It asks of each merge whether the machine is shorter without it.
         engines: Those that can run it, the default first.
 
-    The last four are for built-in strategies to say.
+    The last six are for built-in strategies to say.
 
     >>> class Weighty(Strategy):
     ...     name = "weighty"
@@ -56,6 +58,8 @@ class Strategy:
     merges: bool = True
     searches: bool = False
     proves: bool = False
+    weighs: bool = False
+    rethinks: bool = False
     engines: tuple[str, ...] = (_PYTHON,)
 
     def fits(self, known: Answers, new: Answers) -> bool:
@@ -120,6 +124,34 @@ class Rpni(Strategy):
 
 
 @dataclass(frozen=True)
+class Telling(Strategy):
+    """The merge whose agreement tells most, and whose move is most usual.
+
+    Answers tell more the rarer they are and the nearer to the merge; what is usual is
+    learned from merges made before. Real systems have sinks, where everything agrees, and
+    requests that change nothing: both mislead the counting of `edsm`.
+    """
+
+    name = "telling"
+    weighs = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Rethink(Strategy):
+    """What `telling` finds, without the merges that make it longer to describe.
+
+    Some hundred times as dear as merging once, where traces are few; the more there are, the
+    less is tried.
+    """
+
+    name = "rethink"
+    weighs = True
+    rethinks = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
 class SmallestFound(Strategy):
     """The smallest machine that annealing over transition tables finds.
 
@@ -149,12 +181,13 @@ class SmallestProven(Strategy):
 
 
 STRATEGIES: Final[dict[str, Strategy]] = {
-    one.name: one for one in (Edsm(), Rpni(), SmallestFound(), SmallestProven())
+    one.name: one
+    for one in (Edsm(), Rpni(), Telling(), Rethink(), SmallestFound(), SmallestProven())
 }
 """The built-in strategies by name; the first is the default."""
 
 _TO_CHOOSE = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves", "engines")
+_BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "engines")
 
 
 def strategy_named(given: str | Strategy) -> Strategy:
@@ -167,7 +200,7 @@ def strategy_named(given: str | Strategy) -> Strategy:
     False
     >>> strategy_named("bfs")
     Traceback (most recent call last):
-    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of edsm, rpni, search, exact
+    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of edsm, rpni, telling, rethink, search, exact
     """
     known = ", ".join(STRATEGIES)
     if isinstance(given, Strategy):
