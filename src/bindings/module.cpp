@@ -45,7 +45,9 @@ namespace {
 resolvent::Order order_named(const std::string& name) {
   if (name == "rpni") return resolvent::Order::rpni;
   if (name == "edsm") return resolvent::Order::edsm;
-  throw nb::value_error("order must be 'rpni' or 'edsm'");
+  if (name == "telling") return resolvent::Order::telling;
+  if (name == "rethink") return resolvent::Order::rethink;
+  throw nb::value_error("order must be 'rpni', 'edsm', 'telling' or 'rethink'");
 }
 
 // ---- the functions ---------------------------------------------------------

@@ -21,11 +21,19 @@ enum class Order : std::uint8_t {
   // that its fold looks at; any blue state that fits no red one as far as that
   // is promoted first. Ties go to the earlier blue, then to the earlier red.
   edsm,
+  // The pair whose agreement tells most and whose move is most usual, as far as that
+  // horizon; otherwise as `edsm`.
+  telling,
+  // The same, and then each merge is asked whether the machine is shorter without it.
+  rethink,
 };
 
 // Far enough to rank merges as well as whole folds do, near enough that ranking
 // costs little on large trees (docs/decisions/merge-order.md).
 inline constexpr std::size_t evidence_horizon = 1024;
+
+// How much is tried by `rethink` at most: so many nodes, those of the tree once for each try.
+inline constexpr std::int64_t rethinking_budget = 2'000'000;
 
 struct Event {
   Id red;   // none: `blue` was promoted

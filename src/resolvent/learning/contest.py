@@ -174,11 +174,11 @@ def _search_pays(contest: Contest, best: Proposal) -> bool:
 
 CONTENDERS: Final[tuple[Contender, ...]] = (
     *(
-        Contender(one.name, 1, _merging(one))
+        Contender(one.name, 2 if one.rethinks else 1, _merging(one))
         for one in STRATEGIES.values()
         if one.merges and not one.chooses and one != FIRST
     ),
-    Contender("search", 2, _searching, _search_pays),
+    Contender("search", 3, _searching, _search_pays),
 )
 """All that are tried where `FIRST` leaves doubt."""
 

@@ -15,7 +15,7 @@ from resolvent.merging.automaton import (
     TooMuchWork,
     automaton_of,
 )
-from resolvent.merging.red_blue import merge_in_python
+from resolvent.merging.python_engine import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
 from resolvent.merging.watch import Watcher, out_of_time
 from resolvent.progress import Progress

@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import TimeLimitReached
 from resolvent.merging.automaton import Automaton, Event, TooManyStates
-from resolvent.merging.completion import completed
 from resolvent.merging.folding import Conflict, Fits, Fold, try_fold
-from resolvent.merging.judge import Judge
-from resolvent.merging.orders import Merge, Order
-from resolvent.merging.prefix_tree import PrefixTree, build_prefix_tree
-from resolvent.merging.strategy import Strategy
-from resolvent.merging.watch import Watch, Watcher
+from resolvent.merging.orders import Merge, Order, Promote
+from resolvent.merging.prefix_tree import PrefixTree
+from resolvent.merging.watch import Watch
 from resolvent.progress import Progress
-from resolvent.samples import SampleSet
 
 
 class RedBlue:
@@ -47,17 +42,29 @@ class RedBlue:
             TooManyStates: as soon as there are more than `most_states`.
         """
         while self._blue:
-            decision = order.decide(self)
-            if isinstance(decision, Merge):
-                self._keep(decision)
-            else:
-                self._promote(decision.blue)
-                if most_states is not None and len(self.red) > most_states:
-                    raise TooManyStates
+            self.settle(order.decide(self))
+            if most_states is not None and len(self.red) > most_states:
+                raise TooManyStates
+
+    @property
+    def done(self) -> bool:
+        """Whether no blue state is left."""
+        return not self._blue
+
+    def settle(self, decision: Merge | Promote) -> None:
+        """Carry out a decision."""
+        if isinstance(decision, Merge):
+            self._keep(decision)
+        else:
+            self._promote(decision.blue)
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
         return sorted(self._blue)
+
+    def edge_to(self, blue: int) -> tuple[int, int]:
+        """Return the red state that a blue one hangs from, and the label that leads to it."""
+        return self._blue[blue]
 
     def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | Conflict:
         """Fold blue into red in place; a `Conflict`, and nothing changed, when they do not fit."""
@@ -107,27 +114,7 @@ class RedBlue:
         return Progress(len(self.red), len(self._blue), settled, len(self.tree))
 
 
-def merge_in_python(
-    samples: SampleSet,
-    strategy: Strategy,
-    time_limit: float | None,
-    listener: Watcher | None,
-    most_states: int | None = None,
-    most_work: int | None = None,
-) -> Automaton:
-    """Infer an automaton from samples; the `Engine` written to be read. It counts no work."""
-    watch = Watch(time_limit, listener)
-    tree = build_prefix_tree(samples)
-    judge = Judge(strategy, samples, tree)
-    search = RedBlue(tree, watch, judge.fits if judge.is_picky else None)
-    try:
-        search.run(judge.order(), most_states)
-    except TimeLimitReached:
-        return completed(samples, search.red, search.settled(), search.events, search.attempts)
-    return _summary(search)
-
-
-def _summary(search: RedBlue) -> Automaton:
+def summary(search: RedBlue) -> Automaton:
     """Sum how often traces took each edge; what states answer was summed as they merged."""
     tree = search.tree
     number = {node: state for state, node in enumerate(search.red)}

@@ -33,10 +33,12 @@ class Strategy:
         merges: It merges nodes of the prefix tree, and tells how many are settled.
         searches: It makes use of `seed` and `effort`, and may use all the time it gets.
         proves: It gives certificates.
+        weighs: It weighs answers by what they tell, and moves by what is usual.
+        rethinks: It asks of each merge whether the machine is shorter without it.
         chooses: It runs others, and takes the machine with the shortest description.
         engines: Those that can run it, the default first.
 
-    The last five are for built-in strategies to say.
+    The last seven are for built-in strategies to say.
 
     >>> class Weighty(Strategy):
     ...     name = "weighty"
@@ -57,6 +59,8 @@ class Strategy:
     merges: bool = True
     searches: bool = False
     proves: bool = False
+    weighs: bool = False
+    rethinks: bool = False
     chooses: bool = False
     engines: tuple[str, ...] = (_PYTHON,)
 
@@ -136,6 +140,34 @@ class Rpni(Strategy):
 
 
 @dataclass(frozen=True)
+class Telling(Strategy):
+    """The merge whose agreement tells most, and whose move is most usual.
+
+    Answers tell more the rarer they are and the nearer to the merge; what is usual is
+    learned from merges made before. Real systems have sinks, where everything agrees, and
+    requests that change nothing: both mislead the counting of `edsm`.
+    """
+
+    name = "telling"
+    weighs = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Rethink(Strategy):
+    """What `telling` finds, without the merges that make it longer to describe.
+
+    Some hundred times as dear as merging once, where traces are few; the more there are, the
+    less is tried.
+    """
+
+    name = "rethink"
+    weighs = True
+    rethinks = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
 class SmallestFound(Strategy):
     """The smallest machine that annealing over transition tables finds.
 
@@ -165,12 +197,13 @@ class SmallestProven(Strategy):
 
 
 STRATEGIES: Final[dict[str, Strategy]] = {
-    one.name: one for one in (Auto(), Edsm(), Rpni(), SmallestFound(), SmallestProven())
+    one.name: one
+    for one in (Auto(), Edsm(), Rpni(), Telling(), Rethink(), SmallestFound(), SmallestProven())
 }
 """The built-in strategies by name; the first is the default."""
 
 _TO_CHOOSE = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves", "chooses", "engines")
+_BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "chooses", "engines")
 
 
 def strategy_named(given: str | Strategy) -> Strategy:
