@@ -5,9 +5,10 @@ from hypothesis import given, settings
 import resolvent as rs
 from resolvent.learning.contest import CONTENDERS, FIRST
 from resolvent.machines.description import description_bits
+from resolvent.merging import STRATEGIES
 from strategies import infer_options, world_traces
 
-ORDERS = [FIRST.name, *(one.name for one in CONTENDERS if one.turn == 1)]
+ORDERS = [FIRST.name, *(one.name for one in CONTENDERS if STRATEGIES[one.name].merges)]
 
 
 def bits(machines):

@@ -13,15 +13,22 @@ OWN = [MostAgreeing(), FirstInOrder(), AtLeast(2), Weighted(3), Timid()]
 
 
 def test_the_default_comes_first():
-    assert list(STRATEGIES) == ["auto", "edsm", "rpni", "search", "exact"]
+    assert list(STRATEGIES) == ["auto", "edsm", "rpni", "telling", "rethink", "search", "exact"]
 
 
 def test_what_is_true_of_the_built_in_ones():
     def those_that(fact):
         return [name for name, one in STRATEGIES.items() if getattr(one, fact)]
 
-    assert those_that("merges") == ["auto", "edsm", "rpni"]
-    assert those_that("refines") == ["auto", "edsm", "search", "exact"]
+    assert those_that("merges") == ["auto", "edsm", "rpni", "telling", "rethink"]
+    assert those_that("refines") == [
+        "auto",
+        "edsm",
+        "telling",
+        "rethink",
+        "search",
+        "exact",
+    ]
     assert those_that("keeps_labels") == ["search", "exact"]
     assert those_that("searches") == ["auto", "search", "exact"]
     assert those_that("chooses") == ["auto"]
@@ -105,7 +112,10 @@ def own(**attributes):
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        ("bfs", "unknown strategy 'bfs': choose one of auto, edsm, rpni, search, exact"),
+        (
+            "bfs",
+            "unknown strategy 'bfs': choose one of auto, edsm, rpni, telling, rethink",
+        ),
         ("", "unknown strategy '': choose one of"),
         (MostAgreeing, r"strategy MostAgreeing is a class: give MostAgreeing\(...\)"),
         (7, "a int is no strategy: choose one of auto, .* derive a class from resolvent.Strategy"),

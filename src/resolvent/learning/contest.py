@@ -51,8 +51,8 @@ number of merges: if each agrees by chance half of the time, all merges are righ
 chance of one in sixteen."""
 
 MORE_STATES: Final = 8
-"""A machine may have so many more states than the best one, or an eighth, before it is given
-up: each state takes more bits than another way through the same states can save."""
+"""A machine may have so many more states than the best one, or twice as many, before it is
+given up: regular moves may save the bits for more states, but not for so many."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,9 @@ def most_states(states: int) -> int:
     """Return the number of states above which no machine is shorter than one of so many.
 
     >>> most_states(2), most_states(400)
-    (10, 450)
+    (10, 800)
     """
-    return states + max(MORE_STATES, states // 8)
+    return states + max(MORE_STATES, states)
 
 
 def doubt(automaton: Automaton) -> float:

@@ -78,7 +78,7 @@ def rethink(
 
     def without(at: int) -> _Attempt | None:
         event = best.search.events[at]
-        assert event.red is not None
+        assert event.red is not None  # noqa: S101
         other = begin(apart | {(event.red, event.blue)})
         other.repeat(best.search.events[:at])
         while not other.search.done:
@@ -113,5 +113,5 @@ def _again(search: Search, event: Event) -> Merge | Promote:
     if event.red is None:
         return Promote(event.blue)
     fold = search.try_fold(event.red, event.blue)
-    assert not isinstance(fold, Conflict), "a merge that was made before conflicts"
+    assert not isinstance(fold, Conflict), "a merge that was made before conflicts"  # noqa: S101
     return Merge(event.red, event.blue, fold)
