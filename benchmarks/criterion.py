@@ -58,7 +58,7 @@ def mealy_cases(seeds: int) -> Iterator[Case]:
     for seed in range(seeds):
         for states in (5, 10, 20, 40):
             machine = Mealy.drawn(states, 100 + seed, inputs=6)
-            for per_move in (8, 15, 30):
+            for per_move in (15, 30, 60):
                 steps = per_move * states * 6
                 fresh = machine.traces(FRESH, 900 + seed)
                 traces = machine.traces(steps, seed)
@@ -70,7 +70,7 @@ def protocol_cases(seeds: int) -> Iterator[Case]:
     for seed in range(seeds):
         for model in BANK.values():
             fresh = model.traces(FRESH, 900 + seed)
-            for steps in (2_000, 8_000, 32_000):
+            for steps in (2_000, 8_000, 32_000, 128_000):
                 traces = model.traces(steps, 50 + seed)
                 yield Case("protocols", traces, fresh, "output", model.machine.is_found)
 

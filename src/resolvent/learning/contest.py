@@ -8,7 +8,7 @@ these, and how they were measured.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log2
 from threading import Event as Flag
 from typing import Final
@@ -88,6 +88,7 @@ class Contest:
     trivial: tuple[int, ...]
     known: tuple[int, ...]
     build: Callable[[Automaton, tuple[int, ...]], Machine]
+    _histories: dict[tuple[int, ...], Histories] = field(default_factory=dict)
 
     @property
     def asks_much(self) -> bool:
@@ -97,12 +98,14 @@ class Contest:
 
     def without(self, labels: tuple[int, ...]) -> SampleSet:
         """Return the samples with some labels left out of the histories."""
-        return replace(self.samples, histories=remove_trivial(self.samples.histories, labels))
+        if labels not in self._histories:
+            self._histories[labels] = remove_trivial(self.samples.histories, labels)
+        return replace(self.samples, histories=self._histories[labels])
 
     def proposal(self, strategy: str, automaton: Automaton, without: tuple[int, ...]) -> Proposal:
         """Build the machine, and count the bits that it takes."""
         machine = self.build(automaton, without)
-        histories = remove_trivial(self.samples.histories, without)
+        histories = self.without(without).histories
         return Proposal(strategy, automaton, machine, histories, description_bits(machine))
 
 

@@ -29,7 +29,7 @@ def description_bits(machine: Machine) -> float:
     >>> few = rs.infer(house, strategy="rpni").machines.transition
     >>> many = rs.infer(house[:10], strategy="rpni").machines.transition
     >>> few.states, many.states, description_bits(few) < description_bits(many)
-    (2, 5, True)
+    (2, 3, True)
     """
     table = np.delete(machine.transitions, list(machine.trivial), axis=1)
     size = 2 * log2(machine.states) + 1
