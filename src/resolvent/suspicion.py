@@ -13,11 +13,9 @@ from resolvent.errors import ContradictoryTraces
 from resolvent.machines import kind_of
 from resolvent.noise import Noise, NoisyQuestions, noisy_questions
 from resolvent.options import Options
-from resolvent.reduction import remove_trivial
 from resolvent.replay import Replay, Rows
 from resolvent.result import InferenceResult
 from resolvent.samples import Histories, output_samples
-from resolvent.traces import NO_EVENT
 from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.wording import amount, listed, odds_text, short
 
@@ -92,9 +90,8 @@ def would_contradict(found: InferenceResult) -> bool:
     machine = next(iter(found.machines.values()))
     traces = standing.corpus.fetch(standing.chosen)
     histories = Histories.of(traces, found.options.timing)
-    silent = [code for code, label in enumerate(histories.labels) if label == NO_EVENT]
-    samples = output_samples(traces, remove_trivial(histories, silent), machine.predicts)
-    node = _core.history_columns(samples.histories.tree)[0].astype(np.int64)
+    samples = output_samples(traces, histories, machine.predicts)
+    node = _core.history_columns(histories.tree)[0].astype(np.int64)
     asked = node * len(samples.alpha_keys) + samples.alpha
     repeated = len(asked) - len(np.unique(asked))
     noisy = _noisy_questions(standing.shown, by_state=False)
