@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "prefix_tree.hpp"
@@ -18,9 +19,7 @@ class RedAnswers {
   // Takes note of an answer of a red state, by the state's number.
   void add(std::size_t red, Answer answer) {
     if (full()) return;
-    const auto alpha = static_cast<std::size_t>(answer.alpha);
-    if (alpha >= columns_.size()) columns_.resize(alpha + 1);
-    std::vector<Id>& column = columns_[alpha];
+    std::vector<Id>& column = columns_[answer.alpha];
     if (red >= column.size()) {
       cells_ += red + 1 - column.size();
       column.resize(red + 1, none);
@@ -36,9 +35,9 @@ class RedAnswers {
     while (red < reds) {
       const std::size_t before = red;
       for (const Answer answer : answers) {
-        const auto alpha = static_cast<std::size_t>(answer.alpha);
-        if (alpha >= columns_.size()) continue;
-        const std::vector<Id>& column = columns_[alpha];  // no red state beyond its end was asked
+        const auto found = columns_.find(answer.alpha);
+        if (found == columns_.end()) continue;
+        const std::vector<Id>& column = found->second;  // no red state beyond its end was asked
         while (red < column.size() && column[red] != none && column[red] != answer.output) ++red;
       }
       if (red == before) return red;
@@ -51,7 +50,7 @@ class RedAnswers {
 
   [[nodiscard]] bool full() const { return cells_ > most_cells; }
 
-  std::vector<std::vector<Id>> columns_;  // by alpha, then by red state; none where not known
+  std::unordered_map<Id, std::vector<Id>> columns_;  // by alpha, then by red state; none where not known
   std::size_t cells_ = 0;
 };
 

@@ -96,7 +96,9 @@ class RedBlue {
     const Id blue = blue_.begin()->first;
     folding_.answers(blue, blue_answers_);
     for (std::size_t number = 0; number < automaton.access.size(); ++number) {
+      const std::size_t looked_at = number;
       number = red_answers_.first_without_conflict(number, automaton.access.size(), blue_answers_);
+      automaton.attempts += static_cast<std::int64_t>(number - looked_at);
       if (number == automaton.access.size()) break;
       const Id red = automaton.access[number];
       if (const auto score = try_fold(red, blue)) {
