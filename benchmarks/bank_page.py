@@ -22,7 +22,8 @@ of a walk, states that are hardly ever visited, inputs that do nothing in most s
 AALpy 2.0 gets the same walks: `run_RPNI` and `run_EDSM` as they are, and `run_GSM` that merges
 the first blue state in shortlex order with the red one on which most outputs agree, which takes
 much less time than `run_EDSM`. *default* is `rs.infer` with no options; the other columns of ours
-are strategies alone, with `noise="none"`. Figures are medians over the seeds that were run.
+are strategies alone, with `noise="none"`. Figures are medians over walks drawn {seeds}; an
+empty cell was not run.
 
 <!-- Written by benchmarks/bank.py: run `make benchmark-bank` instead of editing. -->
 """
@@ -52,7 +53,11 @@ _SECONDS = """
 def page(known: dict[str, Any]) -> str:
     """Return the page."""
     results = _Results(known)
-    parts = [_HEAD, _STEPS.format(**results.limits()), results.steps_table()]
+    parts = [
+        _HEAD.format(seeds=results.seeds()),
+        _STEPS.format(**results.limits()),
+        results.steps_table(),
+    ]
     for steps in HELD_OUT:
         parts += [_WRONG.format(steps=steps), results.table(steps, "wrong", "{:.2%}")]
         parts += [_SECONDS.format(steps=steps), results.table(steps, "cpu", "{:.2f}")]
@@ -78,6 +83,12 @@ class _Results:
         )
         tried = {contender for _, contender, *_ in self.found}
         self.contenders = [one for one in CONTENDERS if one in tried]
+
+    def seeds(self) -> str:
+        """Say how often walks were drawn for a model."""
+        drawn = {model: {key[2] for key in self.found if key[0] == model} for model in self.models}
+        times = sorted({len(seeds) for seeds in drawn.values()})
+        return " or ".join("once" if one == 1 else f"{one} times" for one in times) or "never"
 
     def limits(self) -> dict[str, Any]:
         """Return the most steps and CPU seconds that were spent on one machine."""
