@@ -32,9 +32,8 @@ _STEPS = """
 
 *Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
 the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
-was within the limits. *Moves
-seen* is the first in which every input is taken in every state: without that hardly anybody can
-be exact. A dash means not within the steps ({most:,} for ours, {most_aalpy:,} for AALpy) and CPU
+was within the limits. *Moves seen* is the first in which every input is taken in every state:
+without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours, {most_aalpy:,} for AALpy) and CPU
 seconds ({cap}) that there were.
 """
 _WRONG = """
@@ -106,9 +105,15 @@ class _Results:
         steps = [
             self._exact_from(model, contender, seed)
             for seed in sorted({seed for one, _, seed, _ in self.found if one == model})
-            if any(key[:3] == (model, contender, seed) for key in self.found)
+            if self._was_asked(model, contender, seed)
         ]
         return statistics.median(steps) if steps else None
+
+    def _was_asked(self, model: str, contender: str, seed: int) -> bool:
+        """Whether an exact machine was looked for, or could not be found by anybody."""
+        asked = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
+        shown = min(self.seen.get(model, [math.inf])) < math.inf
+        return any(steps not in HELD_OUT for steps in asked) or (bool(asked) and not shown)
 
     def _exact_from(self, model: str, contender: str, seed: int) -> float:
         exact = {
@@ -166,7 +171,7 @@ class _Results:
             worse = [f"{steps:,} steps in {self._worse(ours, steps)}" for steps in HELD_OUT]
             lines.append(
                 f"- `{ours}`: at most half the steps of AALpy's best in {half} models, more than "
-                f"it in {more}; more wrong predictions than AALpy's best after "
+                f"it in {more}; more wrong predictions than AALpy's best, or none in time, after "
                 f"{', after '.join(worse)} models."
             )
         return lines
