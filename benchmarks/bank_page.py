@@ -33,8 +33,8 @@ _STEPS = """
 *Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
 the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
 was within the limits. *Moves seen* is the first in which every input is taken in every state:
-without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours, {most_aalpy:,} for AALpy) and CPU
-seconds ({cap}) that there were.
+without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours,
+{most_aalpy:,} for AALpy) and CPU seconds ({cap}) that there were.
 """
 _WRONG = """
 ## Wrong predictions after {steps:,} steps
