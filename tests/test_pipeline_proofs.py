@@ -107,7 +107,7 @@ def test_only_the_native_engine_searches(strategy):
 
 
 def test_strategies_that_do_not_exist():
-    with pytest.raises(rs.OptionError, match="choose one of edsm, rpni, search, exact"):
+    with pytest.raises(rs.OptionError, match="choose one of edsm, rpni, telling, rethink"):
         rs.infer(SCARCE, strategy="guess")
 
 

@@ -7,7 +7,10 @@ from resolvent.cli import main
     ("words", "expected"),
     [
         (["re"], ["report", "reproduce"]),
-        (["infer", "traces.jsonl", "--strategy", ""], ["edsm", "rpni", "search", "exact"]),
+        (
+            ["infer", "traces.jsonl", "--strategy", ""],
+            ["edsm", "rpni", "telling", "rethink", "search", "exact"],
+        ),
         (["infer", "traces.jsonl", "--strategy", "e"], ["edsm", "exact"]),
         (["collect", "resolvent/Hou"], ["resolvent/House-v0", "resolvent/HouseInterference-v0"]),
         (["plan", "a", "b", "--environment", "resolvent/TM"], ["resolvent/TMaze-v0"]),

@@ -13,7 +13,7 @@ OWN = [MostAgreeing(), FirstInOrder(), AtLeast(2), Weighted(3), Timid()]
 
 
 def test_the_default_comes_first():
-    assert list(STRATEGIES) == ["edsm", "rpni", "search", "exact"]
+    assert list(STRATEGIES) == ["edsm", "rpni", "telling", "rethink", "search", "exact"]
 
 
 def test_what_is_true_of_the_built_in_ones():
@@ -99,7 +99,7 @@ def own(**attributes):
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        ("bfs", "unknown strategy 'bfs': choose one of edsm, rpni, search, exact"),
+        ("bfs", "unknown strategy 'bfs': choose one of edsm, rpni, telling, rethink"),
         ("", "unknown strategy '': choose one of"),
         (MostAgreeing, r"strategy MostAgreeing is a class: give MostAgreeing\(...\)"),
         (7, "a int is no strategy: choose one of edsm, .* derive a class from resolvent.Strategy"),
