@@ -20,12 +20,14 @@ def test_what_is_true_of_the_built_in_ones():
     def those_that(fact):
         return [name for name, one in STRATEGIES.items() if getattr(one, fact)]
 
-    assert those_that("merges") == ["edsm", "rpni"]
-    assert those_that("refines") == ["edsm", "search", "exact"]
+    assert those_that("merges") == ["edsm", "rpni", "telling", "rethink"]
+    assert those_that("refines") == ["edsm", "telling", "rethink", "search", "exact"]
     assert those_that("keeps_labels") == ["search", "exact"]
     assert those_that("searches") == ["search", "exact"]
     assert those_that("proves") == ["exact"]
     assert those_that("first_fit") == ["rpni"]
+    assert those_that("weighs") == ["telling", "rethink"]
+    assert those_that("rethinks") == ["rethink"]
 
 
 def test_a_strategy_is_named_or_given():

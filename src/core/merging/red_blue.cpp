@@ -396,7 +396,7 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
   std::int64_t shortest = best->description();
   std::int64_t attempts = best->automaton.attempts;
   Apart apart;
-  std::int64_t tries = rethinking_budget / tree.size();
+  std::int64_t budget = rethinking_budget;
 
   // Whether it is shorter without a merge; then that is the best.
   const auto shorter_without = [&](std::size_t at) {
@@ -409,6 +409,8 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
            other->cost_of_moves() < shortest)
       other->step(Order::telling);
     attempts += other->automaton.attempts;
+    const std::size_t anew = other->automaton.events.size() - at;
+    budget -= tree.size() + static_cast<std::int64_t>(anew * other->automaton.access.size());
     if (!other->done() || other->description() >= shortest) return false;
     shortest = other->description();
     best = std::move(other);
@@ -417,10 +419,10 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
   };
 
   try {
-    for (bool changed = true; changed && tries > 0;) {
+    for (bool changed = true; changed && budget > 0;) {
       changed = false;
       for (std::size_t at = 0; at < best->automaton.events.size(); ++at)
-        while (at < best->automaton.events.size() && best->automaton.events[at].red != none && tries-- > 0 &&
+        while (at < best->automaton.events.size() && best->automaton.events[at].red != none && budget > 0 &&
                shorter_without(at))
           changed = true;
     }
