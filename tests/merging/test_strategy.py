@@ -34,6 +34,8 @@ def test_what_is_true_of_the_built_in_ones():
     assert those_that("chooses") == ["auto"]
     assert those_that("proves") == ["exact"]
     assert those_that("first_fit") == ["rpni"]
+    assert those_that("weighs") == ["telling", "rethink"]
+    assert those_that("rethinks") == ["rethink"]
 
 
 def test_a_strategy_is_named_or_given():

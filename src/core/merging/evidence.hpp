@@ -14,6 +14,9 @@ namespace resolvent {
 
 inline constexpr std::int64_t one_bit = 256;
 
+// A fit that is so much better than the next best is as good as the only one.
+inline constexpr std::int64_t sure_enough = 5 * one_bit;
+
 // The logarithm of a number above 0, rounded down.
 std::int64_t bits(std::uint64_t number);
 

@@ -32,12 +32,23 @@ struct Fit {
   bool stale = false;
 };
 
+// Blue states are taken by how sure their best fit is, then by its score.
+struct Rank {
+  std::int64_t margin;  // to the next best fit, as far as that matters
+  std::int64_t score;
+
+  // The better one comes first.
+  friend bool operator<(const Rank& one, const Rank& other) {
+    return std::tie(other.margin, other.score) < std::tie(one.margin, one.score);
+  }
+};
+
 // What is known of one blue state. A refuted pair stays refuted, because states only
 // ever gain answers, so that only what fits is kept.
 struct Blue {
   std::vector<Fit> fits;   // by red state
   std::size_t judged = 0;  // the red states looked at, the first ones
-  std::optional<std::int64_t> ranked;  // the score it is ranked by
+  std::optional<Rank> ranked;
 
 };
 
@@ -239,18 +250,25 @@ class RedBlue {
     in_doubt_.insert(blue);
   }
 
-  // The best fit and its score; the earlier red state of equals.
-  [[nodiscard]] std::pair<const Fit*, std::int64_t> best_of(Id blue, const Blue& known) const {
+  // The best fit, the earlier red state of equals, and how it ranks. Counted answers
+  // have no margin: what else fits matters only to those who weigh.
+  [[nodiscard]] std::pair<const Fit*, Rank> best_of(Id blue, const Blue& known) const {
     const Fit* best = nullptr;
-    std::int64_t most = 0;
+    const std::int64_t most = worth_ == nullptr ? 0 : sure_enough;
+    Rank rank{most, 0};
     for (const Fit& fit : known.fits) {
       const std::int64_t score = fit.score + usual(automaton.access[fit.red], blue);
-      if (best == nullptr || score > most) {
+      if (best == nullptr) {
+        rank.score = score;
         best = &fit;
-        most = score;
+      } else if (score > rank.score) {
+        rank = {std::min(most, score - rank.score), score};
+        best = &fit;
+      } else {
+        rank.margin = std::min(rank.margin, rank.score - score);
       }
     }
-    return {best, most};
+    return {best, rank};
   }
 
   [[nodiscard]] Habits::Move move_of(Id blue, Id target) const {
@@ -285,14 +303,14 @@ class RedBlue {
   }
 
   void rank(Id blue, Blue& known) {
-    if (const auto [best, score] = best_of(blue, known); best != nullptr) {
-      known.ranked = score;
-      ranking_.insert({-score, blue});
+    if (const auto [best, rank] = best_of(blue, known); best != nullptr) {
+      known.ranked = rank;
+      ranking_.insert({rank, blue});
     }
   }
 
   void unrank(Id blue, Blue& known) {
-    if (known.ranked) ranking_.erase({-*known.ranked, blue});
+    if (known.ranked) ranking_.erase({*known.ranked, blue});
     known.ranked.reset();
   }
 
@@ -359,7 +377,7 @@ class RedBlue {
   std::map<Id, Blue> blue_;  // in shortlex order
   std::set<Id> in_doubt_;    // blue states that are new, or of which a score is stale
   std::set<Id> unwatched_;   // blue states with a score that the next merge makes stale
-  std::set<std::pair<std::int64_t, Id>> ranking_;  // blue states by falling score
+  std::set<std::pair<Rank, Id>> ranking_;  // blue states, the surest first
   std::size_t all_judged_ = 0;  // the red states that every blue one was held against
   Staleness staleness_;
   std::int64_t clock_ = 0;
@@ -422,7 +440,7 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
   std::int64_t shortest = best->description();
   std::int64_t attempts = best->automaton.attempts;
   Apart apart;
-  std::int64_t tries = rethinking_budget / tree.size();
+  std::int64_t budget = rethinking_budget;
 
   // Whether it is shorter without a merge; then that is the best.
   const auto shorter_without = [&](std::size_t at) {
@@ -435,6 +453,8 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
            other->cost_of_moves() < shortest)
       other->step(Order::telling);
     attempts += other->automaton.attempts;
+    const std::size_t anew = other->automaton.events.size() - at;
+    budget -= tree.size() + static_cast<std::int64_t>(anew * other->automaton.access.size());
     if (!other->done() || other->description() >= shortest) return false;
     shortest = other->description();
     best = std::move(other);
@@ -443,10 +463,10 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
   };
 
   try {
-    for (bool changed = true; changed && tries > 0;) {
+    for (bool changed = true; changed && budget > 0;) {
       changed = false;
       for (std::size_t at = 0; at < best->automaton.events.size(); ++at)
-        while (at < best->automaton.events.size() && best->automaton.events[at].red != none && tries-- > 0 &&
+        while (at < best->automaton.events.size() && best->automaton.events[at].red != none && budget > 0 &&
                shorter_without(at))
           changed = true;
     }

@@ -32,8 +32,9 @@ enum class Order : std::uint8_t {
 // costs little on large trees (docs/decisions/merge-order.md).
 inline constexpr std::size_t evidence_horizon = 1024;
 
-// How much is tried by `rethink` at most: so many nodes, those of the tree once for each try.
-inline constexpr std::int64_t rethinking_budget = 2'000'000;
+// How much is tried by `rethink` at most: for each try the nodes of the tree, and for each
+// decision made anew the states that it chose among.
+inline constexpr std::int64_t rethinking_budget = 6'000'000;
 
 struct Event {
   Id red;   // none: `blue` was promoted

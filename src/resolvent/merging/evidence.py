@@ -15,6 +15,9 @@ ONE_BIT: Final = 256
 NEAREST: Final = 1 << 16
 """The weight of an answer at the merge itself."""
 
+SURE_ENOUGH: Final = 5 * ONE_BIT
+"""A merge that is so much better than the next best of a state is as good as its only one."""
+
 _SHARE_DIGITS: Final = 20  # shares are counted in 2^-20
 
 

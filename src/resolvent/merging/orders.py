@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
-from resolvent.merging.evidence import Habits, Move, Worth
+from resolvent.merging.evidence import SURE_ENOUGH, Habits, Move, Worth
 from resolvent.merging.folding import Conflict, Fold
 from resolvent.merging.prefix_tree import PrefixTree
 from resolvent.samples import NONE
@@ -99,15 +99,14 @@ class BestFirst:
                         scores[red, blue] = score
                 if not fits:
                     return Promote(blue)
-            best = max(scores, key=lambda pair: scores[pair] + self._favour(search, *pair))
+            best = self._best(search, scores)
             fold = search.try_fold(*best)
             if not isinstance(fold, Conflict):
                 return Merge(*best, fold)
             self._refuse(best, fold, search.merges)  # they conflict beyond the horizon
 
-    def _favour(self, search: Search, red: int, blue: int) -> int:
-        # What speaks for a merge besides its score; of equals the first is taken.
-        return 0
+    def _best(self, search: Search, scores: dict[tuple[int, int], float]) -> tuple[int, int]:
+        return max(scores, key=scores.__getitem__)  # the first of equals
 
     def _score(self, search: Search, red: int, blue: int) -> float:
         # A score holds until the next merge.
@@ -136,7 +135,8 @@ class MostTelling(BestFirst):
     """The pair whose agreement tells most, and whose move is most usual.
 
     What agreeing answers tell is the score; what is usual is learned from each decision, so
-    that it is added only when a pair is chosen. Pairs in `apart` are never merged.
+    that it is added only when a pair is chosen. A blue state waits while two red ones fit
+    it about equally well. Pairs in `apart` are never merged.
     """
 
     def __init__(
@@ -161,8 +161,19 @@ class MostTelling(BestFirst):
         self.cost += self._habits.cost(move, len(search.red))
         self._habits.see(move if merge else move._replace(target=decision.blue))
 
-    def _favour(self, search: Search, red: int, blue: int) -> int:
-        return self._habits.favour(self._move(search, red, blue), len(search.red))
+    def _best(self, search: Search, scores: dict[tuple[int, int], float]) -> tuple[int, int]:
+        fits: dict[int, list[tuple[float, int]]] = {}
+        for (red, blue), score in scores.items():
+            usual = self._habits.favour(self._move(search, red, blue), len(search.red))
+            fits.setdefault(blue, []).append((score + usual, red))
+
+        def rank(blue: int) -> tuple[float, float]:
+            best, *others = sorted((score for score, _ in fits[blue]), reverse=True)
+            return min([SURE_ENOUGH, *(best - other for other in others)]), best
+
+        blue = max(fits, key=rank)  # the first of equals
+        _, red = max(fits[blue], key=lambda fit: fit[0])
+        return red, blue
 
     def _move(self, search: Search, target: int, blue: int) -> Move:
         above, label = search.edge_to(blue)

@@ -20,8 +20,9 @@ from resolvent.merging.red_blue import RedBlue, summary
 from resolvent.merging.watch import Watch
 from resolvent.samples import SampleSet
 
-BUDGET: Final = 2_000_000
-"""Nodes that are looked at, at most: those of the prefix tree once for each try."""
+BUDGET: Final = 6_000_000
+"""How much is tried at most: for each try the nodes of the prefix tree, and for each decision
+made anew the states that it chose among."""
 
 
 @dataclass(slots=True)
@@ -73,35 +74,30 @@ def rethink(
     except TimeLimitReached:
         cut = best.search
         return completed(samples, cut.red, cut.settled(), cut.events, cut.attempts)
-    shortest, tries = best.description(), BUDGET // len(tree)
+    shortest, budget = best.description(), BUDGET
     apart: frozenset[tuple[int, int]] = frozenset()
 
-    def without(at: int) -> _Attempt | None:
-        event = best.search.events[at]
-        assert event.red is not None  # noqa: S101
-        other = begin(apart | {(event.red, event.blue)})
+    def without(red: int, blue: int, at: int) -> _Attempt:
+        other = begin(apart | {(red, blue)})
         other.repeat(best.search.events[:at])
-        while not other.search.done:
-            if other.states > best.states or other.order.cost >= shortest:
-                return None
+        while not other.search.done and other.states <= best.states and other.order.cost < shortest:
             other.step()
-        return other if other.description() < shortest else None
+        return other
 
     try:
         changed = True
-        while changed and tries > 0:
+        while changed and budget > 0:
             changed, at = False, 0
-            while at < len(best.search.events) and tries > 0:
-                event = best.search.events[at]
-                better = None
-                if event.red is not None:
-                    tries -= 1
-                    better = without(at)
-                if better is None or event.red is None:
-                    at += 1
-                else:
-                    apart |= {(event.red, event.blue)}
-                    best, shortest, changed = better, better.description(), True
+            while at < len(best.search.events) and budget > 0:
+                red, blue, *_ = best.search.events[at]
+                if red is not None:
+                    other = without(red, blue, at)
+                    budget -= len(tree) + (len(other.search.events) - at) * other.states
+                    if other.search.done and other.description() < shortest:
+                        apart |= {(red, blue)}
+                        best, shortest, changed = other, other.description(), True
+                        continue  # with what was decided instead
+                at += 1
     except TimeLimitReached:
         pass  # the best so far explains all, too
     if most_states is not None and best.states > most_states:
@@ -113,5 +109,6 @@ def _again(search: Search, event: Event) -> Merge | Promote:
     if event.red is None:
         return Promote(event.blue)
     fold = search.try_fold(event.red, event.blue)
-    assert not isinstance(fold, Conflict), "a merge that was made before conflicts"  # noqa: S101
+    if isinstance(fold, Conflict):
+        raise RuntimeError("a merge that was made before conflicts")  # what came before is the same
     return Merge(event.red, event.blue, fold)
