@@ -45,6 +45,10 @@ QUESTIONS_FOR_LABEL: Final = 1.5
 are asked little more than where they lead, as in logs of protocols, it hardly finds anything
 in seconds that merging does not."""
 
+MOST_TO_RETHINK: Final = 10_000_000
+"""Nodes of the prefix tree times states up to which merges are thought over: beyond that each
+second thought takes long, and there is time for few."""
+
 SURE: Final = 4.0
 """Answers that must agree for a merge to be beyond doubt, besides one for each doubling of the
 number of merges: if each agrees by chance half of the time, all merges are right but for a
@@ -171,13 +175,19 @@ def _searching(
     return contest.proposal("search", automaton, contest.known)
 
 
+def _rethinking_pays(contest: Contest, best: Proposal) -> bool:
+    return best.machine.states * len(contest.samples.histories.tree) <= MOST_TO_RETHINK
+
+
 def _search_pays(contest: Contest, best: Proposal) -> bool:
     return best.machine.states > 2 and (contest.asks_much or not best.automaton.finished)
 
 
 CONTENDERS: Final[tuple[Contender, ...]] = (
     *(
-        Contender(one.name, 2 if one.rethinks else 1, _merging(one))
+        Contender(one.name, 2, _merging(one), _rethinking_pays)
+        if one.rethinks
+        else Contender(one.name, 1, _merging(one))
         for one in STRATEGIES.values()
         if one.merges and not one.chooses and one != FIRST
     ),
