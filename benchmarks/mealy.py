@@ -9,106 +9,22 @@ hours. Run with `make benchmark-mealy`.
 
 import argparse
 import itertools
+import sys
 import time
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import resolvent as rs
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from mealy_machine import Mealy
+
 STATES = (10, 30, 100, 300, 1_000)
 INPUTS = 10
 STEPS_PER_MOVE = 300
 LARGEST_FOR_PEERS = 30
-
-
-@dataclass(frozen=True)
-class Mealy:
-    """A Mealy machine in which every state can be reached and no two are the same."""
-
-    moves: np.ndarray
-    outputs: np.ndarray
-
-    @classmethod
-    def drawn(cls, states: int, seed: int, *, inputs: int = INPUTS, idle: int = 0) -> "Mealy":
-        """Draw a machine whose last `idle` inputs change no state."""
-        random = np.random.default_rng(seed)
-        while True:
-            values = int(random.integers(2, 11))
-            moves = random.integers(0, states, (states, inputs), dtype=np.int32)
-            moves[:, inputs - idle :] = np.arange(states, dtype=np.int32)[:, None]
-            outputs = random.integers(0, values, (states, inputs), dtype=np.int32)
-            machine = cls(moves, outputs)
-            if machine.is_minimal():
-                return machine
-
-    def is_minimal(self) -> bool:
-        """Whether all states are reached from the first, and all differ."""
-        reached = np.zeros(len(self.moves), bool)
-        reached[0] = True
-        while not reached[self.moves[reached]].all():
-            reached[self.moves[reached]] = True
-        if not reached.all():
-            return False
-        _, blocks = np.unique(self.outputs, axis=0, return_inverse=True)
-        while True:
-            finer = np.column_stack([blocks, blocks[self.moves]])
-            _, split = np.unique(finer, axis=0, return_inverse=True)
-            if split.max() == blocks.max():
-                return bool(split.max() == len(self.moves) - 1)
-            blocks = split
-
-    def walks(self, steps: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the inputs and outputs of random walks, and where each walk begins."""
-        random = np.random.default_rng(seed)
-        lengths = random.integers(50, 101, steps // 75)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        given = random.integers(0, self.moves.shape[1], offsets[-1], dtype=np.int32)
-        told = np.empty_like(given)
-        state = np.zeros(len(lengths), np.int32)
-        for step in range(int(lengths.max())):
-            going = np.flatnonzero(lengths > step)
-            rows = offsets[going] + step
-            told[rows] = self.outputs[state[going], given[rows]]
-            state[going] = self.moves[state[going], given[rows]]
-        return given, told, offsets
-
-    def traces(self, steps: int, seed: int) -> rs.TraceSet:
-        """Walk through the machine at random, and return what is seen of it."""
-        given, told, offsets = self.walks(steps, seed)
-        inputs, walks = self.moves.shape[1], len(offsets) - 1
-        names = [f"i{one}" for one in range(inputs)]
-        labels = [frozenset(), *(frozenset({name}) for name in names)]
-        read = np.insert(given + 1, offsets[:-1], 0)  # before the first input there is none
-        return rs.TraceSet.from_columns(
-            (["system"], np.zeros(len(read), np.int32)),
-            (labels, read.astype(np.int32)),
-            (names, given),
-            columns={"output": ([f"o{one}" for one in range(self.outputs.max() + 1)], told)},
-            offsets=offsets,
-            terminated=np.zeros(walks, bool),
-            truncated=np.ones(walks, bool),
-        )
-
-    def is_found(self, machine: rs.Machine) -> bool:
-        """Whether a machine has the same states, moves and outputs."""
-        if machine.states != len(self.moves):
-            return False
-        inputs = range(self.moves.shape[1])
-        codes = [machine.labels.index(frozenset({f"i{one}"})) for one in inputs]
-        same = np.full(len(self.moves), -1)
-        same[0] = 0
-        ahead = [0]
-        for state in ahead:
-            for one, code in enumerate(codes):
-                true, found = self.moves[state, one], machine.transitions[same[state], code]
-                if same[true] < 0:
-                    same[true] = found
-                    ahead.append(int(true))
-                if same[true] != found:
-                    return False
-        return len(set(same.tolist())) == len(same)
 
 
 def timed(traces: rs.TraceSet, **options: Any) -> tuple[rs.InferenceResult, float, float]:
