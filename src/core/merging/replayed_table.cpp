@@ -9,6 +9,11 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
+constexpr double thousandths = 1000.0;
+
+// Nodes of one conflict that are told.
+constexpr std::size_t most_nodes = 64;
+
 }  // namespace
 
 ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
@@ -40,24 +45,27 @@ ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
   }
   for (Id output = 0; output < tree.outputs; ++output)
     outputs_of_alpha_[index(alpha_of[index(output)])].push_back(output);
+  std::vector<Id> equal(index(tree.outputs), 0);
+  for (const auto [alpha, output] : tree.answers) ++equal[index(output)];
+  for (Id output = 0; output < tree.outputs; ++output)
+    surprise_of_.push_back(std::llround(
+        thousandths * std::log(static_cast<double>(answers[index(alpha_of[index(output)])]) / equal[index(output)])));
   // n answers of which n_i are equal weigh n log n - sum of n_i log n_i.
   const Id most = answers.empty() ? 0 : *std::ranges::max_element(answers);
-  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(1000.0 * n * std::log(n)); };
+  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * std::log(n)); };
   for (Id n = 0; n < most; ++n) weight_.push_back(weight(n + 1) - weight(n));
 
   for (std::size_t at = 0; at < tree.size(); ++at)  // parents come first
     for (auto next = tree.nodes[at].first_child; next < tree.nodes[at + 1].first_child; ++next)
       parent_[index(tree.children[next])] = static_cast<Id>(at);
-  for (std::size_t at = 0; at < tree.size(); ++at) {
+  for (std::size_t at = 0; at < tree.size(); ++at)
     for (auto answer = tree.nodes[at].first_answer; answer < tree.nodes[at + 1].first_answer; ++answer)
       answer_node_[answer] = static_cast<Id>(at);
-    if (at == 0) {
-      place(0, 0);
-      continue;
-    }
-    const std::size_t edge = entry(state_of_[index(parent_[at])], tree.nodes[at].label);
-    link_edge(static_cast<Id>(at), edge);
-    place(static_cast<Id>(at), table_[edge]);
+  place(0, 0);
+  for (Id node = 1; index(node) < tree.size(); ++node) {
+    const std::size_t edge = entry(state_of_[index(parent_[index(node)])], tree.nodes[index(node)].label);
+    link_edge(node, edge);
+    place(node, table_[edge]);
   }
 }
 
@@ -102,7 +110,10 @@ void ReplayedTable::place(Id node, Id state) {
     const std::size_t cell = index(state) * index(tree_.alphas) + index(alpha);
     const std::size_t as = index(state) * index(tree_.outputs) + index(output);
     disagreement_ += weight_[index(answered_[cell]++)] - weight_[index(answered_as_[as])];
-    if (answered_as_[as]++ == 0) note_conflict(cell, ++distinct_[cell] > 1);
+    if (answered_as_[as]++ == 0) {
+      surprise_ += surprise_of_[index(output)];
+      note_conflict(cell, ++distinct_[cell] > 1);
+    }
     const Id next = first_answer_[as];
     next_answer_[at] = next;
     answer_before_[at] = none;
@@ -120,7 +131,10 @@ void ReplayedTable::take_away(Id node) {
     const std::size_t cell = index(state) * index(tree_.alphas) + index(alpha);
     const std::size_t as = index(state) * index(tree_.outputs) + index(output);
     disagreement_ -= weight_[index(--answered_[cell])] - weight_[index(--answered_as_[as])];
-    if (answered_as_[as] == 0) note_conflict(cell, --distinct_[cell] > 1);
+    if (answered_as_[as] == 0) {
+      surprise_ -= surprise_of_[index(output)];
+      note_conflict(cell, --distinct_[cell] > 1);
+    }
     const Id next = next_answer_[at];
     const Id before = answer_before_[at];
     (before == none ? first_answer_[as] : next_answer_[index(before)]) = next;
@@ -142,7 +156,7 @@ void ReplayedTable::move_node(Id node, Id to) {
   }
 }
 
-bool ReplayedTable::change(Id state, Id label, Id target, Disagreement most) {
+bool ReplayedTable::change(Id state, Id label, Id target, Nats most) {
   const std::size_t at = entry(state, label);
   if (table_[at] == target) return true;
   done_.push_back({none, static_cast<Id>(at), table_[at]});
@@ -174,24 +188,22 @@ void ReplayedTable::undo(std::size_t mark) {
   }
 }
 
-void ReplayedTable::rarest_of_conflict(std::size_t conflict, std::vector<Id>& nodes) const {
+void ReplayedTable::nodes_in_conflict(std::size_t conflict, bool rarest, std::vector<Id>& nodes) const {
   const std::size_t cell = conflicted_[conflict];
   const std::size_t state = cell / index(tree_.alphas);
-  const std::size_t alpha = cell % index(tree_.alphas);
-  Id rarest = none;
-  Id fewest = 0;
-  for (const Id output : outputs_of_alpha_[alpha]) {
-    const Id count = answered_as_[state * index(tree_.outputs) + index(output)];
-    if (count > 0 && (rarest == none || count < fewest)) {
-      rarest = output;
-      fewest = count;
+  Id chosen = none;
+  Id count = 0;
+  for (const Id output : outputs_of_alpha_[cell % index(tree_.alphas)]) {
+    const Id times = answered_as_[state * index(tree_.outputs) + index(output)];
+    if (times > 0 && (chosen == none || (rarest ? times < count : times >= count))) {
+      chosen = output;
+      count = times;
     }
   }
   nodes.clear();
-  for (Id at = first_answer_[state * index(tree_.outputs) + index(rarest)]; at != none && nodes.size() < 64;
+  for (Id at = first_answer_[state * index(tree_.outputs) + index(chosen)]; at != none && nodes.size() < most_nodes;
        at = next_answer_[index(at)])
     nodes.push_back(answer_node_[index(at)]);
-
 }
 
 }  // namespace resolvent

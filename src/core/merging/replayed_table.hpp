@@ -13,9 +13,8 @@ namespace resolvent {
 
 class ReplayedTable {
  public:
-  // How much the answers disagree, in thousandths of a nat, as `TableAnnealing` has it:
-  // 0 just when the table explains the tree.
-  using Disagreement = std::int64_t;
+  // Thousandths of a nat.
+  using Nats = std::int64_t;
 
   // One of the tree's nodes that a change moved, or one entry of the table that it changed.
   struct Step {
@@ -31,7 +30,13 @@ class ReplayedTable {
   [[nodiscard]] Id labels() const { return labels_; }
   [[nodiscard]] const Targets& targets() const { return table_; }
   [[nodiscard]] Id target(Id state, Id label) const { return table_[entry(state, label)]; }
-  [[nodiscard]] Disagreement disagreement() const { return disagreement_; }
+  // How much the answers disagree, as `TableAnnealing` has it: 0 just when the table explains the
+  // tree.
+  [[nodiscard]] Nats disagreement() const { return disagreement_; }
+
+  // Of all pairs of state and answer that occur, how surprising they are together: the less, the
+  // more answers agree.
+  [[nodiscard]] Nats surprise() const { return surprise_; }
   [[nodiscard]] Id state_of(Id node) const { return state_of_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] Id parent_of(Id node) const { return parent_[static_cast<std::size_t>(node)]; }
 
@@ -43,17 +48,17 @@ class ReplayedTable {
 
   // Changes where a transition leads, and replays what that touches. Stops on the way once
   // the disagreement exceeds `most`; then all since the last mark must be undone.
-  bool change(Id state, Id label, Id target, Disagreement most);
+  bool change(Id state, Id label, Id target, Nats most);
 
-  // What was done since a mark can be undone.
+  // Changes can be undone back to a mark, or all since they were last kept for good.
   [[nodiscard]] std::size_t mark() const { return done_.size(); }
-  void undo(std::size_t mark);
+  void undo(std::size_t mark = 0);
   void forget() { done_.clear(); }
 
-  // Cells of state and alpha with answers that differ; and the nodes that gave one answer
-  // of such a cell, that which fewest gave.
+  // How many cells of state and alpha have answers that differ; and, up to a few, the nodes of such
+  // a cell that gave the rarest answer or the most frequent one.
   [[nodiscard]] std::size_t conflicts() const { return conflicted_.size(); }
-  void rarest_of_conflict(std::size_t conflict, std::vector<Id>& nodes) const;
+  void nodes_in_conflict(std::size_t conflict, bool rarest, std::vector<Id>& nodes) const;
 
   // Nodes looked at so far: what the work cost.
   [[nodiscard]] std::int64_t visits() const { return visits_; }
@@ -74,7 +79,8 @@ class ReplayedTable {
   std::vector<Id> parent_;      // by node
   std::vector<Id> answer_node_;  // by answer
   std::vector<std::vector<Id>> outputs_of_alpha_;
-  std::vector<Disagreement> weight_;  // of one answer more, by how many there are
+  std::vector<Nats> weight_;  // of one answer more, by how many there are
+  std::vector<Nats> surprise_of_;  // by output: the rarer the more
   std::vector<Id> state_of_;          // by node
   std::vector<Id> nodes_in_;          // by state
   std::vector<Id> traffic_;           // by entry
@@ -91,7 +97,8 @@ class ReplayedTable {
   std::vector<std::int32_t> conflict_at_;  // by state and alpha: where it stands there; -1
   std::vector<Step> done_;
   std::vector<Id> ahead_;
-  Disagreement disagreement_ = 0;
+  Nats disagreement_ = 0;
+  Nats surprise_ = 0;
   std::int64_t visits_ = 0;
 };
 
