@@ -75,8 +75,10 @@ def runs(chosen: argparse.Namespace, known: dict[str, Any]) -> Iterator[tuple[st
                 if not chosen.held_out_only:
                     yield from _until_exact(walks, contender, most, chosen.cap, known)
             key = f"{name}/moves seen/{seed}"
-            if key not in known:
-                yield key, walks.all_seen(chosen.most)
+            if known.get(key) is None:
+                seen = walks.all_seen(chosen.most)
+                if seen is not None or key not in known:
+                    yield key, seen
 
 
 class Budgets:

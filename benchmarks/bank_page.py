@@ -30,7 +30,8 @@ _STEPS = """
 ## Steps until exact
 
 *Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
-the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one. *Moves
+the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
+was within the limits. *Moves
 seen* is the first in which every input is taken in every state: without that hardly anybody can
 be exact. A dash means not within the steps ({most:,} for ours, {most_aalpy:,} for AALpy) and CPU
 seconds ({cap}) that there were.
@@ -100,11 +101,11 @@ class _Results:
 
     def _exact_from(self, model: str, contender: str, seed: int) -> float:
         exact = {
-            steps: value.get("exact", False)
+            steps: value["exact"]
             for (*key, steps), value in self.found.items()
-            if tuple(key) == (model, contender, seed) and steps not in HELD_OUT
+            if tuple(key) == (model, contender, seed) and steps not in HELD_OUT and "exact" in value
         }
-        alone = max(exact, default=0)  # nothing larger was asked for
+        alone = max(exact, default=0)  # nothing larger was asked for, or done in time
         return next(
             (
                 steps
