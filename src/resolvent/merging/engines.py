@@ -71,7 +71,8 @@ def search(
     if not 0 <= effort <= LARGEST_EFFORT:
         raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
     budget = int(effort * SEARCH_BUDGET)
-    return learn_natively(samples, time_limit, listener, partial(_core.search, seed=seed, budget=budget))
+    learner = partial(_core.search, seed=seed, budget=budget)
+    return learn_natively(samples, time_limit, listener, learner)
 
 
 def learn_natively(

@@ -14,7 +14,7 @@ REPAIR_BUDGET: Final = 30_000_000
 """Nodes that a repair looks at, at most: about a second."""
 
 PROOF_WORK: Final = 200_000
-"""Nodes that are compared to prove how few states are needed, and one more for each row."""
+"""Nodes compared to prove how few states are needed, beside one for each node of the tree."""
 
 
 def repaired(
@@ -69,5 +69,5 @@ def fewest_states(samples: SampleSet, automaton: Automaton) -> int:
         state=automaton.transition_state,
         label=automaton.transition_label,
         target=automaton.transition_target,
-        work=PROOF_WORK + len(samples.alpha),
+        work=PROOF_WORK + len(samples.histories.tree),
     )
