@@ -168,7 +168,7 @@ class Run:
             more = counterexamples(shown, chosen, FIRST_COUNTEREXAMPLES << rounds)
             if len(more):
                 # Machines that fail may need more traces with what is rare, or of any kind.
-                rare = self._with_rare_moves(corpus, found.machines, RARE_TIMES << rounds)
+                rare = self._with_rare_moves(corpus, found.machines, rounds)
                 others = corpus.sample(SAMPLE_STEPS << (rounds - (len(rare) > 0)))
                 chosen = np.unique(np.concatenate([chosen, more, rare, others]))
                 chosen, found = self._learned(corpus, learner, chosen)
@@ -208,10 +208,13 @@ class Run:
                 chosen = np.union1d(chosen, corpus.sample(MORE_STEPS * some.steps))
         return chosen, learner.learn(corpus.fetch(chosen), chosen)
 
-    def _with_rare_moves(self, corpus: Corpus, machines: Machines, times: int) -> NDArray[np.int64]:
-        """Return traces among which each move of the machines is in so many, if there are.
+    def _with_rare_moves(
+        self, corpus: Corpus, machines: Machines, rounds: int
+    ) -> NDArray[np.int64]:
+        """Return traces that take moves of the machines which few traces take.
 
-        None for traces in files, which would have to be read once more.
+        They have no more steps than what is learned from grows by otherwise. None for traces in
+        files, which would have to be read once more.
         """
         if not corpus.in_memory:
             return np.empty(0, np.int64)
@@ -226,7 +229,8 @@ class Run:
             known = (before >= 0) & (histories.beta >= 0)
             move = before * np.int32(len(traces.labels)) + histories.beta
             moves.append(np.where(known, move, np.int32(-1)))
-        return covering(moves, traces.offsets, corpus.by_key(), times)
+        steps = SAMPLE_STEPS << (rounds - 1)
+        return covering(moves, traces.offsets, corpus.by_key(), RARE_TIMES << rounds, steps)
 
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
         return Learner(
