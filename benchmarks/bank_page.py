@@ -22,7 +22,8 @@ of a walk, states that are hardly ever visited, inputs that do nothing in most s
 AALpy 2.0 gets the same walks: `run_RPNI` and `run_EDSM` as they are, and `run_GSM` that merges
 the first blue state in shortlex order with the red one on which most outputs agree, which takes
 much less time than `run_EDSM`. *default* is `rs.infer` with no options; the other columns of ours
-are strategies alone, with `noise="none"`. Figures are medians over the seeds that were run.
+are strategies alone, with `noise="none"`. Figures are medians over walks drawn {seeds}; an
+empty cell was not run.
 
 <!-- Written by benchmarks/bank.py: run `make benchmark-bank` instead of editing. -->
 """
@@ -31,10 +32,9 @@ _STEPS = """
 
 *Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
 the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
-was within the limits. *Moves
-seen* is the first in which every input is taken in every state: without that hardly anybody can
-be exact. A dash means not within the steps ({most:,} for ours, {most_aalpy:,} for AALpy) and CPU
-seconds ({cap}) that there were.
+was within the limits. *Moves seen* is the first in which every input is taken in every state:
+without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours,
+{most_aalpy:,} for AALpy) and CPU seconds ({cap}) that there were.
 """
 _WRONG = """
 ## Wrong predictions after {steps:,} steps
@@ -52,7 +52,11 @@ _SECONDS = """
 def page(known: dict[str, Any]) -> str:
     """Return the page."""
     results = _Results(known)
-    parts = [_HEAD, _STEPS.format(**results.limits()), results.steps_table()]
+    parts = [
+        _HEAD.format(seeds=results.seeds()),
+        _STEPS.format(**results.limits()),
+        results.steps_table(),
+    ]
     for steps in HELD_OUT:
         parts += [_WRONG.format(steps=steps), results.table(steps, "wrong", "{:.2%}")]
         parts += [_SECONDS.format(steps=steps), results.table(steps, "cpu", "{:.2f}")]
@@ -79,6 +83,12 @@ class _Results:
         tried = {contender for _, contender, *_ in self.found}
         self.contenders = [one for one in CONTENDERS if one in tried]
 
+    def seeds(self) -> str:
+        """Say how often walks were drawn for a model."""
+        drawn = {model: {key[2] for key in self.found if key[0] == model} for model in self.models}
+        times = sorted({len(seeds) for seeds in drawn.values()})
+        return " or ".join("once" if one == 1 else f"{one} times" for one in times) or "never"
+
     def limits(self) -> dict[str, Any]:
         """Return the most steps and CPU seconds that were spent on one machine."""
         ours = [steps for _, one, _, steps in self.found if one in OURS]
@@ -95,9 +105,15 @@ class _Results:
         steps = [
             self._exact_from(model, contender, seed)
             for seed in sorted({seed for one, _, seed, _ in self.found if one == model})
-            if any(key[:3] == (model, contender, seed) for key in self.found)
+            if self._was_asked(model, contender, seed)
         ]
         return statistics.median(steps) if steps else None
+
+    def _was_asked(self, model: str, contender: str, seed: int) -> bool:
+        """Whether an exact machine was looked for, or could not be found by anybody."""
+        asked = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
+        shown = min(self.seen.get(model, [math.inf])) < math.inf
+        return any(steps not in HELD_OUT for steps in asked) or (bool(asked) and not shown)
 
     def _exact_from(self, model: str, contender: str, seed: int) -> float:
         exact = {
@@ -155,7 +171,7 @@ class _Results:
             worse = [f"{steps:,} steps in {self._worse(ours, steps)}" for steps in HELD_OUT]
             lines.append(
                 f"- `{ours}`: at most half the steps of AALpy's best in {half} models, more than "
-                f"it in {more}; more wrong predictions than AALpy's best after "
+                f"it in {more}; more wrong predictions than AALpy's best, or none in time, after "
                 f"{', after '.join(worse)} models."
             )
         return lines

@@ -80,6 +80,9 @@ class FoldingTree {
   void children(Id state, std::vector<Child>& into) const;
   void answers(Id state, std::vector<Answer>& into) const;
 
+  // What a red state answers; none if that is not known.
+  [[nodiscard]] Id red_output(Id state, Id alpha) const { return outputs_.find(state, alpha); }
+
   // The state that `node` was merged into, or itself.
   [[nodiscard]] Id merged_into(Id node) const { return at(node).merged_into; }
 
