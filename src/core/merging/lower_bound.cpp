@@ -178,12 +178,17 @@ Id largest_clique(const std::vector<Set>& conflicts) {
   return static_cast<Id>(largest);
 }
 
-Id clique_among(const PrefixTree& tree, const std::vector<Id>& nodes, std::int64_t work, Pulse& pulse) {
+// Nodes that a machine explains by the same state, if `state_of` tells one, do not conflict.
+Id clique_among(const PrefixTree& tree, const std::vector<Id>& nodes, std::span<const Id> state_of, std::int64_t work,
+                Pulse& pulse) {
+  const auto may_conflict = [&](Id one, Id other) {
+    return state_of.empty() || state_of[index(one)] != state_of[index(other)];
+  };
   std::vector<Set> conflicts(nodes.size(), Set(nodes.size()));
   Conflicts conflict(tree, work, pulse);
   for (std::size_t one = 0; one < nodes.size(); ++one)
     for (std::size_t other = 0; other < one; ++other)
-      if (conflict.between(nodes[one], nodes[other])) {
+      if (may_conflict(nodes[one], nodes[other]) && conflict.between(nodes[one], nodes[other])) {
         conflicts[one].add(other);
         conflicts[other].add(one);
       }
@@ -193,11 +198,11 @@ Id clique_among(const PrefixTree& tree, const std::vector<Id>& nodes, std::int64
 }  // namespace
 
 Id fewest_states(const PrefixTree& tree, Pulse& pulse) {
-  return clique_among(tree, richest_nodes(tree), std::numeric_limits<std::int64_t>::max(), pulse);
+  return clique_among(tree, richest_nodes(tree), {}, std::numeric_limits<std::int64_t>::max(), pulse);
 }
 
 Id fewest_states(const PrefixTree& tree, std::span<const Id> state_of, std::int64_t work, Pulse& pulse) {
-  return clique_among(tree, richest_of_states(tree, state_of), work, pulse);
+  return clique_among(tree, richest_of_states(tree, state_of), state_of, work, pulse);
 }
 
 }  // namespace resolvent
