@@ -152,11 +152,12 @@ class Conflicts {
 };
 
 // Grows a clique from each node in turn, or from as many as there are steps for, always by the
-// node that leaves most others to choose from; returns the size of the largest.
-Id largest_clique(const std::vector<Set>& conflicts) {
+// node that leaves most others to choose from; returns the size of the largest. None is larger
+// than `at_most`.
+Id largest_clique(const std::vector<Set>& conflicts, std::size_t at_most) {
   std::size_t largest = 0;
   std::size_t steps = 0;
-  for (std::size_t first = 0; first < conflicts.size() && steps < steps_for_cliques; ++first) {
+  for (std::size_t first = 0; first < conflicts.size() && steps < steps_for_cliques && largest < at_most; ++first) {
     Set open = conflicts[first];
     std::size_t size = 1;
     for (; !open.empty(); ++size) {
@@ -192,7 +193,8 @@ Id clique_among(const PrefixTree& tree, const std::vector<Id>& nodes, std::span<
         conflicts[one].add(other);
         conflicts[other].add(one);
       }
-  return largest_clique(conflicts);
+  const Id states = state_of.empty() ? tree.size() : *std::ranges::max_element(state_of) + 1;
+  return largest_clique(conflicts, index(states));
 }
 
 }  // namespace
