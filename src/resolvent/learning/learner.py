@@ -30,6 +30,7 @@ from resolvent.machines import (
 from resolvent.merging import (
     Automaton,
     Contradiction,
+    fewest_states,
     find_contradiction,
     merge,
     moves_alone,
@@ -313,7 +314,11 @@ class Learner:
         histories = found.histories
         _, parent, label = _core.history_columns(histories.tree)
         self.logs[lesson.kind] = MergeLog(found.automaton.events, parent, label, histories.labels)
-        self._note(machine, found.automaton, time.perf_counter() - started)
+        # A machine might read labels that were dropped on evidence: a proof keeps them.
+        proven = 1
+        if found.automaton.finished:
+            proven = fewest_states(contest.without(known), found.automaton)
+        self._note(machine, found.automaton, time.perf_counter() - started, proven)
         return machine
 
     def _proposed(self, contest: Contest, choice: LabelChoice) -> Proposal:
@@ -454,7 +459,9 @@ class Learner:
         listen = self.progress
         return lambda progress: listen(name, progress)
 
-    def _note(self, machine: Machine, automaton: Automaton, seconds: float) -> None:
+    def _note(
+        self, machine: Machine, automaton: Automaton, seconds: float, at_least: int = 1
+    ) -> None:
         before = self.statistics.get(machine.kind)
         promotions = sum(event.red is None for event in automaton.events)
         self.statistics[machine.kind] = MachineStatistics(
@@ -466,6 +473,7 @@ class Learner:
             constant_outputs=len(machine.constant_value),
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
+            at_least=at_least,
         )
 
 

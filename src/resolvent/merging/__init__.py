@@ -11,6 +11,7 @@ from resolvent.merging.automaton import (
     moves_alone,
 )
 from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge, search
+from resolvent.merging.repair import fewest_states, repaired
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
@@ -29,9 +30,11 @@ __all__ = [
     "TooManyStates",
     "TooMuchWork",
     "engine_for",
+    "fewest_states",
     "find_contradiction",
     "merge",
     "moves_alone",
+    "repaired",
     "search",
     "strategy_named",
 ]

@@ -61,7 +61,7 @@ def merge_natively(
     learner = partial(
         _core.learn, order=strategy.name, most_states=most_states, most_work=most_work or 0
     )
-    return _learn(samples, time_limit, listener, learner)
+    return learn_natively(samples, time_limit, listener, learner)
 
 
 def search(
@@ -93,15 +93,16 @@ def search(
     if known is not None and known.size:
         table = np.ascontiguousarray(known.ravel())
         searching = partial(searching, known=table, labels=known.shape[1], merges=merges)
-    return _learn(samples, time_limit, listener, searching)
+    return learn_natively(samples, time_limit, listener, searching)
 
 
-def _learn(
+def learn_natively(
     samples: SampleSet,
     time_limit: float | None,
     listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
 ) -> Automaton:
+    """Have the core learn an automaton from samples, and raise what it says went wrong."""
     tree = samples.histories.tree
     found = learner(
         tree,
