@@ -8,7 +8,8 @@ from resolvent.machines.description import description_bits
 from resolvent.merging import STRATEGIES
 from strategies import infer_options, world_traces
 
-ORDERS = [FIRST.name, *(one.name for one in CONTENDERS if STRATEGIES[one.name].merges)]
+MERGING = {name for name, one in STRATEGIES.items() if one.merges}
+ORDERS = [FIRST.name, *(one.name for one in CONTENDERS if one.name in MERGING)]
 
 
 def bits(machines):

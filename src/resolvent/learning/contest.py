@@ -18,7 +18,15 @@ import numpy as np
 from resolvent.learning.lesson import NO_TIME, Lesson
 from resolvent.machines import Machine
 from resolvent.machines.description import description_bits
-from resolvent.merging import STRATEGIES, Automaton, GivenUp, Strategy, TooMuchWork, search
+from resolvent.merging import (
+    STRATEGIES,
+    Automaton,
+    GivenUp,
+    Strategy,
+    TooMuchWork,
+    repaired,
+    search,
+)
 from resolvent.merging.tried import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Tried
 from resolvent.progress import Progress
 from resolvent.reduction import remove_trivial
@@ -175,6 +183,28 @@ def _searching(
     return contest.proposal("search", automaton, contest.known)
 
 
+def _repairing(
+    contest: Contest,
+    best: Proposal | None,
+    time_limit: float | None,
+    listener: Callable[[Progress], object],
+) -> Proposal:
+    """Take states out of the best machine so far, the weakest first."""
+    if best is None or not best.automaton.finished:
+        raise TooMuchWork
+    options = contest.lesson.options
+    automaton = repaired(
+        replace(contest.samples, histories=best.histories),
+        best.automaton,
+        seed=options.seed,
+        effort=options.effort,
+        time_limit=time_limit,
+        listener=listener,
+    )
+    kept = best.histories is contest.without(contest.known).histories
+    return contest.proposal("repair", automaton, contest.known if kept else contest.trivial)
+
+
 def _rethinking_pays(contest: Contest, best: Proposal) -> bool:
     return best.machine.states * len(contest.samples.histories.tree) <= MOST_TO_RETHINK
 
@@ -191,7 +221,8 @@ CONTENDERS: Final[tuple[Contender, ...]] = (
         for one in STRATEGIES.values()
         if one.merges and not one.chooses and one != FIRST
     ),
-    Contender("search", 3, _searching, _search_pays),
+    Contender("repair", 3, _repairing),
+    Contender("search", 4, _searching, _search_pays),
 )
 """All that are tried where `FIRST` leaves doubt."""
 
