@@ -28,7 +28,7 @@ from resolvent.refinement import (
 )
 from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.coded import Alphabets
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
 from resolvent.samples import Histories
 from resolvent.senses import Senses
 from resolvent.traces import Label, TraceSet
@@ -137,6 +137,8 @@ class Run:
             ContradictoryTraces: when the new ones contradict each other or those before.
         """
         outputs = [one.predicts for one in before.found.machines.values()]
+        if before.found.unfinished:
+            return self.exact(corpus)
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
@@ -162,6 +164,8 @@ class Run:
         while True:
             if shown is None:
                 shown = self._replay(corpus, found.machines)
+            if found.unfinished:  # what more traces show, there is no time to learn
+                break
             if corpus.in_memory and not shown.consistent:
                 # Which traces show a conflict matters only if there is one.
                 shown = self._replay(corpus, found.machines, shortest=True)
@@ -184,10 +188,13 @@ class Run:
             else:
                 break
             shown = None
-        if not shown.consistent:
+        if not shown.consistent and not found.unfinished:
             raise AssertionError("the machines do not explain what they were learned from")
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
-        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        result = self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        if found.unfinished:
+            result = replace(result, warnings=(cut_short(result), *result.warnings))
+        return result
 
     def _learned(
         self, corpus: Corpus, learner: Learner, chosen: NDArray[np.int64]
@@ -306,7 +313,8 @@ class Run:
             )
             for kind, machine in machines.items()
         }
-        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
+        merged = self.options.strategy.merges and not found.unfinished
+        warnings = warnings_of(end.shown, corpus, merged=merged)
         seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(
@@ -342,8 +350,8 @@ class Run:
     def time_left(self) -> float | None:
         """Return how many seconds are left; None where there is no limit."""
         limit = self.options.time_limit
-        if limit is None or not limit > 0:
-            return limit  # merge() refuses what is not above 0
+        if limit is None:
+            return None
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
 
 

@@ -379,9 +379,11 @@ def _print_summary(
         print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
+    for line in result.tried_text():
+        print(f"tried: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
-    print(f"learned from {result.refinement}")
+    print(f"learned from {result.learned_from}")
     for line in about.lines():
         print(line)
     total = reading + about.took + about.held_out.seconds
