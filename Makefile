@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-foreign-noise benchmark-mealy
+.PHONY: benchmark-bank benchmark-foreign-noise benchmark-mealy
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -111,6 +111,10 @@ benchmark-no-labels: $(STAMPS)/developing
 # Random Mealy machines of up to 1,000 states, and AALpy on the small ones: some minutes.
 benchmark-mealy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/mealy.py --peers
+
+# Models of protocols, with all strategies and AALpy: hours. What was interrupted goes on.
+benchmark-bank: $(STAMPS)/developing
+	$(BIN)/python benchmarks/bank.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

@@ -136,7 +136,7 @@ class Mealy(Table):
             columns={"output": (list(self.answers), told)},
             offsets=offsets,
             terminated=np.zeros(walks, bool),
-            truncated=np.ones(walks, bool),
+            truncated=np.zeros(walks, bool),
         )
 
     def visits(self, given: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ def test_json_has_what_the_design_promises(run: Run, house: Path) -> None:
     assert figures["output"] is None
     assert set(figures["prefix_tree_nodes"]) == {"transition", "reward"}
     seconds = figures["seconds"]
-    assert set(seconds) == {"read", "transition", "reward", "replay", "total"}
+    assert set(seconds) == {"read", "transition", "reward", "replay", "held_out", "total"}
     assert seconds["total"] >= seconds["read"] + seconds["transition"] + seconds["reward"]
 
 

@@ -88,6 +88,9 @@ class FoldingTree {
   // The state that a state hangs from.
   [[nodiscard]] Id above(Id state) const { return at(state).parent; }
 
+  // What a red state answers; none if that is not known.
+  [[nodiscard]] Id red_output(Id state, Id alpha) const { return outputs_.find(state, alpha); }
+
   // The state that `node` was merged into, or itself.
   [[nodiscard]] Id merged_into(Id node) const { return at(node).merged_into; }
 

@@ -8,11 +8,13 @@
 #include <set>
 #include <stdexcept>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "evidence.hpp"
 #include "folding.hpp"
+#include "red_answers.hpp"
 #include "staleness.hpp"
 
 namespace resolvent {
@@ -60,6 +62,9 @@ class RedBlue {
   RedBlue(const PrefixTree& tree, Pulse& pulse, const Worth* worth = nullptr, Apart apart = {})
       : pulse_(pulse), tree_(tree), folding_(tree, worth), worth_(worth), apart_(std::move(apart)) {
     pulse_.progress = {.nodes = tree.size()};
+    red_numbers_.emplace(0, 0);
+    folding_.answers(0, blue_answers_);
+    for (const Answer answer : blue_answers_) red_answers_.add(0, answer);
     make_red(0);
   }
 
@@ -128,8 +133,23 @@ class RedBlue {
   // Takes the first blue state to the first red one that it fits.
   void settle_first() {
     const Id blue = blue_.begin()->first;
-    for (const Id red : automaton.access)
-      if (const auto score = try_fold(red, blue)) return merged(red, blue, *score);
+    folding_.answers(blue, blue_answers_);
+    for (std::size_t number = 0; number < automaton.access.size(); ++number) {
+      const std::size_t looked_at = number;
+      number = red_answers_.first_without_conflict(number, automaton.access.size(), blue_answers_);
+      automaton.attempts += static_cast<std::int64_t>(number - looked_at);
+      if (number == automaton.access.size()) break;
+      const Id red = automaton.access[number];
+      if (const auto score = try_fold(red, blue)) {
+        folding_.each_gain([&](bool answered, Id state, Id alpha) {
+          if (answered && folding_.is_red(state))
+            red_answers_.add(red_numbers_.at(state), {alpha, folding_.red_output(state, alpha)});
+        });
+        return merged(red, blue, *score);
+      }
+    }
+    for (const Answer answer : blue_answers_) red_answers_.add(automaton.access.size(), answer);
+    red_numbers_.emplace(blue, automaton.access.size());
     promote(blue);
   }
 
@@ -346,6 +366,11 @@ class RedBlue {
   std::size_t all_judged_ = 0;  // the red states that every blue one was held against
   Staleness staleness_;
   std::int64_t clock_ = 0;
+
+  // Of the order that takes the first fit.
+  RedAnswers red_answers_;
+  std::unordered_map<Id, std::size_t> red_numbers_;  // of the states in `automaton.access`
+  std::vector<Answer> blue_answers_;
 };
 
 // Sums what the tree's nodes saw over the states that they became.
