@@ -151,6 +151,7 @@ def test_as_dict_holds_what_the_command_prints():
         "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
         "rm_states": 3,
+        "lower_bounds": {"transition": 1, "reward": 3},
         "traces": 2,
         "steps": 7,
         "prefix_tree_nodes": {"transition": 3, "reward": 3},

@@ -35,6 +35,7 @@ void bind_events(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_hidden(nb::module_& module);
 void bind_q_learning(nb::module_& module);
+void bind_repair(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_separation(nb::module_& module);
 void bind_trivial(nb::module_& module);
@@ -256,6 +257,7 @@ NB_MODULE(_core, module) {
   bind_noise(module);
   bind_hidden(module);
   bind_q_learning(module);
+  bind_repair(module);
   bind_search(module);
   bind_separation(module);
   bind_trivial(module);

@@ -38,6 +38,31 @@ def search(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
+def repair(
+    histories: HistoryTree,
+    alpha: Ids,
+    output: Ids,
+    *,
+    states: int,
+    state: Ids,
+    label: Ids,
+    target: Ids,
+    seed: int,
+    budget: int,
+    time_limit: float = 0.0,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, Any]: ...
+def fewest_states(
+    histories: HistoryTree,
+    alpha: Ids,
+    output: Ids,
+    *,
+    states: int,
+    state: Ids,
+    label: Ids,
+    target: Ids,
+    work: int,
+) -> int: ...
 def find_contradiction(
     histories: HistoryTree, alpha: Ids, output: Ids
 ) -> tuple[int, int] | None: ...

@@ -30,6 +30,7 @@ from resolvent.merging import (
     Contradiction,
     Strategy,
     TooManyStates,
+    fewest_states,
     find_contradiction,
     merge,
     moves_alone,
@@ -345,7 +346,10 @@ class Learner:
         machine = replace(machine, decisions=decisions_of(machine, histories, automaton))
         _, parent, label = _core.history_columns(histories.tree)
         self.logs[lesson.kind] = MergeLog(automaton.events, parent, label, histories.labels)
-        self._note(machine, automaton, time.perf_counter() - started)
+        # A machine might read labels that were dropped on evidence: a proof keeps them.
+        asked = replace(reduced, histories=remove_trivial(samples.histories, known))
+        proven = fewest_states(asked, automaton)
+        self._note(machine, automaton, time.perf_counter() - started, proven)
         return machine
 
     def _share(self, lesson: _Lesson) -> float | None:
@@ -542,7 +546,9 @@ class Learner:
         listen = self.progress
         return lambda progress: listen(name, progress)
 
-    def _note(self, machine: Machine, automaton: Automaton, seconds: float) -> None:
+    def _note(
+        self, machine: Machine, automaton: Automaton, seconds: float, at_least: int = 1
+    ) -> None:
         before = self.statistics.get(machine.kind)
         promotions = sum(event.red is None for event in automaton.events)
         self.statistics[machine.kind] = MachineStatistics(
@@ -554,6 +560,7 @@ class Learner:
             constant_outputs=len(machine.constant_value),
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
+            at_least=at_least,
         )
 
 

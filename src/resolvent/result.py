@@ -88,7 +88,11 @@ class MergeLog:
 
 @dataclass(frozen=True)
 class MachineStatistics:
-    """What it took to find one machine. Two are equal if they differ in seconds alone."""
+    """What it took to find one machine. Two are equal if they differ in seconds alone.
+
+    No machine of fewer than `at_least` states explains the traces: so many label histories are
+    followed by answers that pairwise differ.
+    """
 
     states: int
     prefix_tree_nodes: int
@@ -98,6 +102,7 @@ class MachineStatistics:
     constant_outputs: int
     outputs_by_state: int
     seconds: float = field(compare=False)
+    at_least: int = 1
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,26 @@ class InferenceResult:
         if self.broken:
             found["broken"] = len(self.broken) / self.traces
         return {**found, **self.more_noise}
+
+    @property
+    def lower_bounds(self) -> dict[str, int]:
+        """How many states are proven to be needed, by machine; those with noise have no proof.
+
+        That many label histories are followed by answers that pairwise differ, so that each needs
+        a state of its own; with strategy "exact", what its certificate says. A machine with as
+        many states is as small as any that explains the traces. Machines other than the Transition
+        Machine are taken to be told its states.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).lower_bounds
+        {'transition': 2, 'reward': 2}
+        """
+        bounds = {}
+        for kind, one in self.statistics.items():
+            proven = self.certificates.get(kind)
+            if not self.machines[kind].is_noisy:
+                bounds[kind] = max(one.at_least, 1 if proven is None else proven.lower_bound)
+        return bounds
 
     @property
     def label_noise(self) -> LabelNoise | None:
@@ -449,6 +474,7 @@ class InferenceResult:
                 for name, kind in (("tm_states", "transition"), ("rm_states", "reward"))
                 if kind in states
             },
+            "lower_bounds": self.lower_bounds,
             "traces": self.traces,
             "steps": self.steps,
             "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
@@ -493,11 +519,12 @@ class InferenceResult:
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook; the machines themselves draw there, too."""
-        header = ["machine", "states", "prefix-tree nodes", "merges", "seconds"]
+        header = ["machine", "states", "proven", "prefix-tree nodes", "merges", "seconds"]
         rows = (
             [
                 self.machines[kind].title,
                 one.states,
+                self.lower_bounds.get(kind, ""),
                 f"{one.prefix_tree_nodes:,}",
                 f"{one.merges:,}",
                 f"{one.seconds:.3f}",

@@ -9,6 +9,7 @@ from resolvent.merging.automaton import (
     moves_alone,
 )
 from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
+from resolvent.merging.repair import fewest_states, repaired
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "Strategy",
     "TooManyStates",
     "engine_for",
+    "fewest_states",
     "find_contradiction",
     "merge",
     "moves_alone",
+    "repaired",
     "strategy_named",
 ]

@@ -48,7 +48,7 @@ def merge_natively(
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
     learner = partial(_core.learn, order=strategy.name, most_states=most_states)
-    return _learn(samples, time_limit, listener, learner)
+    return learn_natively(samples, time_limit, listener, learner)
 
 
 def search(
@@ -71,15 +71,17 @@ def search(
     if not 0 <= effort <= LARGEST_EFFORT:
         raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
     budget = int(effort * SEARCH_BUDGET)
-    return _learn(samples, time_limit, listener, partial(_core.search, seed=seed, budget=budget))
+    learner = partial(_core.search, seed=seed, budget=budget)
+    return learn_natively(samples, time_limit, listener, learner)
 
 
-def _learn(
+def learn_natively(
     samples: SampleSet,
     time_limit: float | None,
     listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
 ) -> Automaton:
+    """Have the core learn an automaton from samples, and raise what it says went wrong."""
     tree = samples.histories.tree
     found = learner(
         tree,

@@ -340,6 +340,17 @@ def _figures(
     }
 
 
+def _proven(states: int, least: int | None) -> str:
+    """Say how many states are proven to be needed.
+
+    >>> _proven(7, 6), _proven(7, 7), _proven(7, None)
+    ('at least 6', 'all', '')
+    """
+    if least is None:
+        return ""
+    return "all" if least >= states else f"at least {least:,}"
+
+
 def _print_summary(
     result: InferenceResult, about: _About, reading: float, source: Path, output: Path | None
 ) -> None:
@@ -348,16 +359,18 @@ def _print_summary(
     print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
     rows = []
     for kind, one in result.statistics.items():
-        numbers = (one.states, one.prefix_tree_nodes, one.merges)
+        numbers = (one.prefix_tree_nodes, one.merges)
         rows.append(
             [
                 result.machines[kind].title,
+                f"{one.states:,}",
+                _proven(one.states, result.lower_bounds.get(kind)),
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
         )
-    header = ["", "states", "prefix tree", "merges", "seconds"]
-    show(table(header, rows, right=range(1, 5)))
+    header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
+    show(table(header, rows, right=range(1, 6)))
     print()
     if result.machines.senses.labelling.is_given:
         for line in result.trivial_labels():
