@@ -164,7 +164,7 @@ def test_near_misses_are_refused_and_the_rest_learned(drawn):
 
 
 def test_the_order_must_be_known():
-    with pytest.raises(ValueError, match="'rpni', 'edsm'"):
+    with pytest.raises(ValueError, match="'telling' or 'rethink'"):
         learn(ALPHA, OUTPUT, BETA, OFFSETS, order="bfs")
 
 

@@ -99,8 +99,8 @@ def infer(
         choice(
             "--strategy",
             STRATEGIES,
-            "Merge by most evidence, or in the paper's order; search for the smallest machine; "
-            "or prove it the smallest.",
+            "Merge by most evidence, in the paper's order, or by what answers tell, once or with "
+            "second thoughts; search for the smallest machine; or prove it the smallest.",
         ),
     ] = _DEFAULTS.strategy.name,
     timing: Annotated[
