@@ -67,6 +67,10 @@ MORE_STATES: Final = 8
 given up: regular moves may save the bits for more states, but not for so many."""
 
 
+FEWEST: Final = 2
+"""States that a machine has at least where answers vary."""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A machine that a strategy found, and what speaks for it.
@@ -210,7 +214,7 @@ def _rethinking_pays(contest: Contest, best: Proposal) -> bool:
 
 
 def _search_pays(contest: Contest, best: Proposal) -> bool:
-    return best.machine.states > 2 and (contest.asks_much or not best.automaton.finished)
+    return best.machine.states > FEWEST and (contest.asks_much or not best.automaton.finished)
 
 
 CONTENDERS: Final[tuple[Contender, ...]] = (
@@ -239,12 +243,13 @@ def most_states(states: int) -> int:
 def doubt(automaton: Automaton) -> float:
     """Return how much of an automaton is in doubt: 0 if every merge has much for it, up to 1.
 
-    Where an eighth of the merges have little for them, all of it may be wrong.
+    Where an eighth of the merges have little for them, all of it may be wrong. Two states are
+    not in doubt: where answers vary, no machine has fewer.
     """
     scores = [event.score for event in automaton.events if event.red is not None]
     if not automaton.finished:
         return 1.0
-    if automaton.states == 1 or not scores:
+    if automaton.states <= FEWEST or not scores:
         return 0.0
     weak = sum(score < SURE + log2(len(scores)) for score in scores)
     return min(8 * weak / len(scores), 1.0)
