@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import resolvent as rs
-from resolvent.errors import OptionError, TraceError
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.holding_out import HeldOutSteps
 from resolvent.machines import MachineScore
 from resolvent.traces.choosing import trace_keys
@@ -175,3 +175,14 @@ def test_what_cannot_be_held_out():
         rs.held_out(result, log_of(["a", "b"], parity))
     with pytest.raises(OptionError, match="share is 1: it must lie between 0 and 1"):
         rs.held_out(result, log_of(["ab", "ba"], parity), share=1)
+
+
+def test_machines_that_were_cut_short_are_not_tested():
+    traces = log_of(words(60, 20), parity)
+    with pytest.raises(TimeLimitReached, match="takes longer than 1e-06 s"):
+        rs.held_out(rs.infer(traces), traces, time_limit=1e-6)
+
+
+def test_a_trace_is_left_to_learn_from_however_much_is_held_out():
+    traces = log_of(words(20, 20), parity)
+    assert rs.held_out(rs.infer(traces), traces, share=0.999).traces == 19

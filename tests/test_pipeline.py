@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import gymnasium as gym
@@ -252,6 +253,12 @@ def test_timing_by_name_or_value():
         ({"trivial": ["belt"]}, "trivial label 'belt' never occurs in the traces"),
         ({"time_limit": 0}, "it must be above 0"),
         ({"time_limit": -3.0}, "time limit is -3 s"),
+        ({"effort": math.nan}, "the effort is nan: choose a number from 0 to"),
+        ({"effort": math.inf}, "the effort is inf: choose a number from 0 to"),
+        ({"effort": 1e30, "strategy": "edsm"}, "the effort is 1e\\+30: choose a number from 0 to"),
+        ({"effort": -1}, "the effort is -1: choose a number from 0 to"),
+        ({"seed": -1, "strategy": "edsm"}, "the seed is -1: it must be at least 0"),
+        ({"seed": 2**64}, "it must be at least 0 and below 2"),
     ],
 )
 def test_options_that_cannot_be_honoured(options, message):

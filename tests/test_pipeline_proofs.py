@@ -169,3 +169,10 @@ def test_an_update_goes_on_from_machines_that_were_cut_short():
     assert cut.unfinished
     more = rs.infer(traces, strategy="edsm")
     assert replace(cut, options=more.options).update(traces[100:]).machines == more.machines
+
+
+def test_an_update_that_is_cut_short_gives_the_best_so_far_too():
+    traces = random_world(0).rollouts(120, seed=1)
+    cut = rs.infer(traces[:100], strategy="edsm", time_limit=1e-6).update(traces[100:])
+    assert cut.traces == 120
+    assert cut.unfinished

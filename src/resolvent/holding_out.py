@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import OptionError, TraceError
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.machines import Machines, MachineScore, Score
+from resolvent.merging.tried import OUT_OF_TIME
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.progress import Listener
@@ -238,7 +239,7 @@ def held_out(
     keys, first, place = np.unique(trace_keys(traces), return_index=True, return_inverse=True)
     if len(keys) < FEWEST_TRACES:
         return _ends(result, traces, np.sort(first), share, options, progress)
-    held = max(round(share * len(keys)), 1)
+    held = min(max(round(share * len(keys)), 1), len(keys) - 1)
     learned = place < len(keys) - held
     chosen = np.sort(first[len(keys) - held :])
     new = _new(traces, learned, chosen)
@@ -247,11 +248,26 @@ def held_out(
             f"all {held:,} traces chosen to be held out are the beginning of others: collect "
             f"traces that differ more"
         )
-    machines = infer_with(options, traces.take(learned), progress).machines
+    machines = _inferred(options, traces.take(learned), progress)
     tested = traces.take(new)
     found = score(machines, tested)
     steps = _tested(result, machines, tested, found, np.ones(tested.steps, bool))
     return HeldOut(held, len(new), tested.steps, True, steps)
+
+
+def _inferred(options: Options, traces: TraceSet, progress: Listener | None) -> Machines:
+    """Infer machines in time; those that were cut short say nothing about the ones to test."""
+    found = infer_with(options, traces, progress)
+    limit = options.time_limit
+    cut = found.unfinished or any(
+        one.outcome == OUT_OF_TIME for tried in found.tried.values() for one in tried
+    )
+    if limit is not None and (cut or found.seconds["total"] >= limit):
+        raise TimeLimitReached(
+            f"inferring without what is held out takes longer than {limit:g} s: raise the time "
+            f"limit"
+        )
+    return found.machines
 
 
 def _new(
@@ -283,7 +299,7 @@ def _ends(
         raise TraceError(
             "the traces have one step each: to hold out steps, collect longer ones, or more"
         )
-    machines = infer_with(options, cut, progress).machines
+    machines = _inferred(options, cut, progress)
     found, before = score(machines, whole), score(machines, begun)
     left = Score({kind: one.without(before[kind]) for kind, one in found.items()})
     place = np.arange(whole.steps) - np.repeat(whole.offsets[:-1], np.diff(whole.offsets))

@@ -288,7 +288,8 @@ class InferenceResult:
             if len(tried) > 1:
                 won = next(one for one in tried if one.outcome == CHOSEN)
                 others = "; ".join(str(one) for one in tried if one is not won)
-                lines.append(f"{short(kind)} machine: {won}, the shortest description; {others}")
+                best = "fewest wrong" if kind in self.unfinished else "the shortest description"
+                lines.append(f"{short(kind)} machine: {won}, {best}; {others}")
         return lines
 
     @property

@@ -95,7 +95,7 @@ class Run:
         """Look through traces once, and return them as all that the inference is about."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        return Corpus(shards, rounding, self._reporter(READING, len(shards)))
+        return Corpus(shards, rounding, self._reporter(READING, shards))
 
     def exact(self, corpus: Corpus) -> InferenceResult:
         """Infer machines without noise from a corpus.
@@ -273,7 +273,7 @@ class Run:
             since=since,
             # Reading files again takes longest, so those are gone through once.
             shortest=shortest or not corpus.in_memory,
-            progress=self._reporter(REPLAYING, len(corpus.shards)),
+            progress=self._reporter(REPLAYING, corpus.shards),
         )
         self.replaying += time.perf_counter() - started
         return shown
@@ -331,15 +331,19 @@ class Run:
             warnings=warnings,
         )
 
-    def _reporter(self, doing: str, shards: int) -> Callable[[int], None] | None:
-        """Return what tells the listener, shard by shard, how far it is; and stops in time."""
+    def _reporter(self, doing: str, given: Shards) -> Callable[[int], None] | None:
+        """Return what tells the listener, shard by shard, how far it is; and stops in time.
+
+        Only files take so long to go through that it is worth stopping.
+        """
+        shards, in_files = len(given), not isinstance(given, ShardsInMemory)
         if shards == 1:
             return None
 
         def report(done: int) -> None:
             if self.progress is not None:
                 self.progress(doing, Progress(0, 0, done, shards))
-            if self.time_left() == NO_TIME:
+            if in_files and done < shards and self.time_left() == NO_TIME:
                 raise TimeLimitReached(
                     f"time ran out while {doing} traces, with {done} of {shards} files done: "
                     f"raise the time limit"

@@ -185,6 +185,13 @@ def test_all_that_was_tried_is_told():
     assert "tried               transition machine: search" in str(result)
 
 
+def test_of_machines_that_are_not_finished_the_shortest_need_not_win():
+    result = rs.infer(SCARCE, outputs=["observation"])
+    cut = replace(result.standing.found, unfinished=frozenset(["transition"]))
+    (line,) = replace(result, standing=replace(result.standing, found=cut)).tried_text()
+    assert "bits, fewest wrong; edsm: " in line
+
+
 def test_a_strategy_of_its_own_is_told_alone():
     (one,) = rs.infer(SCARCE, outputs=["observation"], strategy="rpni").tried["transition"]
     assert (one.strategy, one.outcome) == ("rpni", "chosen")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.errors import OptionError
 from resolvent.merging import (
@@ -198,3 +199,19 @@ def test_repeated_and_shuffled_traces_prove_the_same():
         )
     ]
     assert proven[0] == proven[1] > 1
+
+
+def test_of_very_large_machines_part_is_looked_at():
+    """All answers differ, so that each step has a state of its own; to prove that takes long."""
+    steps = 3_000
+    counting = rs.Trace(
+        ["nothing"] * (steps + 1),
+        [["tick"]] * (steps + 1),
+        ["tick"] * steps,
+        columns={"output": [str(step) for step in range(steps)]},
+    )
+    traces = rs.TraceSet([counting])
+    samples = output_samples(traces, Histories.of(traces, Options().timing), "output")
+    found = merge(samples, order="rpni")
+    assert len(found.access) == steps
+    assert fewest_states(samples, found) == 2_048

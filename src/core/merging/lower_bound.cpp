@@ -20,6 +20,10 @@ constexpr std::size_t candidates_at_most = 192;
 // them may have seen what another has not.
 constexpr std::size_t candidates_of_state = 8;
 
+// Of machines with more states than this, not every state is looked at: what one clique takes
+// grows with the third power of the nodes.
+constexpr std::size_t candidates_of_any_machine = 2'048;
+
 // Cliques are grown from the first nodes in turn for as long as that takes so many steps.
 constexpr std::size_t steps_for_cliques = 4'000'000;
 
@@ -92,7 +96,8 @@ std::vector<Id> richest_of_states(const PrefixTree& tree, std::span<const Id> st
     std::ranges::sort(place, richer(below));
     nodes.insert(nodes.end(), place.begin(), place.end());
   }
-  nodes.resize(std::min(nodes.size(), std::max(candidates_at_most, 2 * index(states))));
+  const std::size_t most = std::min(std::max(candidates_at_most, 2 * index(states)), candidates_of_any_machine);
+  nodes.resize(std::min(nodes.size(), most));
   return nodes;
 }
 

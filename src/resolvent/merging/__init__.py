@@ -10,7 +10,15 @@ from resolvent.merging.automaton import (
     TooMuchWork,
     moves_alone,
 )
-from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge, search
+from resolvent.merging.engines import (
+    ENGINES,
+    Engine,
+    check_seed_and_effort,
+    engine_for,
+    find_contradiction,
+    merge,
+    search,
+)
 from resolvent.merging.repair import fewest_states, repaired
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
@@ -29,6 +37,7 @@ __all__ = [
     "Strategy",
     "TooManyStates",
     "TooMuchWork",
+    "check_seed_and_effort",
     "engine_for",
     "fewest_states",
     "find_contradiction",

@@ -84,16 +84,25 @@ def search(
     search need not begin with what merging finds (`merges`).
     docs/decisions/search.md says how it works.
     """
-    if not 0 <= seed < 2**64:
-        raise OptionError(f"the seed is {seed}: it must be at least 0 and below 2^64")
-    if not 0 <= effort <= LARGEST_EFFORT:
-        raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
+    check_seed_and_effort(seed, effort)
     budget = int(effort * SEARCH_BUDGET)
     searching = partial(_core.search, seed=seed, budget=budget)
     if known is not None and known.size:
         table = np.ascontiguousarray(known.ravel())
         searching = partial(searching, known=table, labels=known.shape[1], merges=merges)
     return learn_natively(samples, time_limit, listener, searching)
+
+
+def check_seed_and_effort(seed: int, effort: float) -> None:
+    """Refuse a seed or an effort that the core cannot count in.
+
+    Raises:
+        OptionError: when one of them is out of range.
+    """
+    if not 0 <= seed < 2**64:
+        raise OptionError(f"the seed is {seed}: it must be at least 0 and below 2^64")
+    if not 0 <= effort <= LARGEST_EFFORT:
+        raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
 
 
 def learn_natively(

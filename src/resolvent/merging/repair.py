@@ -4,9 +4,8 @@ from functools import partial
 from typing import Final
 
 from resolvent import _core
-from resolvent.errors import OptionError
 from resolvent.merging.automaton import Automaton
-from resolvent.merging.engines import LARGEST_EFFORT, learn_natively
+from resolvent.merging.engines import check_seed_and_effort, learn_natively
 from resolvent.merging.watch import Watcher
 from resolvent.samples import SampleSet
 
@@ -37,10 +36,7 @@ def repaired(
         OptionError: when the seed or the effort is out of range.
         ValueError: when the automaton does not explain the samples.
     """
-    if not 0 <= seed < 2**64:
-        raise OptionError(f"the seed is {seed}: it must be at least 0 and below 2^64")
-    if not 0 <= effort <= LARGEST_EFFORT:
-        raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
+    check_seed_and_effort(seed, effort)
     learner = partial(
         _core.repair,
         states=automaton.states,

@@ -148,8 +148,8 @@ def infer(
         typer.Option(
             metavar="S",
             callback=_above_zero,
-            help="Give up after S seconds, with exit code 3; 'search' and 'exact' instead stop "
-            "with the best they have.",
+            help="Stop after S seconds with the best machines so far, and say which are not "
+            "finished; with exit code 3 where the traces took so long to read.",
         ),
     ] = _DEFAULTS.time_limit,
     engine: Annotated[
@@ -298,7 +298,7 @@ def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
 
 def _may_be_scarce(result: InferenceResult, about: _About) -> bool:
     """Whether a stronger search is worth a try: merging errs when evidence is thin."""
-    if about.held_out.is_all_right:
+    if about.held_out.is_all_right or result.unfinished:
         return False
     most = max(one.states for one in result.statistics.values())
     return result.options.strategy.merges and most > 4 and result.steps < 100_000
