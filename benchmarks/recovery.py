@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from worlds import World, random_world
 
 STEPS = (5_000, 10_000, 15_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000)
-METHODS = ("rpni", "edsm", "search", "exact")
+METHODS = ("rpni", "edsm", "auto", "search", "exact")
 TIME_LIMIT = 60.0
 LEAST = {"exact": 10_000}  # with less there is little to prove, and it takes all the time there is
 
