@@ -393,7 +393,8 @@ def _print_summary(
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
     if _may_be_scarce(result, about):
-        print("few traces for so many states: --strategy search may find smaller machines")
+        harder = "--effort 10" if result.options.strategy.searches else "--strategy search"
+        print(f"few traces for so many states: with more of them or {harder} there may be fewer")
     for warning in result.warnings:
         print(warning)
     if output is None:
