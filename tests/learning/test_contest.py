@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import resolvent as rs
@@ -207,7 +208,7 @@ def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(monk
         raise AssertionError("it was tried")
 
     monkeypatch.setattr(contest, "search", never)
-    traces = Mealy.drawn(8, 0, inputs=4).traces(300, 0)
+    traces = Mealy.drawn(8, 0, inputs=4).traces(600, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
     assert [one.strategy for one in result.tried["output"]][:2] == ["edsm", "rpni"]
 
@@ -234,3 +235,21 @@ def test_work_is_the_same_every_time_and_can_be_limited():
     with pytest.raises(TooMuchWork):
         merge(samples, most_work=found.work // 2)
     assert merge(samples, most_work=2 * found.work).events == found.events
+
+
+def test_a_short_log_that_merging_learns_by_heart_is_searched():
+    machine = Mealy.drawn(8, 1, inputs=4)
+    random = np.random.default_rng(0)
+    given = random.integers(0, 4, 2_000)
+    state, told = 0, []
+    for one in given:
+        told.append(machine.answers[machine.outputs[state, one]])
+        state = machine.moves[state, one]
+    inputs = [machine.inputs[one] for one in given]
+    labels = [[], *([one] for one in inputs)]
+    log = rs.Trace(["system"] * 2_001, labels, inputs, columns={"output": told})
+    result = rs.infer(rs.TraceSet([log]), outputs=["output"])
+    tried = {one.strategy: one for one in result.tried["output"]}
+    assert tried["edsm"].states > 100
+    assert tried["search"].outcome == "chosen"
+    assert result.machines["output"].states == 8

@@ -48,6 +48,13 @@ WORK: Final = 20_000_000
 SEARCH_SHARE: Final = 0.05
 """The part of what strategy "search" tries at most that is tried here: about a second."""
 
+BY_HEART: Final = 5
+"""Nodes of the prefix tree for each label in each state, below which a machine knows the traces by
+heart instead of explaining them, as merging finds for one long log."""
+
+SHARE_BY_HEART: Final = 0.2
+"""The part of what strategy "search" tries at most that is tried in that case."""
+
 QUESTIONS_FOR_LABEL: Final = 1.5
 """The search is tried where there are so many times as many questions as labels: where states
 are asked little more than where they lead, as in logs of protocols, it hardly finds anything
@@ -175,10 +182,11 @@ def _searching(
 ) -> Proposal:
     """Search for a smaller machine than the best so far, which reads all labels."""
     options = contest.lesson.options
+    share = SHARE_BY_HEART if best is not None and _by_heart(contest, best) else SEARCH_SHARE
     automaton = search(
         contest.without(contest.known),
         seed=options.seed,
-        effort=SEARCH_SHARE * options.effort * (1 if best is None else doubt(best.automaton)),
+        effort=share * options.effort * (1 if best is None else doubt(best.automaton)),
         time_limit=time_limit,
         listener=listener,
         known=best.machine.transitions if best is not None and best.automaton.finished else None,
@@ -213,8 +221,15 @@ def _rethinking_pays(contest: Contest, best: Proposal) -> bool:
     return best.machine.states * len(contest.samples.histories.tree) <= MOST_TO_RETHINK
 
 
+def _by_heart(contest: Contest, best: Proposal) -> bool:
+    """Whether a machine has about as many moves as there are histories."""
+    labels = len(contest.samples.labels) - len(contest.known)
+    return best.automaton.tree_nodes < BY_HEART * best.machine.states * labels
+
+
 def _search_pays(contest: Contest, best: Proposal) -> bool:
-    return best.machine.states > FEWEST and (contest.asks_much or not best.automaton.finished)
+    unexplained = not best.automaton.finished or _by_heart(contest, best)
+    return best.machine.states > FEWEST and (contest.asks_much or unexplained)
 
 
 CONTENDERS: Final[tuple[Contender, ...]] = (
