@@ -51,7 +51,7 @@ def test_a_machine_is_found_only_with_all_its_moves(mealy):
     assert not mealy.Mealy(moves, machine.outputs).is_found(found)
 
 
-@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize("engine", ["native", pytest.param("python", marks=pytest.mark.slow)])
 def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypatch, engine):
     monkeypatch.setattr(running, "REFINE_ABOVE", 1_000)
     monkeypatch.setattr(running, "SAMPLE_STEPS", 1_000)

@@ -21,7 +21,7 @@ def first_kind(machines):
     return next(iter(machines))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(traces=world_traces(), options=infer_options)
 def test_no_order_finds_a_shorter_description(traces, options):
     options = {**options, "noise": "none"}

@@ -208,7 +208,7 @@ def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(monk
         raise AssertionError("it was tried")
 
     monkeypatch.setattr(contest, "search", never)
-    traces = Mealy.drawn(8, 0, inputs=4).traces(600, 0)
+    traces = Mealy.drawn(8, 0, inputs=4).traces(300, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
     assert [one.strategy for one in result.tried["output"]][:2] == ["edsm", "rpni"]
 

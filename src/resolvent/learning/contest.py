@@ -52,6 +52,9 @@ BY_HEART: Final = 5
 """Nodes of the prefix tree for each label in each state, below which a machine knows the traces by
 heart instead of explaining them, as merging finds for one long log."""
 
+LEAST_BY_HEART: Final = 1_000
+"""Nodes of the prefix tree from which on it is worth while to search for what is behind them."""
+
 SHARE_BY_HEART: Final = 0.2
 """The part of what strategy "search" tries at most that is tried in that case."""
 
@@ -224,7 +227,8 @@ def _rethinking_pays(contest: Contest, best: Proposal) -> bool:
 def _by_heart(contest: Contest, best: Proposal) -> bool:
     """Whether a machine has about as many moves as there are histories."""
     labels = len(contest.samples.labels) - len(contest.known)
-    return best.automaton.tree_nodes < BY_HEART * best.machine.states * labels
+    nodes = best.automaton.tree_nodes
+    return LEAST_BY_HEART <= nodes < BY_HEART * best.machine.states * labels
 
 
 def _search_pays(contest: Contest, best: Proposal) -> bool:
