@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-foreign-noise
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -107,6 +107,17 @@ benchmark-updates: $(STAMPS)/developing
 # Worlds whose labels are taken away.
 benchmark-no-labels: $(STAMPS)/developing
 	$(BIN)/python benchmarks/no_labels.py
+
+# Random Mealy machines of up to 1,000 states, and AALpy on the small ones: some minutes.
+benchmark-criterion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/criterion.py
+
+benchmark-mealy: $(STAMPS)/developing
+	$(BIN)/python benchmarks/mealy.py --peers
+
+# Models of protocols, with all strategies and AALpy: hours. What was interrupted goes on.
+benchmark-bank: $(STAMPS)/developing
+	$(BIN)/python benchmarks/bank.py
 
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing

@@ -29,6 +29,7 @@ ROOMS = [
     ["correction"],
     ["hypotheses"],
     ["pipeline"],
+    ["holding_out"],
     ["environments"],
     ["control"],
     ["baselines"],

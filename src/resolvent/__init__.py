@@ -29,6 +29,7 @@ from resolvent.errors import (
     TimeLimitReached,
     TraceError,
 )
+from resolvent.holding_out import HeldOut, held_out
 from resolvent.machines import (
     UNSEEN,
     EdgeRewardMachine,
@@ -81,6 +82,7 @@ __all__ = [
     "EdgeRewardMachine",
     "Evidence",
     "Finding",
+    "HeldOut",
     "InferenceResult",
     "Knowledge",
     "LabelTiming",
@@ -112,6 +114,7 @@ __all__ = [
     "collect",
     "diagnose",
     "evidence",
+    "held_out",
     "infer",
     "is_isomorphic",
     "is_minimal",

@@ -78,6 +78,13 @@ def true_labels(
     few = corpus.fetch(corpus.sample(GLIMPSE))
     if follow_exactly(few, timing) or _have_reasons(run, LabelTally.of(few, timing)):
         return None
+    recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
+    tally = LabelTally.of(recorded, timing)
+    found = _followed(run, tally)
+    if _have_reasons(run, tally):
+        return None
+    if found is None and not follow_nothing(tally):
+        return None  # they depend on what is not seen, or follow exactly from what is done
     asking = not contradict and not stated
     if (
         asking
@@ -85,11 +92,6 @@ def true_labels(
         and (seen := _explaining(run, corpus, few))
         and _most_states(seen) <= MANY_STATES
     ):
-        return None
-    recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
-    tally = LabelTally.of(recorded, timing)
-    found = _followed(run, tally)
-    if _have_reasons(run, tally):
         return None
     machines = _explaining(run, corpus, recorded) if asking else None
     states = _most_states(machines) if machines else 0

@@ -44,9 +44,11 @@ from resolvent.suspicion import (
     is_chance,
     lists_accidents,
     may_vary,
+    needs_memory,
     noise_warnings,
     stated_in_vain,
     too_many_broken,
+    would_contradict,
 )
 from resolvent.traces import TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD
@@ -162,22 +164,35 @@ def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResul
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     """Return machines without noise, or better ones where these mostly list accidents."""
     noise, corpus = allowed(run.options), exact.standing.corpus
-    if not noise or not lists_accidents(exact.standing.shown):
+    if not noise or exact.unfinished or not lists_accidents(exact.standing.shown):
         return exact
     if noise.labels and (true := true_labels(run, corpus, doubted=True)):
         return _truly_labelled(run, corpus, true)
     if _may_hold_broken(corpus, noise):
         stated = isinstance(run.options.noise, Noise)  # then it is worth a longer look
-        if stated or oddness(exact.machines, corpus.together(), by_state=False).broken.any():
+        if stated or _some_stand_out(exact, noise.broken):
             found = _with_noise(run, corpus, None)
             if found.broken and (noise.outcomes or not found.is_noisy):
                 return found
-    if not noise.outcomes or not is_chance(exact.standing.shown, by_state=False):
+    chance = noise.outcomes and is_chance(exact.standing.shown, by_state=False)
+    if not chance or would_contradict(exact):
         return exact
     likely = _most_likely(run, corpus, None)
     if is_chance(likely.standing.shown, by_state=True) and _is_likelier(likely, exact):
         return _warned(likely, noise_warnings(likely, None))
     return exact
+
+
+def _some_stand_out(exact: InferenceResult, share: float) -> bool:
+    """Whether traces stand out as broken ones do, up to a `share` of all, without any memory.
+
+    Machines that explain all traces may have states for the broken ones alone.
+    """
+    standing = exact.standing
+    if needs_memory(standing.shown, often=share):
+        return False
+    odd = oddness(exact.machines, standing.corpus.together(), by_state=False)
+    return bool(odd.broken.any())
 
 
 def _is_likelier(likely: InferenceResult, exact: InferenceResult) -> bool:
@@ -338,6 +353,8 @@ def _but_for(
             pair = kept[[place.trace for place in contradiction.places]]
             aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
             continue
+        if found.unfinished:
+            return None
         failed = failing(found.machines, corpus.together())
         if any(rare_moves(found.standing.shown)) or failed.nats < LEAST_NATS:
             return None

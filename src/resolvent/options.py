@@ -9,7 +9,13 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError
-from resolvent.merging import STRATEGIES, Strategy, engine_for, strategy_named
+from resolvent.merging import (
+    STRATEGIES,
+    Strategy,
+    check_seed_and_effort,
+    engine_for,
+    strategy_named,
+)
 from resolvent.noise import Noise
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
@@ -35,7 +41,7 @@ class Options:
     """
 
     outputs: tuple[str, ...] | None = None
-    strategy: Strategy = STRATEGIES["edsm"]
+    strategy: Strategy = STRATEGIES["auto"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"
@@ -77,8 +83,11 @@ class Options:
         if self.reward_digits is not None:
             put(self, "reward_digits", _whole("reward_digits", self.reward_digits))
         put(self, "effort", _number("effort", self.effort))
+        check_seed_and_effort(self.seed, self.effort)
         if self.time_limit is not None:
             put(self, "time_limit", _number("time_limit", self.time_limit))
+            if not self.time_limit > 0:
+                raise OptionError(f"the time limit is {self.time_limit:g} s: it must be above 0")
         if self.trivial != "auto":
             put(self, "trivial", _labels(self.trivial))
             if self.trivial and not self.remove_trivial:

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.diagnosis import Finding, Severity
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.errors import ContradictoryTraces
@@ -14,6 +15,7 @@ from resolvent.noise import Noise, NoisyQuestions, noisy_questions
 from resolvent.options import Options
 from resolvent.replay import Replay, Rows
 from resolvent.result import InferenceResult
+from resolvent.samples import Histories, output_samples
 from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.wording import amount, listed, odds_text, short
 
@@ -30,6 +32,9 @@ LYING: Final = "lying-labels"
 """The kind of the finding that says that labels were corrected."""
 
 _REFUSE: Final = "noise='none' (--noise none)"
+
+CONTRADICTIONS: Final = 10.0
+"""Where so many contradictions are to be expected by chance, that there is none is no chance."""
 
 _NAMED: Final = 5
 """So many broken traces are named one by one."""
@@ -63,6 +68,34 @@ def is_chance(shown: Replay, *, by_state: bool) -> bool:
     the same state to vary, otherwise all answers to a question.
     """
     return _noisy_questions(shown, by_state).everywhere
+
+
+def needs_memory(shown: Replay, often: float) -> bool:
+    """Whether most answers to the first machine's questions may depend on the past.
+
+    Then traces cannot be compared without memory: in a log of a protocol those that come to a
+    rare state, or not into a sink, differ from all others. Broken traces, no more than a share
+    of `often`, make answers vary no oftener than that.
+    """
+    return _noisy_questions(shown, by_state=False).in_most(often)
+
+
+def would_contradict(found: InferenceResult) -> bool:
+    """Whether answers that vary by chance would have contradicted each other, which none do.
+
+    A question that is asked again after the same labels has the same answer each time, though
+    each would vary by chance as often as answers to all questions vary without memory.
+    """
+    standing = found.standing
+    machine = next(iter(found.machines.values()))
+    traces = standing.corpus.fetch(standing.chosen)
+    histories = Histories.of(traces, found.options.timing)
+    samples = output_samples(traces, histories, machine.predicts)
+    node = _core.history_columns(histories.tree)[0].astype(np.int64)
+    asked = node * len(samples.alpha_keys) + samples.alpha
+    repeated = len(asked) - len(np.unique(asked))
+    noisy = _noisy_questions(standing.shown, by_state=False)
+    return repeated * noisy.share * noisy.chance > CONTRADICTIONS
 
 
 def _noisy_questions(shown: Replay, by_state: bool, kind: str | None = None) -> NoisyQuestions:

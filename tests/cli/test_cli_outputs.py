@@ -54,7 +54,7 @@ def test_infer_names_the_states_of_each(run: Run, lamp: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.json["states"] == {"transition": 1, "reward": 2, "cost": 2}
     assert set(outcome.json["seconds"]) == {
-        *("read", "transition", "reward", "cost", "replay", "total")
+        *("read", "transition", "reward", "cost", "replay", "held_out", "total")
     }
     assert outcome.json["options"]["outputs"] == ["cost", "observation", "reward"]
 

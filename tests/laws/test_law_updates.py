@@ -52,7 +52,7 @@ def test_updates_that_contradict_the_machines_repair_them(seed):
         result = result.update(traces[number : number + 1])
         repairs += result.refinement.rounds > 1
         assert result.machines.score(traces[: number + 1]).perfect
-    assert repairs >= 5
+    assert repairs >= 2
     assert_one_inference(result.update(traces[60:]), traces)
 
 
@@ -149,7 +149,7 @@ class Work:
             ("replayed", replaying, "replay_shard", lambda tables, shard, **_: len(shard.traces)),
             ("hashed", corpora, "_digested", lambda shard: len(shard.traces)),
             ("coded", CodedShard, "among", lambda first, traces, *_: len(traces)),
-            ("learned", running.Learner, "learn", lambda *_: 1),
+            ("learned", running.Learner, "learn", lambda *_, **__: 1),
         ]
         for name, owner, function, amount in whole:
             self._count(monkeypatch, name, owner, function, amount)

@@ -10,6 +10,7 @@ import resolvent as rs
 from noisy_worlds import loaded_die, noisy_house
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
+from resolvent.machines.support import Support
 from resolvent.noise import Rivals
 from resolvent.wording import visible
 
@@ -135,11 +136,44 @@ def test_a_state_that_no_labels_lead_to():
     assert content.boxes[1].name == ("not reached",)
 
 
-def test_so_many_arrows_that_fewer_states_are_drawn():
+def test_of_too_many_arrows_those_are_drawn_that_first_lead_to_a_state():
     everywhere = machine_of([list(range(30))] * 30, [f"{n:02}" for n in range(30)])
     content = content_of(everywhere)
-    assert len(content.boxes) == 10
-    assert len(content.arrows) == 100 <= MOST_ARROWS < 11 * 11
+    assert len(content.boxes) == 30
+    assert [(arrow.source, arrow.target) for arrow in content.arrows] == [
+        (0, target) for target in range(1, 30)
+    ]
+    assert content.boxes[0].moves == ("stays: 00",)
+    assert content.boxes[7].moves[:2] == ("stays: 07", "→ 0: 00")
+    assert content.boxes[7].moves[-1] == "… and 23 other states"
+    assert "→ 29: 29" in content.boxes[7].hover
+    assert "too many arrows" in content.notes[0]
+
+
+def test_what_leads_to_states_not_drawn_is_told_where_arrows_are_too_many():
+    everywhere = machine_of([list(range(30))] * 30, [f"{n:02}" for n in range(30)])
+    content = content_of(everywhere, most_states=9)
+    assert len(content.arrows) == 8
+    assert content.boxes[3].leads_out
+    assert "→ 12: 12" in content.boxes[3].hover
+
+
+def test_as_many_arrows_as_can_be_followed_are_drawn():
+    few = machine_of([[one, (one + 1) % 20, (one + 7) % 20] for one in range(20)], ["a", "b", "c"])
+    content = content_of(few)
+    assert len(content.arrows) == 60 == MOST_ARROWS
+    assert not any(box.moves for box in content.boxes)
+
+
+def test_an_arrow_taken_once_or_twice_is_dashed():
+    machine = machine_of([[1, 0], [0, 1]], ["key", "bell"])
+    often = replace(
+        machine, support=Support(np.array([[2, 9], [3, 9]]), np.zeros(0, int), np.zeros(0, int))
+    )
+    content = content_of(often)
+    assert [(one.source, one.target) for one in content.arrows if one.is_rare] == [(0, 1)]
+    assert "A dashed arrow was taken once or twice: little speaks for it." in content.notes
+    assert not any(one.is_rare for one in content_of(machine).arrows)
 
 
 def test_a_state_tells_on_hovering_what_varies():
@@ -198,6 +232,6 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     assert "key (75%)" in " ".join(arrow.lines)
     assert any("a dashed one might lead elsewhere" in note for note in drawn.notes)
     svg = rs.to_svg(doubtful)
-    assert svg.count("stroke-dasharray:6 4") == 1
-    assert "stroke-dasharray:6 4" not in rs.to_svg(machine)
+    assert svg.count('stroke-dasharray="6 4"') == 1
+    assert 'stroke-dasharray="6 4"' not in rs.to_svg(machine)
     assert "style=dashed" in rs.to_dot(doubtful)

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.merging import ENGINES, find_contradiction, merge
+from resolvent.merging import ENGINES, Contradiction, TooManyStates, find_contradiction, merge
 from strategies import columns, sample_set, sample_sets
 
 ROWS = [[(-1, 0, 0), (0, 0, 1)], [(0, 0, 1)]]
@@ -164,7 +164,7 @@ def test_near_misses_are_refused_and_the_rest_learned(drawn):
 
 
 def test_the_order_must_be_known():
-    with pytest.raises(ValueError, match="'rpni' or 'edsm'"):
+    with pytest.raises(ValueError, match="'telling' or 'rethink'"):
         learn(ALPHA, OUTPUT, BETA, OFFSETS, order="bfs")
 
 
@@ -336,7 +336,7 @@ def test_nothing_crashes_on_codes(codes, table, size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of edsm, rpni"),
+        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of auto, edsm, rpni"),
         ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
         ({"time_limit": 0}, "time limit is 0 s: it must be above 0"),
         ({"time_limit": -1.5}, "time limit is -1.5 s"),
@@ -398,3 +398,18 @@ def test_ctrl_c_ends_a_native_search_within_a_second(order):
     assert "KeyboardInterrupt" in err
     assert out == ""
     assert taken < 1.0
+
+
+@pytest.mark.parametrize("order", ["edsm", "rpni"])
+@given(samples=sample_sets())
+def test_too_many_states_are_refused_by_both_engines_at_the_same_number(order, samples):
+    try:
+        found = merge(samples, order=order)
+    except Contradiction:
+        return
+    for engine in ENGINES:
+        within = merge(samples, order=order, engine=engine, most_states=found.states)
+        assert within.events == found.events
+        if found.states > 1:
+            with pytest.raises(TooManyStates):
+                merge(samples, order=order, engine=engine, most_states=found.states - 1)

@@ -6,7 +6,7 @@ import pytest
 import resolvent as rs
 from noisy_labels import lying, with_labels
 from resolvent.environments import RandomWorld
-from resolvent.noise import LabelTally, follow_exactly, truthful
+from resolvent.noise import LabelTally, follow_exactly, follow_nothing, truthful
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
@@ -105,3 +105,29 @@ def test_tallies_of_shards_add_up(walks):
     parts = [LabelTally.of(told[:50], timing), LabelTally.of(told[50:], timing)]
     assert truthful(LabelTally.joined(parts)) == truthful(told)
     assert truthful(LabelTally.joined(parts[::-1])) == truthful(told)
+
+
+def log_of(inputs, walks=40, steps=50):
+    """A log: nothing to see, and the label of a step is its input."""
+    random = np.random.default_rng(0)
+    drawn = random.integers(0, inputs, (walks, steps)).tolist()
+    return rs.TraceSet(
+        rs.Trace(["system"] * (steps + 1), [None, *(f"i{one}" for one in walk)], walk)
+        for walk in drawn
+    )
+
+
+@pytest.mark.parametrize("inputs", [2, 30, 1_500])  # a fit with 1,500 labels takes minutes
+def test_labels_that_are_the_inputs_of_a_log_are_true(inputs):
+    tally = LabelTally.of(log_of(inputs), LabelTiming.CURRENT)
+    assert truthful(tally) is None
+    assert not follow_nothing(tally)
+
+
+def test_labels_with_a_source_each_may_be_lies():
+    # Every action comes once, so that labels follow from it whatever they are.
+    steps = 40
+    trace = rs.Trace(["hall", "attic"] * 20 + ["hall"], [None, "key"] * 20 + ["key"], range(steps))
+    found = truthful(LabelTally.of(rs.TraceSet([trace]), LabelTiming.CURRENT))
+    assert found is not None
+    assert found.labelling.reads == "observation"

@@ -20,8 +20,12 @@ void fetch_ahead([[maybe_unused]] const void* address) {
 
 }  // namespace
 
-FoldingTree::FoldingTree(const PrefixTree& tree)
-    : answers_(tree.answers), nodes_(tree.histories.parent.size() + 1), outputs_(1024), children_(1024) {
+FoldingTree::FoldingTree(const PrefixTree& tree, const Worth* worth)
+    : answers_(tree.answers),
+      nodes_(tree.histories.parent.size() + 1),
+      outputs_(1024),
+      children_(1024),
+      worth_(worth) {
   if (answers_.size() > std::numeric_limits<std::uint32_t>::max())
     throw std::length_error("the prefix tree holds more than 2^32 answers");
   const HistoryTree& histories = tree.histories;
@@ -54,7 +58,7 @@ void FoldingTree::children(Id state, std::vector<Child>& into) const {
     into.push_back({at(child).label, child});
   for (auto link = node.gained_children; link != end_of_list; link = child_links_[index(link)].next)
     into.push_back({child_links_[index(link)].symbol, child_links_[index(link)].value});
-  if (node.indexed)  // an edge of a red state may have been redirected since
+  if (node.red)  // an edge of it may have been redirected since
     for (Child& child : into) child.state = children_.find(state, child.label);
   std::ranges::sort(into, {}, &Child::label);
 }
@@ -123,6 +127,14 @@ bool FoldingTree::each_answer(Id state, Visit visit) const {
   return true;
 }
 
+// Whether the answers of a state do not contradict those of a red one.
+bool FoldingTree::agree(Id red, Id state) const {
+  return each_answer(state, [&](Answer answer) {
+    const Id known = outputs_.find(red, answer.alpha);
+    return known == none || known == answer.output;
+  });
+}
+
 bool FoldingTree::fold_answers(Pair pair) {
   if (at(pair.into).indexed) {
     return each_answer(pair.from, [&](Answer answer) {
@@ -133,7 +145,7 @@ bool FoldingTree::fold_answers(Pair pair) {
         gain_answer(pair.into, answer);
         return true;
       }
-      ++score_;
+      count_agreement(answer);
       return known == answer.output;
     });
   }
@@ -144,7 +156,7 @@ bool FoldingTree::fold_answers(Pair pair) {
       gain_answer(pair.into, answer);
       return true;
     }
-    ++score_;
+    count_agreement(answer);
     return known == answer.output;
   });
 }
@@ -201,6 +213,10 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.clear();
   score_ = 0;
   looked_at_ = 0;
+  evidence_ = 0;
+  on_this_level_ = 0;
+  weight_ = worth_ == nullptr ? 0 : Worth::nearest;
+  if (!agree(red, blue)) return std::nullopt;  // as most pairs: then nothing needs undoing
 
   const Id above = at(blue).parent;
   const Id label = at(blue).label;
@@ -208,9 +224,16 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.push_back({Change::redirected, above, label, blue, none});
 
   queue_.assign(1, {red, blue});
+  std::size_t level_end = 1;
   for (processed_ = 0; processed_ < queue_.size() && looked_at_ < horizon; ++processed_) {
     pulse.beat();
     prefetch(processed_);
+    if (processed_ == level_end) {
+      evidence_ += on_this_level_ * weight_;
+      on_this_level_ = 0;
+      weight_ = Worth::further(weight_);
+      level_end = queue_.size();
+    }
     const Pair pair = queue_[processed_];
     index_if_large(pair.into);
     if (!fold_answers(pair)) {
@@ -219,6 +242,7 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
     }
     fold_children(pair);
   }
+  evidence_ += on_this_level_ * weight_;
   return score_;
 }
 

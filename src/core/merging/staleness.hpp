@@ -18,7 +18,7 @@ namespace resolvent {
 
 class Staleness {
  public:
-  static constexpr std::size_t watched_gains = 64;
+  static constexpr std::size_t watched_gains = 256;
   static constexpr std::size_t most_entries = std::size_t{1} << 21;  // some 100 MB
 
   struct Score {

@@ -13,12 +13,16 @@ namespace {
 
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
-// Where each node comes to lie in the tree without the label; numbered as met.
-std::vector<Id> nodes_without(const HistoryTree& tree, Id label) {
-  std::vector<Id> moved(index(tree.size()), 0);
+// Most labels that are needed show it near the root: so many nodes, the first ones, are
+// looked at before all are.
+constexpr std::size_t top = 4096;
+
+// Where each of the first nodes comes to lie in the tree without the label; numbered as met.
+std::vector<Id> nodes_without(const HistoryTree& tree, Id label, std::size_t nodes_looked_at) {
+  std::vector<Id> moved(nodes_looked_at, 0);
   PairMap children(moved.size());
   Id nodes = 1;
-  for (Id node = 1; node < tree.size(); ++node) {
+  for (Id node = 1; index(node) < moved.size(); ++node) {
     const Id above = moved[index(tree.parent[index(node)])];
     if (tree.label[index(node)] == label) {
       moved[index(node)] = above;
@@ -65,10 +69,11 @@ Row first_row(const HistoryTree& tree, const Answers& answers, const Told& told)
   throw std::logic_error("the row of an answer is gone");
 }
 
-Deletion delete_label(const PrefixTree& tree, const Answers& answers, const Surprise& surprise, Id label, Id labels) {
+// Looks at the first `nodes` only; parents come before their children.
+Deletion delete_label(const PrefixTree& tree, std::size_t nodes, const Answers& answers, const Surprise& surprise,
+                      Id label, Id labels) {
   const HistoryTree& histories = tree.histories;
-  const std::size_t nodes = index(tree.size());
-  const std::vector<Id> moved = nodes_without(histories, label);
+  const std::vector<Id> moved = nodes_without(histories, label, nodes);
 
   // By node: the label read last, the deleted one left out, and what it was
   // when the label was last deleted.
@@ -128,7 +133,12 @@ std::vector<Deletion> delete_labels(const PrefixTree& tree, const Answers& answe
                                     Id labels) {
   const Surprise surprise(tree);
   std::vector<Deletion> found;
-  for (const Id label : named) found.push_back(delete_label(tree, answers, surprise, label, labels));
+  const std::size_t nodes = index(tree.size());
+  for (const Id label : named) {
+    found.push_back(delete_label(tree, std::min(nodes, top), answers, surprise, label, labels));
+    if (nodes > top && !found.back().contradiction)
+      found.back() = delete_label(tree, nodes, answers, surprise, label, labels);
+  }
   return found;
 }
 

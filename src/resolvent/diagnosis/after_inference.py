@@ -55,10 +55,11 @@ def warnings_of(shown: Replay, corpus: Corpus, *, merged: bool) -> tuple[Finding
 
 
 def rare_moves(shown: Replay) -> Iterator[Finding]:
-    """Say which machines move by what was hardly ever seen, and so are larger than they should be.
+    """Say which machines move by what was hardly ever seen, and so may lead elsewhere.
 
     Merging that had too little to go by leaves states apart which are one, and traces are few
-    in each of them. Where it had enough, all moves are made again and again.
+    in each of them; or it takes for one what differs. Where it had enough, all moves are made
+    again and again.
     """
     for kind, one in shown.machines.items():
         moves, rare = len(one.moves), int(np.count_nonzero(one.moves["count"] <= RARE))
@@ -68,9 +69,9 @@ def rare_moves(shown: Replay) -> Iterator[Finding]:
                 "rare-moves",
                 Severity.WARNING,
                 f"Of {amount(moves, 'move')} between the {states:,} states of the {kind} machine "
-                f"{rare:,} were seen once or twice: it has probably more states than the world, "
-                f"and fresh traces will mislead it. Collect more traces, label fewer events, or "
-                f"see what becomes of it on fresh ones (machines.score).",
+                f"{rare:,} were seen once or twice: there are few traces for so many moves, and "
+                f"where these lead may be wrong. Collect more traces, label fewer events, or see "
+                f"what share of held-out steps is predicted (rs.held_out).",
                 {"machine": kind, "states": states, "moves": moves, "rare": rare},
             )
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
@@ -18,16 +19,28 @@ from resolvent.wording import amount, percent, visible
 SURE: Final = 0.99
 """Moves with less confidence are drawn as open: they might lead elsewhere."""
 
+_RARELY: Final = 2
+"""A move that was made so often, or less, is rare."""
+
 _THIN, _THICK = 0.8, 3.2
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
-    """Write a machine as plain text tables, showing at most so many outputs."""
+    """Write a machine as plain text tables, showing at most so many outputs.
+
+    A log's machine with many states is told in a few lines a state instead, all of it.
+    """
     name = machine.title if type(machine) is Machine else type(machine).__name__
-    blocks = [
-        f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}",
-        table(*transition_table(machine)),
-    ]
+    title = f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}"
+    inputs = inputs_of(machine) if machine.states >= FEWEST_STATES else None
+    if inputs is not None:
+        blocks = [
+            f"{title}; inputs / answer, by where they lead",
+            "",
+            *state_lines(machine, inputs),
+        ]
+        return "\n".join(blocks) + "\n"
+    blocks = [title, table(*transition_table(machine))]
     if machine.trivial:
         names = ", ".join(map(label_text, machine.trivial_labels))
         blocks.append(f"labels that change nothing: {names}")
@@ -182,6 +195,24 @@ def edge_strengths(machine: Machine) -> dict[tuple[int, int], EdgeStrength]:
         edge: EdgeStrength(taken, _THIN + (_THICK - _THIN) * log1p(taken) / most, edge in open_ones)
         for edge, taken in sorted(times.items())
     }
+
+
+def rare_edges(machine: Machine) -> set[tuple[int, int]]:
+    """Return the pairs of states between which labels led once or twice in all, where known.
+
+    >>> from resolvent.environments import House
+    >>> rare_edges(House().machines().transition)
+    set()
+    """
+    if machine.support is None or machine.is_noisy:
+        return set()
+    moves = machine.transitions >= 0
+    moves[:, list(machine.trivial)] = False
+    times: dict[tuple[int, int], int] = {}
+    for source, code in np.argwhere(moves).tolist():
+        edge = source, int(machine.transitions[source, code])
+        times[edge] = times.get(edge, 0) + int(machine.support.transitions[source, code])
+    return {edge for edge, taken in times.items() if 0 < taken <= _RARELY}
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

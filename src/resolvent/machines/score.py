@@ -102,6 +102,22 @@ class MachineScore:
             self.forecasts + later.forecasts,
         )
 
+    def without(self, part: "MachineScore") -> "MachineScore":
+        """Return the score of all steps but those that are counted in `part`, too.
+
+        >>> print(MachineScore(right=7, unseen=2).without(MachineScore(right=4)))
+        right 3, wrong 0, unseen 2
+        """
+        return MachineScore(
+            self.right - part.right,
+            self.wrong - part.wrong,
+            self.assumed_right - part.assumed_right,
+            self.assumed_wrong - part.assumed_wrong,
+            self.unseen - part.unseen,
+            self.first_mismatch if part.first_mismatch is None else None,
+            self.forecasts - part.forecasts,
+        )
+
     def __str__(self) -> str:
         assumed = {"assumed right": self.assumed_right, "assumed wrong": self.assumed_wrong}
         counts = {

@@ -49,6 +49,10 @@ class NoisyQuestions:
             and self.chance <= _MOST_CHANCE
         )
 
+    def in_most(self, often: float) -> bool:
+        """Whether most questions may have odd answers, and more of them than a share of `often`."""
+        return self.questions < _FEWEST or (self.share >= _LEAST_SHARE and self.chance > often)
+
     @property
     def in_few(self) -> bool:
         """Whether only few questions have odd answers beyond doubt, and many in each."""

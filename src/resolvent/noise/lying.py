@@ -26,6 +26,9 @@ _SOURCES: tuple[Reads, ...] = ("observation", "action+observation")
 _MOST_CELLS = 20_000_000
 """A table of sources and labels may have so many cells; with more, labels are left as they are."""
 
+_MOST_LABELS = 1_000
+"""With more labels they are left as they are, unless it takes no fit to see that they are true."""
+
 _MOST_ROUNDS = 200
 
 _MOST = 0.49
@@ -34,6 +37,9 @@ _MOST = 0.49
 _UNEVEN, _SURELY = 4.0, 8.0
 """Labels lie evenly unless two of those that differ from the main one have the same source so many
 times as often as by chance, and by so many standard deviations more often."""
+
+_FAR = 20.0
+"""Nats that are more than what the smoothing of rates can cost."""
 
 _SETTLED = 1e-9
 """Rates that change by less than this share from one round to the next are found."""
@@ -103,12 +109,12 @@ def follow_nothing(tally: LabelTally) -> bool:
 
 def _best_fit(tally: LabelTally, share: float | None) -> "_Fit | None":
     """Return how labels follow best from what is seen and done; None if there are no lies."""
-    if len(tally.labels) < 2:
+    if len(tally.labels) < 2 or (share is None and _surely_exact(tally)):
         return None
     best: _Fit | None = None
     for reads in _SOURCES:
         rows = _Rows.of(tally, reads)
-        if len(rows.sources) * len(tally.labels) > _MOST_CELLS:
+        if len(rows.sources) * len(tally.labels) > _MOST_CELLS or len(tally.labels) > _MOST_LABELS:
             continue
         counts = rows.counts(tally)
         if best is None and _is_exact(counts):
@@ -210,6 +216,26 @@ class _Fit:
 def _is_exact(counts: Floats) -> bool:
     """Whether each source has one label throughout."""
     return bool(((counts > 0).sum(1) <= 1).all())
+
+
+def _surely_exact(tally: LabelTally) -> bool:
+    """Whether labels follow exactly from what is done and seen, as the inputs of a log do.
+
+    And that is likelier, by far, than any lies about labels that follow from what is seen alone:
+    no rates of lies make labels likelier than their own shares at each observation do.
+    """
+    pairs = tally.action.astype(np.int64) * len(tally.observations) + tally.observation
+    if len(np.unique(pairs)) < len(pairs):
+        return False
+    main = np.bincount(tally.label, minlength=len(tally.labels))
+    shares = (main + 0.5) / (len(pairs) + 0.5 * len(main))
+    exactly = np.log(shares[tally.label]).sum()
+    keys = tally.observation.astype(np.int64) * len(tally.labels) + tally.label
+    _, place = np.unique(keys, return_inverse=True)
+    each = np.bincount(place, tally.count)
+    at_observation = np.bincount(tally.observation, tally.count)[tally.observation]
+    with_lies = (tally.count * np.log(each[place] / at_observation)).sum()
+    return bool(exactly - with_lies > _FAR)
 
 
 def _by_chance(counts: Floats) -> float:

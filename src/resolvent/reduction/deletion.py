@@ -29,7 +29,8 @@ COMMON_CONTEXT: Final = 0.02
 """The share of a label's occurrences from which on a context matters."""
 
 MOST_LABELS: Final = 16
-"""Only so many labels are judged, the most frequent; each costs a pass over the tree."""
+"""So many labels are judged at a time, the most frequent first, and others only if one of these
+was dropped; each costs a pass over the tree."""
 
 Place = tuple[int, int]
 """Trace and step."""
@@ -185,7 +186,7 @@ class _Judge:
         code = self.samples.labels.get(NO_EVENT)
         if code is not None:
             kept = self.without
-            self._drop(code)
+            self._drop([code])
             rows = self._contradiction()
             if rows is None:
                 return
@@ -203,17 +204,20 @@ class _Judge:
         # Distinct histories are counted, so that repeated traces change nothing.
         count = np.bincount(read[1:], minlength=len(self.samples.labels))
         order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
-        undecided = order[:MOST_LABELS]
-        # A label found trivial brings more histories together, which may settle others.
-        while (found := self._delete_each(undecided)) is not None:
-            self._drop(found)
-            undecided = [
-                code for code in undecided if code != found and code not in self.contradicting
-            ]
+        for first in range(0, len(order), MOST_LABELS):
+            before = len(self.trivial)
+            undecided = order[first : first + MOST_LABELS]
+            # Labels found trivial bring more histories together, which may settle others.
+            while found := self._delete_each(undecided):
+                self._drop(found)
+                known = {*self.trivial, *self.contradicting}
+                undecided = [code for code in order[: first + MOST_LABELS] if code not in known]
+            if len(self.trivial) == before:
+                return
 
-    def _delete_each(self, codes: list[int]) -> int | None:
-        """Delete each label by itself; return the first that much speaks for dropping."""
-        first = None
+    def _delete_each(self, codes: list[int]) -> list[int]:
+        """Delete each label by itself; return those that much speaks for dropping."""
+        found = []
         told = _core.delete_labels(
             self.without.tree,
             self.samples.alpha,
@@ -227,13 +231,20 @@ class _Judge:
                 continue
             self.agreements[code] = agreements
             common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
-            if first is None and bits[common].min(initial=np.inf) >= ENOUGH_BITS:
-                first = code
-        return first
+            # Of many labels each may make a rare context: then all are one.
+            least = bits[common].min() if common.any() else bits.sum()
+            if least >= ENOUGH_BITS:
+                found.append(code)
+        return found
 
-    def _drop(self, code: int) -> None:
-        self.trivial.append(code)
+    def _drop(self, codes: list[int]) -> None:
+        """Drop labels that nothing contradicts without; only the first if all at once do."""
+        kept = list(self.trivial)
+        self.trivial = [*kept, *codes]
         self.without = remove_trivial(self.samples.histories, self.trivial)
+        if len(codes) > 1 and self._contradiction() is not None:
+            self.trivial = [*kept, codes[0]]
+            self.without = remove_trivial(self.samples.histories, self.trivial)
 
     def _contradiction(self) -> tuple[int, int] | None:
         return _core.find_contradiction(self.without.tree, self.samples.alpha, self.samples.output)

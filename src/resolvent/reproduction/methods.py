@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from resolvent import baselines
 from resolvent.baselines import Outcome
+from resolvent.baselines.outcome import Status
 from resolvent.pipeline import infer
 from resolvent.traces.trace_set import TraceSet
 
@@ -56,7 +57,8 @@ def ours(traces: TraceSet, *, states: int, seed: int, time_limit: float, strateg
         seed=seed,
         time_limit=time_limit,
     )
-    return Outcome(strategy, "found", result.seconds["total"], result.machines.as_pair())
+    status: Status = "time limit" if result.unfinished else "found"
+    return Outcome(strategy, status, result.seconds["total"], result.machines.as_pair())
 
 
 def aalpy(traces: TraceSet, *, states: int, seed: int, time_limit: float, order: Any) -> Outcome:

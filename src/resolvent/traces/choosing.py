@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.traces.column_names import BASIC
+from resolvent.traces.column_names import BASIC, SEEN
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -32,6 +32,30 @@ def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
     most = np.sort(keys)[max(round(share * len(traces)), 1) - 1]
     chosen: NDArray[np.bool_] = keys <= most
     return chosen
+
+
+def beginnings(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
+    """Return so many of the first steps of each trace; one that is cut did not end there.
+
+    >>> from resolvent.traces.trace import Trace
+    >>> walk = Trace(["hall", "stairs", "attic"], [None, None, "key"], ["up", "up"], [0, 1])
+    >>> beginnings(TraceSet([walk]), np.array([1]))[0].observations
+    ('hall', 'stairs')
+    """
+    all_lengths = np.diff(traces.offsets)
+    keep = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], all_lengths)
+    acted = keep < np.repeat(lengths, all_lengths)
+    seen = np.insert(acted, traces.offsets[:-1], True)  # what is seen before the first step
+    whole = lengths == all_lengths
+    return TraceSet.taking_over(
+        {
+            name: (values, codes[seen if name in SEEN else acted])
+            for name, (values, codes) in traces.all_columns.items()
+        },
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        terminated=traces.terminated & whole,
+        truncated=traces.truncated | ~whole,
+    )
 
 
 def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
@@ -84,14 +108,14 @@ def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
     """Return a number for each value that depends on the value and the salt alone."""
     if set(map(type, values)) == {int}:
         try:
-            return _scrambled(np.fromiter(values, np.int64, len(values)), salt)
+            return scrambled(np.fromiter(values, np.int64, len(values)), salt)
         except OverflowError:
             pass  # beyond 64 bits they are taken one by one, as text
     keys = np.array([_value_key(value, salt) for value in values], np.uint64)
     return keys.view(np.int64)
 
 
-def _scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
+def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
     """SplitMix64: neighbouring numbers become unlike ones."""
     mixed = numbers.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -6,6 +6,7 @@ from resolvent.trust.foretold import Foretold
 from resolvent.trust.gathering import Evidence, MachineEvidence, gather
 from resolvent.trust.holdout import Holdout, error_bound
 from resolvent.trust.separation import Question, Separation, Separations
+from resolvent.trust.weakness import Weakness, WeakState, weaknesses
 from resolvent.trust.weighing import OpenMove, WeighedSeparations
 
 __all__ = [
@@ -20,7 +21,10 @@ __all__ = [
     "Question",
     "Separation",
     "Separations",
+    "WeakState",
+    "Weakness",
     "WeighedSeparations",
     "error_bound",
     "gather",
+    "weaknesses",
 ]

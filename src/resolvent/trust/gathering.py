@@ -32,6 +32,7 @@ from resolvent.trust.separation import (
     question_of,
 )
 from resolvent.trust.telling import Teller
+from resolvent.trust.weakness import Weakness, weakness_of
 from resolvent.trust.weighing import Weighed, WeighedSeparations
 from resolvent.wording import amount, odds_text, short, visible
 
@@ -114,7 +115,8 @@ class MachineEvidence:
 
     `answers` and `moves` are columns, one row for each answer and transition
     that the traces show, with how often and where first. `rivals` say how sure the moves
-    of a noisy machine are; they are None without noise.
+    of a noisy machine are; they are None without noise. `weakness` names the states that few
+    label histories reach.
     """
 
     machine: Machine = field(repr=False)
@@ -124,6 +126,7 @@ class MachineEvidence:
     completeness: Completeness
     experiments: NextExperiments
     rivals: Rivals | None = field(default=None, repr=False)
+    weakness: Weakness = field(default_factory=Weakness, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether two say the same; what tells states apart follows from the answers."""
@@ -218,6 +221,7 @@ class MachineEvidence:
             "assumed_answers": self.assumed,
             "transitions": [one.as_dict() for one in self.transitions()],
             "least_supported_outputs": [one.as_dict() for one in self.outputs(most)],
+            "weak": self.weakness.as_dict(),
             "next": [one.as_dict() for one in self.experiments],
         }
 
@@ -377,6 +381,7 @@ def _about(
         completeness,
         NextExperiments(completeness, table, separations, transition),
         rivals,
+        weakness_of(asked, traces.offsets),
     )
 
 

@@ -2,11 +2,14 @@
 
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
     Json,
     Outputs,
@@ -33,10 +36,14 @@ from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.wording import amount
+from resolvent.trust import Weakness, weaknesses
+from resolvent.wording import amount, short
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""
+
+_MOST_WEAK = 100
+"""So many weak states of a machine are in the JSON."""
 
 _DEFAULTS = Options()
 
@@ -92,8 +99,8 @@ def infer(
         choice(
             "--strategy",
             STRATEGIES,
-            "Merge by most evidence, or in the paper's order; search for the smallest machine; "
-            "or prove it the smallest.",
+            "Merge by most evidence, in the paper's order, or by what answers tell, once or with "
+            "second thoughts; search for the smallest machine; or prove it the smallest.",
         ),
     ] = _DEFAULTS.strategy.name,
     timing: Annotated[
@@ -134,13 +141,15 @@ def infer(
         float,
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = _DEFAULTS.effort,
+    held_out: HeldOutShare = None,
+    no_held_out: NoHeldOut = False,
     time_limit: Annotated[
         float | None,
         typer.Option(
             metavar="S",
             callback=_above_zero,
-            help="Give up after S seconds, with exit code 3; 'search' and 'exact' instead stop "
-            "with the best they have.",
+            help="Stop after S seconds with the best machines so far, and say which are not "
+            "finished; with exit code 3 where the traces took so long to read.",
         ),
     ] = _DEFAULTS.time_limit,
     engine: Annotated[
@@ -186,6 +195,8 @@ def infer(
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
     if keep_trivial and trivial:
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
+    if no_held_out and held_out is not None:
+        raise OptionError("--held-out and --no-held-out exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
         check_target(output, source)
@@ -216,18 +227,59 @@ def infer(
         else:
             traces = table.read(source, columns, bar.reading(source), format=format)
         seconds_reading = time.perf_counter() - started
-        result = infer_with(
-            options, traces, lambda machine, now: _show(bar, options.strategy, machine, now)
-        )
+
+        def show(machine: str, now: Progress, again: str = "") -> None:
+            _show(bar, options.strategy, machine, now, again)
+
+        started = time.perf_counter()
+        result = infer_with(options, traces, show)
+        took = time.perf_counter() - started
+        about = _About(took)
+        if not no_held_out:
+            test = held_out_test(
+                result,
+                traces,
+                held_out,
+                took,
+                lambda machine, now: show(machine, now, "held out: "),
+            )
+            about = replace(about, held_out=test)
+        if isinstance(traces, TraceSet):
+            about = replace(about, weak=weaknesses(result.machines, traces))
     if output is not None:
         result.machines.save(output)
     if verbose:
         for line in log_lines(result):
             print(line, file=sys.stderr)
     if json:
-        print_json(_figures(result, seconds_reading, output))
+        print_json(_figures(result, about, seconds_reading, output))
     else:
-        _print_summary(result, seconds_reading, source, output)
+        _print_summary(result, about, seconds_reading, source, output)
+
+
+@dataclass(frozen=True)
+class _About:
+    """What is said of machines without being asked: how they foretell, and what is weak.
+
+    Inferring them `took` so many seconds.
+    """
+
+    took: float
+    held_out: HeldOutTest = field(default_factory=HeldOutTest)
+    weak: Mapping[str, Weakness] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, Any]:
+        """Return it as JSON values, by machine."""
+        weak = {kind: one.as_dict(_MOST_WEAK) for kind, one in self.weak.items()}
+        return {**self.held_out.figures(), "weak": weak}
+
+    def lines(self) -> list[str]:
+        """Say it for people."""
+        lines = self.held_out.lines()
+        for kind, one in self.weak.items():
+            name = f" ({short(kind)} machine)" if len(self.weak) > 1 else ""
+            lines += [line if line[0] == " " else f"weak{name}: {line}" for line in one.lines()]
+        return lines
 
 
 def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
@@ -244,14 +296,18 @@ def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
     return Discretise(method, int(count)) if colon else Discretise(method)
 
 
-def _may_be_scarce(result: InferenceResult) -> bool:
+def _may_be_scarce(result: InferenceResult, about: _About) -> bool:
     """Whether a stronger search is worth a try: merging errs when evidence is thin."""
+    if about.held_out.is_all_right or result.unfinished:
+        return False
     most = max(one.states for one in result.statistics.values())
     return result.options.strategy.merges and most > 4 and result.steps < 100_000
 
 
-def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> None:
-    """Show how far the search for a machine is."""
+def _show(
+    bar: ProgressBar, strategy: Strategy, machine: str, now: Progress, again: str = ""
+) -> None:
+    """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
         text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
     elif machine == FINDING_EVENTS:
@@ -265,34 +321,56 @@ def _show(bar: ProgressBar, strategy: Strategy, machine: str, now: Progress) -> 
         of = Amount(now.total, "nodes") if strategy.merges else None
     fraction = now.fraction
     # How long a proof will take nobody can tell.
-    bar.show(text, fraction, of=of, stage=machine, steady=not strategy.proves)
+    bar.show(again + text, fraction, of=of, stage=again + machine, steady=not strategy.proves)
 
 
-def _figures(result: InferenceResult, reading: float, output: Path | None) -> dict[str, object]:
+def _figures(
+    result: InferenceResult, about: _About, reading: float, output: Path | None
+) -> dict[str, object]:
     figures = result.as_dict()
-    seconds = {"read": round(reading, 6), **figures["seconds"]}
-    seconds["total"] = round(reading + result.seconds["total"], 6)
-    return {**figures, "seconds": seconds, "output": None if output is None else str(output)}
+    again = about.held_out.seconds
+    total = reading + about.took + again
+    seconds = {"read": round(reading, 6), **figures["seconds"], "held_out": round(again, 6)}
+    seconds["total"] = round(total, 6)
+    return {
+        **figures,
+        **about.figures(),
+        "seconds": seconds,
+        "output": None if output is None else str(output),
+    }
+
+
+def _proven(states: int, least: int | None) -> str:
+    """Say how many states are proven to be needed.
+
+    >>> _proven(7, 6), _proven(7, 7), _proven(7, None)
+    ('at least 6', 'all', '')
+    """
+    if least is None:
+        return ""
+    return "all" if least >= states else f"at least {least:,}"
 
 
 def _print_summary(
-    result: InferenceResult, reading: float, source: Path, output: Path | None
+    result: InferenceResult, about: _About, reading: float, source: Path, output: Path | None
 ) -> None:
     from resolvent.display.tables import show, table
 
     print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
     rows = []
     for kind, one in result.statistics.items():
-        numbers = (one.states, one.prefix_tree_nodes, one.merges)
+        numbers = (one.prefix_tree_nodes, one.merges)
         rows.append(
             [
                 result.machines[kind].title,
+                f"{one.states:,}",
+                _proven(one.states, result.lower_bounds.get(kind)),
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
         )
-    header = ["", "states", "prefix tree", "merges", "seconds"]
-    show(table(header, rows, right=range(1, 5)))
+    header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
+    show(table(header, rows, right=range(1, 6)))
     print()
     if result.machines.senses.labelling.is_given:
         for line in result.trivial_labels():
@@ -301,16 +379,22 @@ def _print_summary(
         print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
+    for line in result.tried_text():
+        print(f"tried: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
-    print(f"learned from {result.refinement}")
-    print(f"read in {reading:.3f} s, {reading + result.seconds['total']:.3f} s in all")
+    print(f"learned from {result.learned_from}")
+    for line in about.lines():
+        print(line)
+    total = reading + about.took + about.held_out.seconds
+    print(f"read in {reading:.3f} s, {total:.3f} s in all")
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
-    if _may_be_scarce(result):
-        print("few traces for so many states: --strategy search may find smaller machines")
+    if _may_be_scarce(result, about):
+        harder = "--effort 10" if result.options.strategy.searches else "--strategy search"
+        print(f"few traces for so many states: with more of them or {harder} there may be fewer")
     for warning in result.warnings:
         print(warning)
     if output is None:

@@ -33,7 +33,10 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
         "pairs": len(separations),
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
         "complete": evidence.completeness.structure_complete,
-        "least": [short(str(one), 300) for one in (*evidence.transitions(3), *evidence.outputs(3))],
+        "least": [
+            *(short(line.strip(), 300) for line in evidence.weakness.lines()),
+            *(short(str(one), 300) for one in (*evidence.transitions(3), *evidence.outputs(3))),
+        ],
         "next": [short(str(one), 300) for one in experiments[:_MOST_EXPERIMENTS]],
         "more": max(len(experiments) - _MOST_EXPERIMENTS, 0),
     }

@@ -37,6 +37,10 @@ class Bin(NamedTuple):
         """Return the sums of two."""
         return Bin(*(mine + yours for mine, yours in zip(self, other, strict=True)))
 
+    def minus(self, other: "Bin") -> "Bin":
+        """Return the differences of two."""
+        return Bin(*(mine - yours for mine, yours in zip(self, other, strict=True)))
+
 
 @dataclass(frozen=True)
 class Forecasts:
@@ -103,6 +107,10 @@ class Forecasts:
 
     def __add__(self, other: "Forecasts") -> "Forecasts":
         return Forecasts(self.loss + other.loss, tuple(map(Bin.plus, self.bins, other.bins)))
+
+    def __sub__(self, other: "Forecasts") -> "Forecasts":
+        """Return what is left without some of the steps."""
+        return Forecasts(self.loss - other.loss, tuple(map(Bin.minus, self.bins, other.bins)))
 
 
 def _total(values: NDArray[np.float64], count: NDArray[np.int64]) -> int:

@@ -3,26 +3,28 @@
 Nothing here knows where things are drawn.
 """
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from resolvent.errors import OptionError
-from resolvent.machines.drawing import EdgeStrength, edge_strengths, edges
+from resolvent.machines.drawing import EdgeStrength, edge_strengths, edges, rare_edges
 from resolvent.machines.machine import Machine
+from resolvent.machines.picture.folding import Edge, first_ways, moves_of
 from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
 from resolvent.wording import amount, percent, short
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
-MOST_STATES = 30
-MOST_ARROWS = 100
-"""With more nobody can follow them; 30 states with three labels each have fewer."""
+MOST_STATES = 100
+MOST_ARROWS = 60
+"""With more nobody can follow them: only those that first lead to a state are drawn then."""
 
 _NAME_WIDTH, _LABEL_WIDTH, _MOST_LINES = 100.0, 116.0, 3
 _MOST_TRIVIAL = 12
+_MOST_HOVER = 200
+"""Characters of the labels that lead from a state to another, in a list of such."""
 _MOST_VARYING, _MOST_ANSWERS = 6, 4
 """How many questions with more than one answer a state tells of, and how many answers of each."""
 _MOST_LABELS = 40
@@ -38,6 +40,8 @@ class StateBox:
     hover: str
     leads_out: bool
     """Whether a transition leads to a state that is not drawn."""
+    moves: tuple[str, ...] = ()
+    """Where labels lead that have no arrow of their own."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Arrow:
     hover: str
     strength: EdgeStrength | None = None
     """How often it was taken; of noisy machines only."""
+    is_rare: bool = False
+    """Whether it was taken once or twice, so that little speaks for it."""
 
 
 @dataclass(frozen=True)
@@ -63,34 +69,46 @@ class Content:
 
 
 def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
-    """Say what to draw of a machine: the states reached first, and the arrows among them."""
+    """Say what to draw of a machine: the states reached first, and the arrows among them.
+
+    Where these are too many to follow, a state is led to by one arrow, and says itself where
+    its other labels lead.
+    """
     if most_states < 1:
         raise OptionError(f"most_states={most_states}: use at least 1")
-    known, often = edges(machine), edge_strengths(machine)
+    known, often, rare = edges(machine), edge_strengths(machine), rare_edges(machine)
     drawn = min(machine.states, most_states)
-    needed = sorted(max(source, target) for source, target, _ in known)
-    while drawn > 1 and bisect_left(needed, drawn) > MOST_ARROWS:
-        drawn -= 1
+    inside = [edge for edge in known if max(edge[:2]) < drawn]
     leading_out = {source for source, target, _ in known if source < drawn <= target}
+    folds = len(inside) > MOST_ARROWS
+    shown, told = inside, dict[int, list[Edge]]()
+    if folds:
+        ways = first_ways(machine, inside)
+        shown = [edge for edge in inside if edge[:2] in ways]
+        for edge in known:
+            if edge[0] < drawn and edge[:2] not in ways:
+                told.setdefault(edge[0], []).append(edge)
     return Content(
         title=f"{machine.title}, {amount(machine.states, 'state')}",
-        boxes=tuple(_box(machine, state, state in leading_out) for state in range(drawn)),
-        arrows=tuple(
-            _arrow(source, target, labels, often.get((source, target)))
-            for source, target, labels in known
-            if max(source, target) < drawn
+        boxes=tuple(
+            _box(machine, state, state in leading_out, told.get(state, []))
+            for state in range(drawn)
         ),
-        notes=tuple(_notes(machine, drawn)),
+        arrows=tuple(_arrow(*edge, often.get(edge[:2]), edge[:2] in rare) for edge in shown),
+        notes=tuple(_notes(machine, drawn, folds)),
     )
 
 
-def _box(machine: Machine, state: int, leads_out: bool) -> StateBox:
+def _box(machine: Machine, state: int, leads_out: bool, told: list[Edge]) -> StateBox:
+    moves = moves_of(state, told)
     if state not in machine.reachable():
-        return StateBox(state, ("not reached",), f"state {state}: no labels lead here", leads_out)
+        hover = f"state {state}: no labels lead here"
+        return StateBox(state, ("not reached",), hover, leads_out, moves)
     history = machine.history(state)
     after = f"after {listed([*map(label_text, history)])}" if history else "start"
-    hover = "\n".join([f"state {state}: {after}", *_varying(machine, state)])
-    return StateBox(state, _state_name(history), hover, leads_out)
+    also = [f"→ {target}: {listed(labels, _MOST_HOVER)}" for _, target, labels in told]
+    hover = "\n".join([f"state {state}: {after}", *also, *_varying(machine, state)])
+    return StateBox(state, _state_name(history), hover, leads_out, moves)
 
 
 def _varying(machine: Machine, state: int) -> list[str]:
@@ -148,13 +166,17 @@ def _after(labels: list[str]) -> list[str]:
     return set_in_lines([f"after {labels[0]}", *labels[1:]], NAME_SIZE, _NAME_WIDTH)
 
 
-def _arrow(source: int, target: int, labels: list[str], strength: EdgeStrength | None) -> Arrow:
+def _arrow(
+    source: int, target: int, labels: list[str], strength: EdgeStrength | None, is_rare: bool
+) -> Arrow:
     lines = tuple(_label_lines(labels))
     hover = f"from {source} to {target}: {listed(labels)}"
     if strength is not None:
         hover += f"\ntaken {amount(strength.times, 'time')}"
         hover += "; it might lead elsewhere" if strength.is_open else ""
-    return Arrow(source, target, lines, hover, strength)
+    elif is_rare:
+        hover += "\ntaken once or twice"
+    return Arrow(source, target, lines, hover, strength, is_rare and strength is None)
 
 
 def _label_lines(labels: list[str]) -> list[str]:
@@ -174,8 +196,13 @@ def _short(text: str, size: float, most: float) -> str:
     return shortened(text, size, most)
 
 
-def _notes(machine: Machine, drawn: int) -> list[str]:
+def _notes(machine: Machine, drawn: int, folds: bool) -> list[str]:
     notes = []
+    if folds:
+        notes.append(
+            "There are too many arrows to follow: each state has the one that first leads to it, "
+            "and says where its other labels lead."
+        )
     if drawn < machine.states:
         notes.append(
             f"{machine.states} states are too many to draw: the {drawn} reached first are shown; "
@@ -196,6 +223,9 @@ def _notes(machine: Machine, drawn: int) -> list[str]:
         if any(one.is_open for one in strengths.values()):
             note += "; a dashed one might lead elsewhere, and says how sure it is"
         notes.append(f"{note}.")
+    elif any(max(edge) < drawn for edge in rare_edges(machine)):
+        notes.append("A dashed arrow was taken once or twice: little speaks for it.")
     if (machine.transitions[:drawn] < 0).any():
-        notes.append("A label without an arrow was never seen in that state.")
+        missing = "that is not named" if folds else "without an arrow"
+        notes.append(f"A label {missing} was never seen in that state.")
     return notes

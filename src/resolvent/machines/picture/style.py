@@ -5,6 +5,7 @@ with the whole page.
 """
 
 from resolvent.machines.picture.content import LABEL_SIZE, NAME_SIZE, NOTE_SIZE, NUMBER_SIZE
+from resolvent.machines.picture.folding import MOVE_SIZE
 
 _LIGHT = {
     "fill": "#edf4fc",
@@ -37,7 +38,8 @@ _RULES = f"""
 .rs-more rect{{stroke-dasharray:5 3}}
 .resolvent-machine .rs-number{{font-size:{NUMBER_SIZE:g}px;font-weight:600;fill:{{number}}}}
 .resolvent-machine .rs-name{{font-size:{NAME_SIZE:g}px;fill:{{name}}}}
-.rs-line{{fill:none;stroke:{{line}};stroke-width:1.3}}
+.resolvent-machine .rs-move{{font-size:{MOVE_SIZE:g}px;fill:{{label}}}}
+.rs-line{{fill:none;stroke:{{line}}}}
 .rs-head,.rs-dot{{fill:{{line}}}}
 .resolvent-machine .rs-label{{font-size:{LABEL_SIZE:g}px;fill:{{label}};\
 stroke:{{halo}};stroke-width:3px;stroke-linejoin:round;paint-order:stroke}}

@@ -17,6 +17,7 @@ from resolvent.machines.picture.content import (
     StateBox,
     content_of,
 )
+from resolvent.machines.picture.folding import MOVE_SIZE
 from resolvent.machines.picture.layout import START_DOT, Curve, Layout, Link, Point, Size, lay_out
 from resolvent.machines.picture.style import SCREEN_STYLE
 from resolvent.machines.picture.text import width
@@ -24,16 +25,16 @@ from resolvent.machines.picture.text import width
 _LINE = 1.2  # between lines of text, in font sizes
 _PADDING, _CORNER, _MARGIN, _NOTE_GAP = 11.0, 9.0, 10.0, 14.0
 _LEAST_BOX, _LEAST_WIDTH = 46.0, 340.0
-_HEAD_HALF_WIDTH = 3.6
+_HEAD_HALF_WIDTH, _LINE_WIDTH = 3.6, 1.3
 
 
 def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     """Draw a machine as an SVG image; the same machine gives the same text.
 
     States are named by the shortest history of labels that leads to them, and
-    what was shortened is shown on hovering. Of more than `most_states`,
-    or of so many that there would be more than 100 arrows, those reached first
-    are drawn, and the picture says so.
+    what was shortened is shown on hovering. Where there would be more than 60 arrows, only
+    those are drawn that first lead to a state, and states say where other labels lead. Of more
+    than `most_states` those reached first are drawn, and the picture says so.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
@@ -120,11 +121,16 @@ class Picture:
                 f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(size.width)}" '
                 f'height="{_n(size.height)}" rx="{_CORNER:.0f}"/>'
             )
-            names_high = len(box.name) * NAME_SIZE * _LINE
-            number = Point(centre.x, centre.y - names_high / 2)
-            yield from _lines([str(box.state)], number, NUMBER_SIZE, "rs-number")
-            name = Point(centre.x, centre.y + NUMBER_SIZE * _LINE / 2)
-            yield from _lines(box.name, name, NAME_SIZE, "rs-name")
+            parts = [
+                ([str(box.state)], NUMBER_SIZE, "rs-number"),
+                (box.name, NAME_SIZE, "rs-name"),
+                (box.moves, MOVE_SIZE, "rs-move"),
+            ]
+            top = centre.y - sum(_high(lines, font) for lines, font, _ in parts) / 2
+            for lines, font, kind in parts:
+                down = _high(lines, font)
+                yield from _lines(lines, Point(centre.x, top + down / 2), font, kind)
+                top += down
             yield "</g>"
 
     def _note_lines(self) -> Iterator[str]:
@@ -147,8 +153,13 @@ class Picture:
 
 def _box_size(box: StateBox) -> Size:
     texts = [width(str(box.state), NUMBER_SIZE), *(width(line, NAME_SIZE) for line in box.name)]
-    high = (NUMBER_SIZE + len(box.name) * NAME_SIZE) * _LINE
+    texts += [width(line, MOVE_SIZE) for line in box.moves]
+    high = _high([""], NUMBER_SIZE) + _high(box.name, NAME_SIZE) + _high(box.moves, MOVE_SIZE)
     return Size(max(_LEAST_BOX, max(texts) + 2 * _PADDING), high + _PADDING)
+
+
+def _high(lines: Sequence[str], size: float) -> float:
+    return len(lines) * size * _LINE
 
 
 def _text_size(arrow: Arrow) -> Size:
@@ -164,15 +175,15 @@ def _open_arrow(kind: str, arrow: Arrow) -> str:
 
 
 def _look(arrow: Arrow) -> str:
-    """Return how to draw a line that is thicker the more often it was taken, dashed if open."""
+    """Return how to draw a line: thicker the more often it was taken, dashed if open or rare."""
+    # As attributes: pages that allow no style but their own would not apply one of a line.
     strength = arrow.strength
-    if strength is None:
-        return ""
-    dashes = ";stroke-dasharray:6 4" if strength.is_open else ""
-    return f' style="stroke-width:{strength.width:.1f}{dashes}"'
+    dashed = arrow.is_rare if strength is None else strength.is_open
+    wide = _LINE_WIDTH if strength is None else strength.width
+    return f' stroke-width="{wide:.1f}"' + (' stroke-dasharray="6 4"' if dashed else "")
 
 
-def _curve(curve: Curve, look: str = "") -> Iterator[str]:
+def _curve(curve: Curve, look: str = f' stroke-width="{_LINE_WIDTH}"') -> Iterator[str]:
     first, *others = curve.points
     yield (
         f'<path class="rs-line"{look} d="M{_n(first.x)} {_n(first.y)}C'

@@ -11,7 +11,8 @@ from resolvent.reproduction.analysis.tables import tables
 from resolvent.reproduction.running.store import Results
 
 LEGEND = """\
-- *rpni* is the paper's order of merging, *edsm* our default. *HMM, dense* is as published,
+- *rpni* is the paper's order of merging, *edsm* the one by most evidence, with which our default
+  begins. *HMM, dense* is as published,
   *HMM, sparse* computes the same without the zeros. *ILP, all traces* is what the paper ran,
   *ILP, conflicts* the published loop that adds traces as they conflict. *LRM, adapted* does
   not read the first label, which here counts for nothing.
