@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 
-def unexplained(automaton, samples):
-    """The rows that the automaton does not answer as they say, stepped through one by one."""
-    step = dict(
+def moves(automaton):
+    """Where each label leads from each state."""
+    return dict(
         zip(
             zip(
                 automaton.transition_state.tolist(),
@@ -16,6 +16,11 @@ def unexplained(automaton, samples):
             strict=True,
         )
     )
+
+
+def unexplained(automaton, samples):
+    """The rows that the automaton does not answer as they say, stepped through one by one."""
+    step = moves(automaton)
     answer = dict(
         zip(
             zip(automaton.output_state.tolist(), automaton.output_alpha.tolist(), strict=True),

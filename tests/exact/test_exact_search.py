@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import answers_by_history, smallest_machine
 
+from automata import moves
 from resolvent.errors import MissingExtra
 from resolvent.exact import minimal_automaton
 from resolvent.merging import Automaton, find_contradiction, merge
@@ -190,17 +191,7 @@ def world_samples(seed, episodes, **shape):
 
 def is_truth(world, samples, automaton):
     """Whether there is a bijection that takes the world's transitions to the automaton's."""
-    step = dict(
-        zip(
-            zip(
-                automaton.transition_state.tolist(),
-                automaton.transition_label.tolist(),
-                strict=True,
-            ),
-            automaton.transition_target.tolist(),
-            strict=True,
-        )
-    )
+    step = moves(automaton)
     codes = {int(next(iter(label))): code for code, label in enumerate(samples.labels) if label}
     partner, ahead = {0: 0}, [0]
     for state in ahead:

@@ -203,12 +203,15 @@ def test_effort_scales_what_is_tried():
     assert little.transition.states > 6
 
 
-def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(monkeypatch):
+@pytest.mark.parametrize(("inputs", "steps"), [(4, 300), (40, 2_000)])
+def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(
+    monkeypatch, inputs, steps
+):
     def never(*arguments, **options):
         raise AssertionError("it was tried")
 
     monkeypatch.setattr(contest, "search", never)
-    traces = Mealy.drawn(8, 0, inputs=4).traces(300, 0)
+    traces = Mealy.drawn(8, 0, inputs=inputs).traces(steps, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
     assert [one.strategy for one in result.tried["output"]][:2] == ["edsm", "rpni"]
 

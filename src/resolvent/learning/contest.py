@@ -52,8 +52,9 @@ BY_HEART: Final = 5
 """Nodes of the prefix tree for each label in each state, below which a machine knows the traces by
 heart instead of explaining them, as merging finds for one long log."""
 
-LEAST_BY_HEART: Final = 1_000
-"""Nodes of the prefix tree from which on it is worth while to search for what is behind them."""
+NODES_FOR_LABEL: Final = 250
+"""Nodes for each label from which on it is worth while to search for what is behind them: fewer
+do not tell the moves of a few states."""
 
 SHARE_BY_HEART: Final = 0.2
 """The part of what strategy "search" tries at most that is tried in that case."""
@@ -228,7 +229,7 @@ def _by_heart(contest: Contest, best: Proposal) -> bool:
     """Whether a machine has about as many moves as there are histories."""
     labels = len(contest.samples.labels) - len(contest.known)
     nodes = best.automaton.tree_nodes
-    return LEAST_BY_HEART <= nodes < BY_HEART * best.machine.states * labels
+    return NODES_FOR_LABEL * labels <= nodes < BY_HEART * best.machine.states * labels
 
 
 def _search_pays(contest: Contest, best: Proposal) -> bool:
