@@ -52,7 +52,7 @@ def as_trace_set(given: Any) -> TraceSet:
     traces = as_traces(given)
     if isinstance(traces, TraceFolder):
         raise TraceError(
-            f"{traces.path} was scanned, not read, and this needs traces in memory: read some of "
-            f"its files with read_traces"
+            f"{traces.place} was scanned, not read, and this needs traces in memory: read some of "
+            f"its files with read_traces, or one piece with its method read"
         )
     return traces

@@ -132,7 +132,7 @@ def _check_folder(machines: Machines, folder: TraceFolder, bar: ProgressBar) -> 
     started = time.perf_counter()
     score = Score()
     count, steps, replaying = 0, 0, 0.0
-    progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
+    progress = bar.stage(f"replaying {Path(folder.place).name}", Amount(folder.rows, "rows"))
     for number, traces in enumerate(folder, 1):
         read = time.perf_counter()
         score = score.then(score_on(machines, traces), count)
