@@ -225,7 +225,8 @@ def scan_traces(
     >>> log = pa.table({"run": [1, 1, 2], "event": ["coin", "push", "push"], "out": [0, 1, 0]})
     >>> folder = tempfile.TemporaryDirectory()
     >>> pq.write_table(log, f"{folder.name}/log.parquet")
-    >>> scanned = scan_traces(f"{folder.name}/*.parquet", episode="run", input="event", output="out")
+    >>> place = f"{folder.name}/*.parquet"
+    >>> scanned = scan_traces(place, episode="run", input="event", output="out")
     >>> len(scanned), scanned.rows, scanned.read(0)[0].actions
     (1, 3, ('coin', 'push'))
     >>> folder.cleanup()

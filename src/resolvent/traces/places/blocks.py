@@ -22,6 +22,7 @@ from resolvent.traces.places.listing import StoredFile
 FILE_NAME = "__filename"
 """A column that every file has: what it is called. PyArrow's data sets have it, too."""
 
+_MAGIC = b"PAR1"
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _IN_ORDER = (bool, int, str, bytes, date, datetime)
 
@@ -212,9 +213,16 @@ def whole_keys(files: Sequence[StoredFile]) -> frozenset[str]:
 def footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
     """Read what the end of a file says, with bounds of the values of these columns."""
     file = stored.files[number]
-    with in_parquet(file), _opened(file) as source, pq.ParquetFile(source) as opened:
+    with in_parquet(file), _opened(file) as source:
         with reaching(file.name, file.root):
             seal = _seal(file, source)
+            start = source.read(len(_MAGIC))
+            source.seek(0)
+        if start != _MAGIC:
+            raise TraceError(
+                "is no Parquet file: read it with read_traces, or with read_table or read_log"
+            )
+        opened = pq.ParquetFile(source)
         metadata, schema = opened.metadata, opened.schema_arrow
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)

@@ -5,10 +5,10 @@ Spark, which keep notes of their own there. Of folders within a folder those are
 names are `key=value`, for that is how data sets are partitioned; others need a glob.
 """
 
-import glob as local_glob
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from glob import iglob
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -127,7 +127,7 @@ def _files_of_path(text: str) -> list[StoredFile]:
     if not is_glob(text):
         raise TraceError(f"{text} does not exist")
     found = sorted(
-        (one for one in local_glob.iglob(text, recursive=True) if not _hidden(one, text)),
+        (one for one in iglob(text, recursive=True) if not _hidden(one, text)),  # noqa: PTH207
         key=lambda one: Path(one).parts,
     )
     files = []
@@ -174,10 +174,10 @@ def _files_of_address(text: str) -> list[StoredFile]:
 
 
 def _as_pattern(path: str) -> str:
-    """Return a regular expression for a glob: `*` within a name, `**/` over any folders.
+    r"""Return a regular expression for a glob: `*` within a name, `**/` over any folders.
 
-    >>> _as_pattern("b/**/*.parquet")
-    'b/(?:.*/)?[^/]*\\\\.parquet'
+    >>> _as_pattern("b/**/*-1")
+    'b/(?:.*/)?[^/]*\\-1'
     """
     parts = []
     for token in re.findall(r"\*\*/|\*\*|\*|\[[^\]]*\]|.", path):
@@ -259,3 +259,11 @@ def _found(files: Sequence[StoredFile], place: str) -> list[StoredFile]:
     if not files:
         raise TraceError(f"nothing matches {place}: check the pattern, and what is in the folder")
     return list(files)
+
+
+def columns_at(place: Any) -> list[str]:
+    """Return the columns of a place's first file, and the keys of its folders."""
+    from resolvent.traces.places.pieces import footers
+
+    first = files_of(place)[0]
+    return [*footers([first], ())[1][0].schema.names, *first.keys]

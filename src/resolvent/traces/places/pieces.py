@@ -296,7 +296,6 @@ def pieces_of(
     *,
     across_files: bool,
     remedy: str,
-    rows: int = PIECE_ROWS,
 ) -> Pieces:
     """Put row groups together, and say where an episode may go on in the next piece.
 
@@ -306,10 +305,10 @@ def pieces_of(
     bounds: list[Bounds | None] = []
     cuts: list[int] = []
     for number, end in enumerate(ends):
-        first, together = 0, rows + 1
+        first, together = 0, PIECE_ROWS
         for group, count in enumerate(end.groups):
             if count:
-                if together + count > rows:
+                if together + count > PIECE_ROWS:
                     cuts.append(len(blocks))
                     together = 0
                 together += count

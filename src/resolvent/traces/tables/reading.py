@@ -154,8 +154,8 @@ def read_log(
 
 def roles_of(
     table: Mapping[str, Any],
-    input: Any,
-    output: Any,  # noqa: A002
+    input: Any,  # noqa: A002
+    output: Any,
 ) -> tuple[Roles, bool] | None:
     """Return the roles that a caller names, and whether they are those of a log; None if none.
 
@@ -179,16 +179,19 @@ def roles_of(
 
 def _table_roles(**given: Any) -> Roles:
     """Return what the arguments of `read_table` say, checked."""
-    one = ("reward", "terminated", "truncated")
     several = ("observation", "action", "label", "next_observation", "next_label")
-    return Roles(
-        **{name: named(given.get(name), name, may_be_empty=True) for name in ("episode", "order")},
-        **{name: named(given.get(name), name) for name in several},
-        **{name: named_one(given.get(name), name) for name in one},
-        outputs=named_outputs(given.get("outputs", ()), "outputs"),
-        label_separator=given.get("label_separator"),
-        final_observation=given.get("final_observation"),
-    )
+    checked: dict[str, Any] = {
+        "episode": named(given.get("episode"), "episode", may_be_empty=True),
+        "order": named(given.get("order"), "order", may_be_empty=True),
+        "outputs": named_outputs(given.get("outputs", ()), "outputs"),
+        "label_separator": given.get("label_separator"),
+        "final_observation": given.get("final_observation"),
+    }
+    checked |= {name: named(given.get(name), name) for name in several}
+    checked |= {
+        name: named_one(given.get(name), name) for name in ("reward", "terminated", "truncated")
+    }
+    return Roles(**checked)
 
 
 def _log_roles(episode: Any, order: Any, input: Any, output: Any) -> Roles:  # noqa: A002
