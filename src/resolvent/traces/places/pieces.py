@@ -174,7 +174,7 @@ class Pieces:
         names = ", ".join(map(visible, self.episode))
         return TraceError(
             f"rows of one episode (by `{names}`) stand apart, at {named}, with rows of another "
-            f"between them, and are too many to be sorted in memory: {self.remedy}"
+            f"between them, so that they are not read together: {self.remedy}"
         )
 
     def check_together(self, numbers: Sequence[int]) -> None:

@@ -125,6 +125,8 @@ class _Table:
         return np.delete(self.episodes.rows, self.episodes.ends[~self.extra] - 1)
 
     def _nulls(self, name: str) -> NDArray[np.bool_]:
+        if not self.table[name].null_count:
+            return np.zeros(self.table.num_rows, bool)
         return np.asarray(self.table[name].is_null().to_numpy(zero_copy_only=False))
 
     def _check_values_of_steps(self) -> None:
@@ -248,7 +250,15 @@ class _Table:
         return converted(*distinct(column), convert, self._place_in(name, rows))
 
     def _taken(self, name: str, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+        if rows is self.episodes.rows and self._in_place:
+            return self.table[name]
         return self.table[name].take(pa.array(rows))
+
+    @cached_property
+    def _in_place(self) -> bool:
+        """Whether all rows stand in order already."""
+        rows = self.episodes.rows
+        return bool(np.array_equal(rows, np.arange(len(rows))))
 
     def _place_in(self, name: str, rows: NDArray[np.int64]) -> Callable[[int], str]:
         return lambda row: f"{self.source.place(int(rows[row]))}, column `{visible(name)}`"
