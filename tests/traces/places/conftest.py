@@ -1,10 +1,11 @@
 """A server of the S3 protocol, started for the tests that need one."""
 
 import logging
-import os
 
 import pyarrow.fs as fs
 import pytest
+
+collect_ignore = ["conftest.py"]  # of doctests, for there is another of that name
 
 
 class Bucket:
@@ -21,21 +22,24 @@ class Bucket:
             file.write(content)
 
 
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch):
+    """Those of nobody, so that no test looks for any elsewhere."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
 @pytest.fixture(scope="session")
 def _server():
     pytest.importorskip("moto")
     from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    kept = dict(os.environ)
-    os.environ |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
-    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     yield ":".join(map(str, server.get_host_and_port()))
     server.stop()
-    os.environ.clear()
-    os.environ.update(kept)
 
 
 @pytest.fixture

@@ -3,12 +3,15 @@
 import pickle
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent.cli import main
 from resolvent.traces.places import pieces
 from resolvent.traces.places.addresses import file_system, storage_error
 from worlds import random_world
@@ -110,6 +113,43 @@ def test_nobody_answers():
     assert "word" not in str(caught.value)
 
 
+class Denying(BaseHTTPRequestHandler):
+    """Answers as a bucket does that is not for everybody."""
+
+    def do_GET(self):
+        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *said):
+        pass
+
+
+def test_access_that_is_denied():
+    with HTTPServer(("127.0.0.1", 0), Denying) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for user in ("", "anonymous@", "key:word@"):
+            place = f"s3://{user}b/x?endpoint_override=127.0.0.1:{server.server_port}&scheme=http"
+            said = r"^s3://b/x cannot be read, access is denied \(.*\): set AWS_ACCESS_KEY_ID and"
+            with pytest.raises(rs.TraceError, match=said) as caught:
+                rs.scan_traces(place)
+            assert "\n" not in str(caught.value)
+            assert "word" not in str(caught.value)
+        server.shutdown()
+
+
+def test_a_public_bucket_needs_no_credentials(filled):
+    place = filled.address("logs").replace("s3://", "s3://anonymous@")
+    assert [*rs.scan_traces(place)] == EXPECTED
+    with pytest.raises(rs.TraceError, match="s3://data/ has options that nobody knows"):
+        rs.scan_traces(f"{place}&colour=red")
+
+
 def test_an_unknown_kind_of_address():
     with pytest.raises(rs.TraceError, match=r"^ftp://x is no address that can be opened .* s3, gs"):
         rs.scan_traces("ftp://x/y")
@@ -138,3 +178,19 @@ def test_addresses_of_files_here(tmp_path):
     assert rs.scan_traces(f"file://{tmp_path}").read(0) == WORLD.rollouts(4, 0)
     assert rs.scan_traces(f"file://{tmp_path}/a%20b.parquet").read(0) == WORLD.rollouts(4, 0)
     assert file_system("file:///")[1] == "/"
+
+
+def test_commands_take_addresses(filled, tmp_path, capsys):
+    machines = tmp_path / "machines.json"
+    assert main(["infer", filled.address("logs/*.parquet"), "-o", str(machines)]) == 0
+    assert "s3://data/logs/*.parquet: 12 traces" in capsys.readouterr().out
+    assert rs.load(machines) == rs.infer(rs.TraceSet.concatenate(EXPECTED)).machines
+    assert main(["check", str(machines), filled.address("logs")]) == 0
+    assert "12 traces" in capsys.readouterr().out
+    assert main(["diagnose", filled.address("logs/1.parquet")]) == 0
+    assert capsys.readouterr().out.startswith("s3://data/logs/1.parquet: 4 traces")
+    assert main(["infer", filled.address("none")]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "resolvent: error: s3://data/none does not exist, or is empty: check the address\n"
+    )

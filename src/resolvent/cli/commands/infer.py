@@ -305,7 +305,7 @@ def _show(
 ) -> None:
     """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+        text, of = f"{machine}, piece {now.done} of {now.total}", Amount(now.total, "pieces")
     elif machine == FINDING_EVENTS:
         text, of = "looking for events", None
     elif now.total == 0:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from resolvent.errors import TraceError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PUBLIC = "s3://anonymous@"
 _GCS_SECONDS = "30"
 """How long an unanswered address of Google's is tried; PyArrow would try for 15 minutes."""
 
@@ -83,6 +84,8 @@ def file_system(root: str | None) -> tuple[Any, str]:
 
     if root is None:
         return fs.LocalFileSystem(), ""
+    if root.startswith(_PUBLIC):
+        return _without_credentials(root)
     base, mark, query = root.partition("?")
     shown = without_secrets(root).rstrip("/")
     with reaching(shown, root):
@@ -94,6 +97,23 @@ def file_system(root: str | None) -> tuple[Any, str]:
                 f"begins with file, s3, gs, abfs or hdfs, or a path"
             ) from error
     return found, path.removesuffix("x")
+
+
+def _without_credentials(root: str) -> tuple[Any, str]:
+    """Return the file system of a public bucket; in an address PyArrow has no words for that."""
+    from pyarrow import fs
+
+    parts = urlsplit(root)
+    bucket, options = parts.netloc.rpartition("@")[2], dict(parse_qsl(parts.query))
+    with reaching(without_secrets(root).rstrip("/"), root):
+        if not options.keys() & {"region", "endpoint_override"}:
+            options["region"] = fs.resolve_s3_region(bucket)
+        try:
+            return fs.S3FileSystem(anonymous=True, **options), f"{bucket}/"
+        except TypeError as error:
+            raise TraceError(
+                f"{without_secrets(root)} has options that nobody knows ({error}): leave them out"
+            ) from error
 
 
 @contextmanager
