@@ -5,10 +5,12 @@ its episodes lie, so that little has to be read to know which blocks share an ep
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from resolvent.traces.places.listing import StoredFile
 FILE_NAME = "__filename"
 """A column that every file has: what it is called. PyArrow's data sets have it, too."""
 
+_ENDS = 4
 _MAGIC = b"PAR1"
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _IN_ORDER = (bool, int, str, bytes, date, datetime)
@@ -88,23 +91,19 @@ class StoredFiles:
         }
         return {FILE_NAME: stored.name, **keys}
 
-    def read(self, block: Block, names: Sequence[str], rows: int | None = None) -> pa.Table:
-        """Read some columns of a block, or of its first rows."""
-        with self.opened(block.file, names) as file:
-            of_file = [name for name in names if name in file.schema_arrow.names]
-            if rows is None:
-                table = file.read_row_group(block.group, of_file)
-            else:
-                table = _first_rows(file, block.group, of_file, rows)
-        return self._completed(table, block.rows if rows is None else rows, block.file, names)
-
-    def read_all(self, blocks: Sequence[Block], names: Sequence[str]) -> pa.Table:
-        """Read some columns of blocks of one file that follow each other."""
-        number = blocks[0].file
+    def read(
+        self, blocks: Sequence[Block], names: Sequence[str], rows: int | None = None
+    ) -> pa.Table:
+        """Read some columns of blocks of one file that follow each other, or of the first rows."""
+        number, groups = blocks[0].file, [block.group for block in blocks]
         with self.opened(number, names) as file:
             of_file = [name for name in names if name in file.schema_arrow.names]
-            table = file.read_row_groups([block.group for block in blocks], of_file)
-        return self._completed(table, sum(block.rows for block in blocks), number, names)
+            if rows is None:
+                rows = sum(block.rows for block in blocks)
+                table = file.read_row_groups(groups, of_file)
+            else:
+                table = _first_rows(file, groups, of_file, rows)
+        return self._completed(table, rows, number, names)
 
     def _completed(self, table: pa.Table, rows: int, file: int, names: Sequence[str]) -> pa.Table:
         """Put the columns that have one value in the file beside those read."""
@@ -126,8 +125,34 @@ class StoredFiles:
                     f": scan the place again, when nobody writes to it"
                 )
             texts = [name for name in names if name in self.texts]
-            with pq.ParquetFile(source, read_dictionary=texts) as file:
+            known = _ends.get((stored, self.seals[number]) if self.seals else None)
+            with pq.ParquetFile(source, metadata=known, read_dictionary=texts) as file:
+                if self.seals:
+                    _ends.keep((stored, self.seals[number]), file.metadata)
                 yield file
+
+
+class _Ends:
+    """The ends of files that were opened last: those of many row groups take long to read."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Any) -> Any:
+        """Return the end of a file with this seal, if it is still there."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def keep(self, key: Any, metadata: Any) -> None:
+        """Keep the end of a file, and let go of the one that was kept longest ago."""
+        with self._lock:
+            self._kept[key] = metadata
+            while len(self._kept) > _ENDS:
+                self._kept.popitem(last=False)
+
+
+_ends = _Ends()
 
 
 def _opened(stored: StoredFile) -> Any:
@@ -157,17 +182,18 @@ def _change(before: Seal, now: Seal) -> str:
     return "it was written again"
 
 
-def _first_rows(file: pq.ParquetFile, group: int, names: Sequence[str], rows: int) -> pa.Table:
-    """Read the first rows of a row group without decoding the others."""
-    schema = pa.schema([file.schema_arrow.field(name) for name in names])
-    batches, found = [], 0
-    for batch in file.iter_batches(min(rows, 1 << 16), row_groups=[group], columns=list(names)):
+def _first_rows(
+    file: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], rows: int
+) -> pa.Table:
+    """Read the first rows of some row groups without decoding the others."""
+    batches: list[pa.RecordBatch] = []
+    found = 0
+    for batch in file.iter_batches(min(rows, 1 << 16), row_groups=groups, columns=list(names)):
         batches.append(batch)
         found += batch.num_rows
         if found >= rows:
             break
-    schema = batches[0].schema if batches else schema
-    return pa.Table.from_batches(batches, schema).slice(0, rows).select(list(names))
+    return pa.Table.from_batches(batches).slice(0, rows)
 
 
 def _repeated(value: Any, rows: int) -> pa.Array:

@@ -98,14 +98,14 @@ class Pieces:
     def read(self, number: int, columns: Sequence[str]) -> Rows:
         """Read the columns of all episodes that begin in a piece; there may be none."""
         blocks = self._blocks(number)
-        table = self.stored.read_all(blocks, columns)
+        table = self.stored.read(blocks, columns)
         rows = table.num_rows
         went_on = self.goes_on[number]
         goes_on = number + 1 < len(self) and self.goes_on[number + 1]
         if not (went_on or goes_on):
             return Rows(table, (self._span(blocks[0], 0, rows),))
         before = self._blocks(number - 1) if went_on else ()
-        after = self._blocks(number + 1)[:1] if goes_on else ()
+        after = self._blocks(number + 1) if goes_on else ()
         keys = [self._keys(before), table.select(list(self.episode)), self._keys(after)]
         lengths = [one.num_rows for one in keys]
         earlier, own, later = np.split(_codes(keys, self.episode), np.cumsum(lengths)[:2])
@@ -126,30 +126,26 @@ class Pieces:
         self, number: int, taken: int, keys: pa.Table, columns: Sequence[str]
     ) -> list[Rows]:
         """Read the rows with which the last episode goes on from a piece on."""
-        place, last = self.cuts[number], keys.slice(keys.num_rows - 1)
+        last = keys.slice(keys.num_rows - 1)
         found = []
         while True:
-            block = self.blocks[place]
-            table = self.stored.read(block, columns, taken)
-            found.append(Rows(table, (self._span(block, 0, taken),)))
-            place += 1
-            if taken < block.rows or place == len(self.blocks) or not self._joins(place):
+            blocks = self._blocks(number)
+            table = self.stored.read(_holding(blocks, taken), columns, taken)
+            found.append(Rows(table, (self._span(blocks[0], 0, taken),)))
+            number += 1
+            ends = taken < sum(block.rows for block in blocks)
+            if ends or number == len(self) or not self.goes_on[number]:
                 return found
-            codes = _codes([last, self._keys(self.blocks[place : place + 1])], self.episode)
+            codes = _codes([last, self._keys(self._blocks(number))], self.episode)
             taken = _run(codes[1:], codes[0])
             if not taken:
                 return found
-
-    def _joins(self, place: int) -> bool:
-        """Whether an episode may go on from the block before this one."""
-        starts = self.cuts.index(place) if place in self.cuts else None
-        return starts is None or self.goes_on[starts]
 
     def _keys(self, blocks: Sequence[Block]) -> pa.Table:
         """Read the columns that tell the episodes of some blocks of a file apart."""
         if not blocks:
             return pa.table({name: pa.nulls(0) for name in self.episode})
-        return self.stored.read_all(blocks, self.episode)
+        return self.stored.read(blocks, self.episode)
 
     def _span(self, block: Block, skipped: int, rows: int) -> tuple[str, int, int]:
         return self.stored.files[block.file].name, block.first + skipped, rows
@@ -209,6 +205,12 @@ class Pieces:
         codes = _codes(keys, self.episode)
         length = keys[0].num_rows
         self._refuse_shared(codes[length:], codes[:length], (second[0], 0), (first[0], 0))
+
+
+def _holding(blocks: Sequence[Block], rows: int) -> Sequence[Block]:
+    """Return as many of the first blocks as have so many rows."""
+    ends = np.cumsum([block.rows for block in blocks])
+    return blocks[: int(np.searchsorted(ends, rows)) + 1]
 
 
 def _run(codes: NDArray[np.int64], code: int) -> int:
