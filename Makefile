@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-bank benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -113,6 +113,9 @@ benchmark-no-labels: $(STAMPS)/developing
 	$(BIN)/python benchmarks/no_labels.py
 
 # Random Mealy machines of up to 1,000 states, and AALpy on the small ones: some minutes.
+benchmark-criterion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/criterion.py
+
 benchmark-mealy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/mealy.py --peers
 

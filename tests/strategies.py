@@ -236,7 +236,7 @@ def noisy_machines(draw, **options):
 
 infer_options = st.fixed_dictionaries(
     {
-        "strategy": st.sampled_from(["edsm", "rpni"]),
+        "strategy": st.sampled_from(["edsm", "rpni", "telling"]),
         "timing": st.sampled_from(LabelTiming),
         "supplement": st.booleans(),
         "remove_redundant": st.booleans(),

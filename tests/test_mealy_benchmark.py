@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent import learning, running
+from resolvent import running
+from resolvent.learning import labels, lesson
 from resolvent.merging import merge
 from resolvent.reduction import Verdict, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
@@ -61,7 +62,7 @@ def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypa
         asked.append((len(samples.alpha), options["most_states"]))
         return merge(samples, **options)
 
-    monkeypatch.setattr(learning, "merge", noted)
+    monkeypatch.setattr(lesson, "merge", noted)
     machine = mealy.Mealy.drawn(15, 0)
     traces = machine.traces(40_000, 0)
     result = infer(traces, trivial=[], engine=engine)
@@ -109,8 +110,8 @@ def test_weighing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatc
         searches.append(len(samples.histories.tree))
         return merge(samples, **options)
 
-    monkeypatch.setattr(learning, "merge", counted)
-    monkeypatch.setattr(learning, "WEIGHED_IN_ALL", 1)
+    monkeypatch.setattr(lesson, "merge", counted)
+    monkeypatch.setattr(labels, "WEIGHED_IN_ALL", 1)
     result = infer(traces)
     assert machine.is_found(result.machines["output"])
     assert len(searches) <= 2

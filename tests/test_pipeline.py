@@ -144,6 +144,7 @@ def test_as_dict_holds_what_the_command_prints():
     told = result.as_dict()
     assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
     assert all(value >= 0 for value in told.pop("seconds").values())
+    assert told.pop("tried").keys() == {"transition", "reward"}
     folds = told.pop("folds_tried")
     assert folds["transition"] >= 1
     assert folds["reward"] >= 1
@@ -151,6 +152,7 @@ def test_as_dict_holds_what_the_command_prints():
         "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
         "rm_states": 3,
+        "lower_bounds": {"transition": 1, "reward": 3},
         "traces": 2,
         "steps": 7,
         "prefix_tree_nodes": {"transition": 3, "reward": 3},
@@ -162,6 +164,7 @@ def test_as_dict_holds_what_the_command_prints():
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
         "explains_all_traces": True,
+        "unfinished": {},
         "noise": {"transition": 0.0, "reward": 0.0},
         "broken": [],
         "log_odds": {"transition": {}, "reward": {}},
@@ -177,7 +180,7 @@ def test_as_dict_holds_what_the_command_prints():
         "ambiguous_terminations": 1,
         "options": {
             "outputs": ["observation", "reward"],
-            "strategy": "edsm",
+            "strategy": "auto",
             "noise": "auto",
             "timing": "current",
             "trivial": "auto",
@@ -240,7 +243,7 @@ def test_timing_by_name_or_value():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": "bfs"}, "unknown strategy 'bfs': choose one of edsm, rpni"),
+        ({"strategy": "bfs"}, "unknown strategy 'bfs': choose one of auto, edsm, rpni"),
         ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
         (
             {"timing": "soon"},
@@ -328,7 +331,7 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
             for one in judge_labels(*arguments, **options)
         )
 
-    monkeypatch.setattr("resolvent.learning.judge_labels", misled)
+    monkeypatch.setattr("resolvent.learning.labels.judge_labels", misled)
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
@@ -425,14 +428,20 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size, limit):
         rewards = [0] * 11 + random.integers(0, 2, 189).tolist()
         traces.append(rs.Trace([0] * 201, labels, actions, rewards))
     told = []
-    message = r"time ran out: \d+ states? found so far"
-    with pytest.raises(rs.TimeLimitReached, match=message):
-        rs.infer(
-            rs.TraceSet(traces),
-            engine=engine,
-            time_limit=limit,
-            progress=lambda name, progress: told.append((name, progress)),
-        )
+    result = rs.infer(
+        rs.TraceSet(traces),
+        engine=engine,
+        noise="none",
+        time_limit=limit,
+        progress=lambda name, progress: told.append((name, progress)),
+    )
+    assert list(result.unfinished) == ["reward"]
+    assert 0 < result.unfinished["reward"] < 0.6
+    assert not result.explains_all_traces
+    assert "not all traces are explained" in str(result)
+    assert result.machines.score(rs.TraceSet(traces)).reward.wrong > 0
+    (cut,) = [one for one in result.warnings if one.kind == "time-ran-out"]
+    assert cut.figures == {"machines": ["reward"], "wrong": [result.unfinished["reward"]]}
     assert {name for name, _ in told} <= {"transition", "reward"}
     assert any(name == "reward" for name, _ in told)
     assert all(isinstance(progress, Progress) for _, progress in told)

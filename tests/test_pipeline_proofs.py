@@ -1,13 +1,16 @@
 """`strategy="search"` and `"exact"` through the whole pipeline, and what is said of proofs."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import resolvent as rs
+from protocols import BANK
 from resolvent import running
 from resolvent.cli import main
+from resolvent.traces import NO_EVENT
 from worlds import random_world, with_decoys
 
 WORLD = random_world(1, size=9, labels=3, tm_states=4)
@@ -82,7 +85,7 @@ def test_too_little_time_gives_bounds_and_no_error(limit):
 
 def test_a_search_ends_with_the_best_it_has():
     traces = random_world(0).rollouts(60, seed=1)
-    merged = rs.infer(traces, trivial=[])
+    merged = rs.infer(traces, strategy="edsm", trivial=[])
     result = rs.infer(traces, strategy="search", time_limit=0.3)
     assert result.transition.states <= merged.transition.states
     assert result.machines.score(traces).perfect
@@ -107,7 +110,7 @@ def test_only_the_native_engine_searches(strategy):
 
 
 def test_strategies_that_do_not_exist():
-    with pytest.raises(rs.OptionError, match="choose one of edsm, rpni, search, exact"):
+    with pytest.raises(rs.OptionError, match=r"choose one of auto, edsm, rpni, .*search, exact"):
         rs.infer(SCARCE, strategy="guess")
 
 
@@ -145,3 +148,24 @@ def test_without_the_solver_the_extra_is_named(file, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     assert main(["infer", str(file), "--strategy", "exact"]) == 2
     assert 'pip install "resolvent[exact]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["vending", "pop3", "smtp"])
+def test_a_search_finds_no_more_states_than_merging_without_labels(name):
+    """The search reads all labels; merging that does so too finds more states than without some."""
+    traces = BANK[name].traces(6_000, 1)
+    options = {"outputs": ["output"], "noise": "none"}
+    merged = rs.infer(traces, strategy="edsm", **options)
+    kept = rs.infer(traces, strategy="edsm", trivial=[NO_EVENT], **options)
+    searched = rs.infer(traces, strategy="search", effort=1e-4, **options)
+    assert merged.machines["output"].states < kept.machines["output"].states
+    assert searched.machines["output"].states <= merged.machines["output"].states
+    assert searched.machines.score(traces).perfect
+
+
+def test_an_update_goes_on_from_machines_that_were_cut_short():
+    traces = random_world(0).rollouts(120, seed=1)
+    cut = rs.infer(traces[:100], strategy="edsm", time_limit=1e-6)
+    assert cut.unfinished
+    more = rs.infer(traces, strategy="edsm")
+    assert replace(cut, options=more.options).update(traces[100:]).machines == more.machines

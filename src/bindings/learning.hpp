@@ -56,18 +56,21 @@ inline nb::dict learned(const resolvent::Automaton& automaton) {
   out["event_score"] = column(automaton.events, &Event::score);
   out["event_folded"] = column(automaton.events, &Event::folded);
   out["attempts"] = automaton.attempts;
+  out["wrong"] = automaton.wrong;
+  out["finished"] = automaton.finished;
   return out;
 }
 
 using Learner = std::function<resolvent::Automaton(const resolvent::PrefixTree&, resolvent::Pulse&)>;
 
-// A dict of columns, or the two rows that contradict each other, or the
-// progress made when time ran out.
+// A dict of columns with the work it took, or the two rows that contradict each other, or
+// the progress made when time ran out, or that it was given up.
 inline nb::dict learn_with(const Learner& learner, const resolvent::HistoryTree& histories, const Ids& alpha,
-                    const Ids& output, double time_limit, const nb::object& progress) {
-  using Result = std::variant<resolvent::Automaton, resolvent::Contradiction, resolvent::TimeLimitReached>;
+                    const Ids& output, double time_limit, const nb::object& progress, std::int64_t most_work = 0) {
+  using Result = std::variant<resolvent::Automaton, resolvent::Contradiction, resolvent::TimeLimitReached,
+                              resolvent::TooManyStates, resolvent::TooMuchWork>;
   const resolvent::Answers answers = checked_answers(alpha, output, histories);
-  resolvent::Pulse pulse(listener(progress), time_limit);
+  resolvent::Pulse pulse(listener(progress), time_limit, most_work);
   const Result result = [&]() -> Result {
     nb::gil_scoped_release no_gil;
     try {
@@ -76,11 +79,21 @@ inline nb::dict learn_with(const Learner& learner, const resolvent::HistoryTree&
       return learner(std::get<resolvent::PrefixTree>(built), pulse);
     } catch (const resolvent::TimeLimitReached& reached) {
       return reached;
+    } catch (const resolvent::TooManyStates& given_up) {
+      return given_up;
+    } catch (const resolvent::TooMuchWork& given_up) {
+      return given_up;
     }
   }();
-  if (const auto* automaton = std::get_if<resolvent::Automaton>(&result)) return learned(*automaton);
   nb::dict out;
-  if (const auto* rows = std::get_if<resolvent::Contradiction>(&result)) {
+  if (const auto* automaton = std::get_if<resolvent::Automaton>(&result)) {
+    out = learned(*automaton);
+    out["work"] = pulse.work();
+  } else if (std::holds_alternative<resolvent::TooManyStates>(result)) {
+    out["given_up"] = "states";
+  } else if (std::holds_alternative<resolvent::TooMuchWork>(result)) {
+    out["given_up"] = "work";
+  } else if (const auto* rows = std::get_if<resolvent::Contradiction>(&result)) {
     out["contradiction"] = nb::make_tuple(rows->first, rows->second);
   } else {
     const auto& now = std::get<resolvent::TimeLimitReached>(result).progress;

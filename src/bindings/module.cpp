@@ -18,6 +18,7 @@
 
 #include "arrays.hpp"
 #include "columns.hpp"
+#include "completion.hpp"
 #include "folding.hpp"
 #include "learning.hpp"
 #include "prefix_tree.hpp"
@@ -35,6 +36,7 @@ void bind_events(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_hidden(nb::module_& module);
 void bind_q_learning(nb::module_& module);
+void bind_repair(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_separation(nb::module_& module);
 void bind_trivial(nb::module_& module);
@@ -44,7 +46,9 @@ namespace {
 resolvent::Order order_named(const std::string& name) {
   if (name == "rpni") return resolvent::Order::rpni;
   if (name == "edsm") return resolvent::Order::edsm;
-  throw nb::value_error("order must be 'rpni' or 'edsm'");
+  if (name == "telling") return resolvent::Order::telling;
+  if (name == "rethink") return resolvent::Order::rethink;
+  throw nb::value_error("order must be 'rpni', 'edsm', 'telling' or 'rethink'");
 }
 
 // ---- the functions ---------------------------------------------------------
@@ -69,18 +73,32 @@ std::vector<Id> history(const resolvent::HistoryTree& tree, Id node) {
 
 nb::dict learn(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
                const std::string& order_name, double time_limit, const nb::object& progress,
-               std::optional<std::size_t> most_states) {
+               std::optional<std::size_t> most_states, std::int64_t most_work) {
   const auto learner = [order = order_named(order_name), most = most_states.value_or(resolvent::any_number)](
                            const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
     return resolvent::merge_states(tree, order, pulse, most);
   };
-  try {
-    return learn_with(learner, histories, alpha, output, time_limit, progress);
-  } catch (const resolvent::TooManyStates&) {
-    nb::dict out;
-    out["too_many_states"] = true;
-    return out;
-  }
+  return learn_with(learner, histories, alpha, output, time_limit, progress, most_work);
+}
+
+// An automaton of states that merging found until it was cut short.
+nb::dict complete(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output, const Ids& access,
+                  const Ids& settled) {
+  const auto state_of = span_of(settled);
+  require(state_of.size() == static_cast<std::size_t>(histories.size()), "settled must tell the state of each node");
+  check_codes(state_of, static_cast<std::int64_t>(access.size()), resolvent::none);
+  check_codes(span_of(access), histories.size(), 0);
+  require(state_of[0] == 0, "the first node must be settled as the first state");
+  for (std::size_t node = 1; node < state_of.size(); ++node)
+    require(state_of[node] == resolvent::none ||
+                state_of[static_cast<std::size_t>(histories.parent[node])] != resolvent::none,
+            "what is above a settled node must be settled");
+  const auto completing = [&](const resolvent::PrefixTree& tree, resolvent::Pulse&) {
+    resolvent::Automaton so_far;
+    so_far.access.assign(span_of(access).begin(), span_of(access).end());
+    return resolvent::completed(tree, std::move(so_far), state_of);
+  };
+  return learn_with(completing, histories, alpha, output, 0, nb::none());
 }
 
 std::optional<std::pair<Row, Row>> find_contradiction(const resolvent::HistoryTree& histories, const Ids& alpha,
@@ -236,7 +254,8 @@ NB_MODULE(_core, module) {
       .def("history", &history, "node"_a);
   module.def("build_history_tree", &build_history_tree, "beta"_a, "offsets"_a);
   module.def("learn", &learn, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "order"_a, "time_limit"_a = 0.0,
-             "progress"_a.none() = nb::none(), "most_states"_a.none() = nb::none());
+             "progress"_a.none() = nb::none(), "most_states"_a.none() = nb::none(), "most_work"_a = 0);
+  module.def("complete", &complete, "histories"_a, "alpha"_a, "output"_a, "access"_a, "settled"_a);
   module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
   module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
   module.def("used_codes", &used_codes, "codes"_a, "size"_a);
@@ -254,6 +273,7 @@ NB_MODULE(_core, module) {
   bind_noise(module);
   bind_hidden(module);
   bind_q_learning(module);
+  bind_repair(module);
   bind_search(module);
   bind_separation(module);
   bind_trivial(module);

@@ -27,6 +27,10 @@ def learn(
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
     most_states: int | None = None,
+    most_work: int = 0,
+) -> dict[str, Any]: ...
+def complete(
+    histories: HistoryTree, alpha: Ids, output: Ids, access: Ids, settled: Ids
 ) -> dict[str, Any]: ...
 def search(
     histories: HistoryTree,
@@ -37,7 +41,35 @@ def search(
     budget: int,
     time_limit: float = 0.0,
     progress: Callable[[int, int, int, int], object] | None = None,
+    known: Ids | None = None,
+    labels: int = 0,
+    merges: bool = True,
 ) -> dict[str, Any]: ...
+def repair(
+    histories: HistoryTree,
+    alpha: Ids,
+    output: Ids,
+    *,
+    states: int,
+    state: Ids,
+    label: Ids,
+    target: Ids,
+    seed: int,
+    budget: int,
+    time_limit: float = 0.0,
+    progress: Callable[[int, int, int, int], object] | None = None,
+) -> dict[str, Any]: ...
+def fewest_states(
+    histories: HistoryTree,
+    alpha: Ids,
+    output: Ids,
+    *,
+    states: int,
+    state: Ids,
+    label: Ids,
+    target: Ids,
+    work: int,
+) -> int: ...
 def find_contradiction(
     histories: HistoryTree, alpha: Ids, output: Ids
 ) -> tuple[int, int] | None: ...

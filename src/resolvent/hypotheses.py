@@ -164,7 +164,7 @@ def _truly_labelled(run: Run, corpus: Corpus, true: Corrected) -> InferenceResul
 def _believed(run: Run, exact: InferenceResult) -> InferenceResult:
     """Return machines without noise, or better ones where these mostly list accidents."""
     noise, corpus = allowed(run.options), exact.standing.corpus
-    if not noise or not lists_accidents(exact.standing.shown):
+    if not noise or exact.unfinished or not lists_accidents(exact.standing.shown):
         return exact
     if noise.labels and (true := true_labels(run, corpus, doubted=True)):
         return _truly_labelled(run, corpus, true)
@@ -353,6 +353,8 @@ def _but_for(
             pair = kept[[place.trace for place in contradiction.places]]
             aside = np.union1d(aside, pair[np.argmax(suspicion[pair])])
             continue
+        if found.unfinished:
+            return None
         failed = failing(found.machines, corpus.together())
         if any(rare_moves(found.standing.shown)) or failed.nats < LEAST_NATS:
             return None

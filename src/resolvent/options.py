@@ -35,7 +35,7 @@ class Options:
     """
 
     outputs: tuple[str, ...] | None = None
-    strategy: Strategy = STRATEGIES["edsm"]
+    strategy: Strategy = STRATEGIES["auto"]
     labels: Labelling | Literal["auto"] = GIVEN
     discretise: Discretise | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"
@@ -79,6 +79,8 @@ class Options:
         put(self, "effort", _number("effort", self.effort))
         if self.time_limit is not None:
             put(self, "time_limit", _number("time_limit", self.time_limit))
+            if not self.time_limit > 0:
+                raise OptionError(f"the time limit is {self.time_limit:g} s: it must be above 0")
         if self.trivial != "auto":
             put(self, "trivial", _labels(self.trivial))
             if self.trivial and not self.remove_trivial:

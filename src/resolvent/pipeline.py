@@ -55,7 +55,7 @@ def infer(
     labels: str | Labelling = "given",
     discretise: Discretise | Literal["auto"] | None = None,
     noise: Noise | Literal["none", "auto"] = "auto",
-    strategy: str | Strategy = "edsm",
+    strategy: str | Strategy = "auto",
     timing: LabelTiming | str | None = None,
     trivial: Iterable[Label | str] | Literal["auto"] = "auto",
     supplement: bool = True,
@@ -95,8 +95,10 @@ def infer(
             noise of which kind there is, and `result.warnings` why it was taken to be there;
             traces that do not fit at all are named in `result.broken`. "none": a contradiction
             is an error. A `Noise` says what is noisy; all else is taken to be exact.
-        strategy: How machines are found. "edsm" merges by most evidence, "rpni" in
-            the paper's order. "search" looks for the smallest machine it can find,
+        strategy: How machines are found. "auto" tries several ways, the cheap ones first and
+            others only where these leave doubt, and takes the machine with the shortest
+            description: `result.tried` says what was tried. "edsm" merges by most evidence,
+            "rpni" in the paper's order. "search" looks for the smallest machine it can find,
             and needs far fewer traces. "exact" does so too, and proves what it can:
             see `result.certificates`; needs the extra `exact`. Or a `Strategy` of
             your own. Machines with noise are the most likely ones met, whatever the strategy.
@@ -118,10 +120,12 @@ def infer(
         reward_digits: Round rewards to so many decimals before comparing them.
         engine: "native", or "python" for the executable specification, which also
             runs strategies of your own, whatever stands here.
-        seed: Of the search, for "search" and "exact".
-        effort: How much the search tries at most before it takes the best it has.
-        time_limit: Seconds for the whole inference; `TimeLimitReached` after that. With
-            "exact" no error: the best machines, and how far they are proven minimal.
+        seed: Of the search, for "auto", "search" and "exact".
+        effort: How much is tried at most before the best found so far is taken: 2 is twice
+            as much. It is counted in work, so that the same traces give the same machines.
+        time_limit: Seconds for the whole inference. After that the best machines so far are
+            returned: `result.unfinished` says which are not finished, and what share of the
+            answers they get wrong. Only reading files that takes longer is an error.
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:

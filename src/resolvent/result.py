@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.diagnosis import Finding
+from resolvent.diagnosis import Finding, Severity
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.merging.tried import CHOSEN, Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict, Verdict
@@ -88,7 +89,11 @@ class MergeLog:
 
 @dataclass(frozen=True)
 class MachineStatistics:
-    """What it took to find one machine. Two are equal if they differ in seconds alone."""
+    """What it took to find one machine. Two are equal if they differ in seconds alone.
+
+    No machine of fewer than `at_least` states explains the traces: so many label histories are
+    followed by answers that pairwise differ.
+    """
 
     states: int
     prefix_tree_nodes: int
@@ -98,6 +103,7 @@ class MachineStatistics:
     constant_outputs: int
     outputs_by_state: int
     seconds: float = field(compare=False)
+    at_least: int = 1
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,8 @@ class Found:
     were when a machine for when episodes end was last tried in vain; 0 if it never was.
     Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
     beside it the best of each other size; `alternatives` are those that are hardly less likely,
-    and `unfinished` the kinds whose search was cut short by the time limit.
+    and `unfinished` the kinds whose search was cut short by the time limit. `tried` says which
+    strategies were tried for each machine.
     """
 
     machines: Machines
@@ -147,6 +154,7 @@ class Found:
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: frozenset[str] = frozenset()
+    tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +235,61 @@ class InferenceResult:
         return {**found, **self.more_noise}
 
     @property
+    def lower_bounds(self) -> dict[str, int]:
+        """How many states are proven to be needed, by machine; those with noise have no proof.
+
+        That many label histories are followed by answers that pairwise differ, so that each needs
+        a state of its own; with strategy "exact", what its certificate says. A machine with as
+        many states is as small as any that explains the traces. Machines other than the Transition
+        Machine are taken to be told its states.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).lower_bounds
+        {'transition': 2, 'reward': 2}
+        """
+        bounds = {}
+        for kind, one in self.statistics.items():
+            proven = self.certificates.get(kind)
+            if not self.machines[kind].is_noisy:
+                bounds[kind] = max(one.at_least, 1 if proven is None else proven.lower_bound)
+        return bounds
+
+    @property
     def label_noise(self) -> LabelNoise | None:
         """How often labels lied, where they were corrected by what is seen; None where not."""
         return LabelNoise.of_shares(self.more_noise)
+
+    @property
+    def tried(self) -> dict[str, tuple[Tried, ...]]:
+        """Which strategies were tried for each machine, and what came of each; by kind.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> [one.outcome for one in rs.infer(house).tried["transition"]]
+        ['chosen']
+        """
+        return {kind: self.standing.found.tried.get(kind, ()) for kind in self.machines}
+
+    @property
+    def unfinished(self) -> dict[str, float]:
+        """The machines for which time ran out, with the share of answers that they get wrong.
+
+        They are the best that was found by then: states are not told apart where there was no
+        time to, and a state that answers a question in several ways answers with what
+        came most often. Empty where there was time enough.
+        """
+        cut = self.standing.found.unfinished
+        return {kind: one.noise for kind, one in self.machines.items() if kind in cut}
+
+    def tried_text(self) -> list[str]:
+        """Say which strategies were tried where there were several, and why one won, in lines."""
+        lines = []
+        for kind, tried in self.tried.items():
+            if len(tried) > 1:
+                won = next(one for one in tried if one.outcome == CHOSEN)
+                others = "; ".join(str(one) for one in tried if one is not won)
+                lines.append(f"{short(kind)} machine: {won}, the shortest description; {others}")
+        return lines
 
     @property
     def is_noisy(self) -> bool:
@@ -279,7 +339,7 @@ class InferenceResult:
         if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
             lines.append(_without_memory(self.warnings))
         for kind, machine in self.machines.items():
-            if not machine.is_noisy:
+            if not machine.is_noisy or (kind in self.unfinished and not self.is_noisy):
                 continue
             odds = self.log_odds(kind)
             others = {size: odd for size, odd in odds.items() if size != machine.states}
@@ -301,6 +361,19 @@ class InferenceResult:
                     f"result.alternatives has"
                 )
         return lines
+
+    @property
+    def explains_all_traces(self) -> bool:
+        """Whether the machines explain every step: no noise, none left out, and time enough."""
+        return not self.is_noisy and not self.broken and not any(self.unfinished.values())
+
+    @property
+    def learned_from(self) -> str:
+        """From how many traces the machines were learned, in words, and what became of the rest."""
+        told = str(self.refinement)
+        if any(self.unfinished.values()) and not self.is_noisy:
+            return told.replace("all traces are explained", "not all traces are explained")
+        return told
 
     @property
     def transition(self) -> MachineStatistics:
@@ -449,6 +522,7 @@ class InferenceResult:
                 for name, kind in (("tm_states", "transition"), ("rm_states", "reward"))
                 if kind in states
             },
+            "lower_bounds": self.lower_bounds,
             "traces": self.traces,
             "steps": self.steps,
             "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
@@ -470,7 +544,9 @@ class InferenceResult:
                 "traces": self.refinement.traces,
                 "steps": self.refinement.steps,
             },
-            "explains_all_traces": not self.is_noisy and not self.broken,
+            "explains_all_traces": self.explains_all_traces,
+            "tried": {kind: [one.as_dict() for one in all_] for kind, all_ in self.tried.items()},
+            "unfinished": self.unfinished,
             "noise": self.noise,
             "broken": list(self.broken),
             "log_odds": {
@@ -493,11 +569,12 @@ class InferenceResult:
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook; the machines themselves draw there, too."""
-        header = ["machine", "states", "prefix-tree nodes", "merges", "seconds"]
+        header = ["machine", "states", "proven", "prefix-tree nodes", "merges", "seconds"]
         rows = (
             [
                 self.machines[kind].title,
                 one.states,
+                self.lower_bounds.get(kind, ""),
                 f"{one.prefix_tree_nodes:,}",
                 f"{one.merges:,}",
                 f"{one.seconds:.3f}",
@@ -515,8 +592,9 @@ class InferenceResult:
         return [
             *(("labels", line) for line in self.trivial_labels()),
             *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
+            *(("tried", line) for line in self.tried_text()),
             *(("noise", line) for line in self.noise_text()),
-            ("learned from", str(self.refinement)),
+            ("learned from", self.learned_from),
             ("termination", str(self.machines.termination)),
             ("total", f"{self.seconds['total']:.3f} s"),
             *((str(one.severity), f"{one.text} [{one.kind}]") for one in self.warnings),
@@ -536,6 +614,21 @@ class InferenceResult:
             )
         lines += [f"{name:<19} {text}" for name, text in self._facts()]
         return "\n".join(lines)
+
+
+def cut_short(result: InferenceResult) -> Finding:
+    """Say which machines are the best found until time ran out, and how wrong they are."""
+    shares = result.unfinished
+    told = listed(f"{short(kind)}: {_percent(share)}" for kind, share in shares.items())
+    return Finding(
+        "time-ran-out",
+        Severity.WARNING,
+        f"Time ran out before all states were told apart. The machines are the best found by "
+        f"then, and get some of the answers wrong that they were learned from ({told}). Raise "
+        f"time_limit (--time-limit), give more traces, or declare labels that change nothing as "
+        f"trivial.",
+        {"machines": list(shares), "wrong": list(shares.values())},
+    )
 
 
 def machines_in(given: Machines | InferenceResult) -> Machines:

@@ -19,10 +19,17 @@ from resolvent.merging import TooManyStates
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import trivial_codes
-from resolvent.refinement import compacted, counterexamples, observed_termination, rebuilt
-from resolvent.replay import Corpus, Replay, replay
+from resolvent.refinement import (
+    compacted,
+    counterexamples,
+    covering,
+    observed_termination,
+    rebuilt,
+)
+from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.coded import Alphabets
-from resolvent.result import Found, InferenceResult, Refinement, Standing
+from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
+from resolvent.samples import Histories
 from resolvent.senses import Senses
 from resolvent.traces import Label, TraceSet
 from resolvent.traces.column_names import (
@@ -54,6 +61,10 @@ MORE_STEPS = 4
 
 FIRST_COUNTEREXAMPLES = 16
 """Half of the traces that the first round of refinement adds; each later one adds twice as many."""
+
+RARE_TIMES = 4
+"""Half of the traces with each move that the first round of refinement takes, if there are so many;
+each later one takes twice as many."""
 
 READING, REPLAYING = "reading", "replaying"
 """What `progress` is told instead of a machine's name while shards are gone through."""
@@ -126,6 +137,8 @@ class Run:
             ContradictoryTraces: when the new ones contradict each other or those before.
         """
         outputs = [one.predicts for one in before.found.machines.values()]
+        if before.found.unfinished:
+            return self.exact(corpus)
         if self.options.outputs is None:
             wanted = outputs_of(self.options, corpus.alphabets)
             if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
@@ -151,14 +164,17 @@ class Run:
         while True:
             if shown is None:
                 shown = self._replay(corpus, found.machines)
+            if found.unfinished:  # what more traces show, there is no time to learn
+                break
             if corpus.in_memory and not shown.consistent:
                 # Which traces show a conflict matters only if there is one.
                 shown = self._replay(corpus, found.machines, shortest=True)
             more = counterexamples(shown, chosen, FIRST_COUNTEREXAMPLES << rounds)
             if len(more):
-                # Machines that fail may need more traces of any kind, too.
-                others = corpus.sample(SAMPLE_STEPS << rounds)
-                chosen = np.union1d(np.union1d(chosen, more), others)
+                # Machines that fail may need more traces with what is rare, or of any kind.
+                rare = self._with_rare_moves(corpus, found.machines, rounds)
+                others = corpus.sample(SAMPLE_STEPS << (rounds - (len(rare) > 0)))
+                chosen = np.unique(np.concatenate([chosen, more, rare, others]))
                 chosen, found = self._learned(corpus, learner, chosen)
                 rounds += 1
             elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
@@ -172,10 +188,13 @@ class Run:
             else:
                 break
             shown = None
-        if not shown.consistent:
+        if not shown.consistent and not found.unfinished:
             raise AssertionError("the machines do not explain what they were learned from")
         refinement = Refinement(rounds, len(chosen), found.steps, corpus.traces)
-        return self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        result = self._result(Standing(corpus, chosen, found, shown), learner, refinement)
+        if found.unfinished:
+            result = replace(result, warnings=(cut_short(result), *result.warnings))
+        return result
 
     def _learned(
         self, corpus: Corpus, learner: Learner, chosen: NDArray[np.int64]
@@ -195,6 +214,30 @@ class Run:
             except TooManyStates:
                 chosen = np.union1d(chosen, corpus.sample(MORE_STEPS * some.steps))
         return chosen, learner.learn(corpus.fetch(chosen), chosen)
+
+    def _with_rare_moves(
+        self, corpus: Corpus, machines: Machines, rounds: int
+    ) -> NDArray[np.int64]:
+        """Return traces that take moves of the machines which few traces take.
+
+        They have no more steps than what is learned from grows by otherwise. None for traces in
+        files, which would have to be read once more.
+        """
+        if not corpus.in_memory:
+            return np.empty(0, np.int64)
+        traces = corpus.together()
+        histories = Histories.of(traces, self.options.timing)
+        states = states_at_steps(machines, traces)
+        # A move is where a label is read: from the state a step before, the first at the start.
+        moves = []
+        for kind in machines:
+            before = np.roll(states[kind], 1)
+            before[traces.offsets[:-1]] = 0
+            known = (before >= 0) & (histories.beta >= 0)
+            move = before * np.int32(len(traces.labels)) + histories.beta
+            moves.append(np.where(known, move, np.int32(-1)))
+        steps = SAMPLE_STEPS << (rounds - 1)
+        return covering(moves, traces.offsets, corpus.by_key(), RARE_TIMES << rounds, steps)
 
     def _learner(self, corpus: Corpus, outputs: list[str]) -> Learner:
         return Learner(
@@ -270,7 +313,8 @@ class Run:
             )
             for kind, machine in machines.items()
         }
-        warnings = warnings_of(end.shown, corpus, merged=self.options.strategy.merges)
+        merged = self.options.strategy.merges and not found.unfinished
+        warnings = warnings_of(end.shown, corpus, merged=merged)
         seconds = {kind: one.seconds for kind, one in statistics.items()}
         total = time.perf_counter() - self.started
         return InferenceResult(
@@ -306,8 +350,8 @@ class Run:
     def time_left(self) -> float | None:
         """Return how many seconds are left; None where there is no limit."""
         limit = self.options.time_limit
-        if limit is None or not limit > 0:
-            return limit  # merge() refuses what is not above 0
+        if limit is None:
+            return None
         return max(limit - (time.perf_counter() - self.started), NO_TIME)
 
 

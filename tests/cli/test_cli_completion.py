@@ -1,13 +1,14 @@
 import pytest
 
 from resolvent.cli import main
+from resolvent.merging import STRATEGIES
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["re"], ["report", "reproduce"]),
-        (["infer", "traces.jsonl", "--strategy", ""], ["edsm", "rpni", "search", "exact"]),
+        (["infer", "traces.jsonl", "--strategy", ""], list(STRATEGIES)),
         (["infer", "traces.jsonl", "--strategy", "e"], ["edsm", "exact"]),
         (["collect", "resolvent/Hou"], ["resolvent/House-v0", "resolvent/HouseInterference-v0"]),
         (["plan", "a", "b", "--environment", "resolvent/TM"], ["resolvent/TMaze-v0"]),

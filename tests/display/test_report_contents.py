@@ -51,7 +51,7 @@ def test_summary_of_the_house(house, said):
     assert said["summary"]["verdict"]["kind"] == "right"
     text = " ".join(said["summary"]["sentences"])
     assert "Labels that change nothing in the Transition Machine: no event." in text
-    assert "from these traces, strategy edsm" in text
+    assert "from these traces, strategy auto" in text
 
 
 def test_what_the_search_was_spared(house, said):

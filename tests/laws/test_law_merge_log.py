@@ -10,7 +10,9 @@ from resolvent.machines.files.storage import decode, encode
 from strategies import infer_options, world_traces
 from worlds import random_world
 
-STRATEGIES = {"strategy": st.sampled_from(["edsm", "rpni", "search", "exact"])}
+STRATEGIES = {
+    "strategy": st.sampled_from(["edsm", "rpni", "telling", "rethink", "search", "exact"])
+}
 WORLD = random_world(3, size=9, labels=4, tm_states=4).rollouts(400, seed=0)
 
 
@@ -74,7 +76,7 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
         assert getattr(again, kind).decisions == machine.decisions
 
 
-@pytest.mark.parametrize("strategy", ["edsm", "rpni", "search", "exact"])
+@pytest.mark.parametrize("strategy", ["edsm", "rpni", "telling", "rethink", "search", "exact"])
 @pytest.mark.parametrize("supplement", [True, False])
 @pytest.mark.parametrize("refine", [True, False])
 def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeypatch):

@@ -31,7 +31,8 @@ def outcome(samples, strategy):
     except Contradiction as contradiction:
         return contradiction.first, contradiction.second
     columns = {one.name: getattr(found, one.name) for one in fields(found)}
-    del columns["attempts"]  # the native engine knows better which scores still hold
+    # The native engine knows better which scores still hold, and counts its work.
+    del columns["attempts"], columns["work"]
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in columns.items()

@@ -68,7 +68,7 @@ def test_provenance_says_what_made_it(pair):
     assert pair.provenance.traces_sha256 == TRACES.digest
     assert pair.provenance.version == rs.__version__
     assert pair.provenance.options == {
-        "strategy": "edsm",
+        "strategy": "auto",
         "timing": "current",
         "trivial": "auto",
         "supplement": True,

@@ -164,7 +164,7 @@ def test_near_misses_are_refused_and_the_rest_learned(drawn):
 
 
 def test_the_order_must_be_known():
-    with pytest.raises(ValueError, match="'rpni' or 'edsm'"):
+    with pytest.raises(ValueError, match="'telling' or 'rethink'"):
         learn(ALPHA, OUTPUT, BETA, OFFSETS, order="bfs")
 
 
@@ -336,7 +336,7 @@ def test_nothing_crashes_on_codes(codes, table, size):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of edsm, rpni"),
+        ({"order": "bfs"}, "unknown strategy 'bfs': choose one of auto, edsm, rpni"),
         ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
         ({"time_limit": 0}, "time limit is 0 s: it must be above 0"),
         ({"time_limit": -1.5}, "time limit is -1.5 s"),

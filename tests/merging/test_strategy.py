@@ -13,19 +13,29 @@ OWN = [MostAgreeing(), FirstInOrder(), AtLeast(2), Weighted(3), Timid()]
 
 
 def test_the_default_comes_first():
-    assert list(STRATEGIES) == ["edsm", "rpni", "search", "exact"]
+    assert list(STRATEGIES) == ["auto", "edsm", "rpni", "telling", "rethink", "search", "exact"]
 
 
 def test_what_is_true_of_the_built_in_ones():
     def those_that(fact):
         return [name for name, one in STRATEGIES.items() if getattr(one, fact)]
 
-    assert those_that("merges") == ["edsm", "rpni"]
-    assert those_that("refines") == ["edsm", "search", "exact"]
+    assert those_that("merges") == ["auto", "edsm", "rpni", "telling", "rethink"]
+    assert those_that("refines") == [
+        "auto",
+        "edsm",
+        "telling",
+        "rethink",
+        "search",
+        "exact",
+    ]
     assert those_that("keeps_labels") == ["search", "exact"]
-    assert those_that("searches") == ["search", "exact"]
+    assert those_that("searches") == ["auto", "search", "exact"]
+    assert those_that("chooses") == ["auto"]
     assert those_that("proves") == ["exact"]
     assert those_that("first_fit") == ["rpni"]
+    assert those_that("weighs") == ["telling", "rethink"]
+    assert those_that("rethinks") == ["rethink"]
 
 
 def test_a_strategy_is_named_or_given():
@@ -75,6 +85,11 @@ def test_searches_run_natively_or_not_at_all(name):
         rs.infer(TRACES, strategy=name, engine="python")
 
 
+def test_to_choose_is_no_way_to_merge():
+    with pytest.raises(OptionError, match="strategy 'auto' chooses among others: name one"):
+        merge(sample_set([[(0, 0, 0)]]), order="auto")
+
+
 def test_a_proof_is_no_way_to_merge():
     with pytest.raises(OptionError, match="strategy 'exact' starts from an automaton"):
         merge(sample_set([[(0, 0, 0)]]), order="exact")
@@ -99,10 +114,13 @@ def own(**attributes):
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        ("bfs", "unknown strategy 'bfs': choose one of edsm, rpni, search, exact"),
+        (
+            "bfs",
+            "unknown strategy 'bfs': choose one of auto, edsm, rpni, telling, rethink",
+        ),
         ("", "unknown strategy '': choose one of"),
         (MostAgreeing, r"strategy MostAgreeing is a class: give MostAgreeing\(...\)"),
-        (7, "a int is no strategy: choose one of edsm, .* derive a class from resolvent.Strategy"),
+        (7, "a int is no strategy: choose one of auto, .* derive a class from resolvent.Strategy"),
         (None, "a NoneType is no strategy"),
         (own(score=score), "strategy Own has no name: write name = '...' in its class"),
         (own(score=score, name=""), "strategy Own has no name"),

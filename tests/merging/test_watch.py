@@ -1,10 +1,9 @@
 """Time limits and progress, in both engines."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
+from automata import unexplained
 from resolvent.errors import TimeLimitReached
 from resolvent.merging import merge, watch
 from resolvent.merging.watch import Watch, out_of_time
@@ -33,16 +32,17 @@ def slow_samples():
 
 @both_engines
 @both_orders
-def test_a_time_limit_ends_the_search(slow_samples, engine, order):
-    with pytest.raises(TimeLimitReached, match=r"time ran out: \d+ states? found"):
-        merge(slow_samples, order=order, engine=engine, time_limit=0.2)
+def test_when_time_is_up_what_is_left_is_settled_cheaply(slow_samples, engine, order):
+    found = merge(slow_samples, order=order, engine=engine, time_limit=0.2)
+    assert not found.finished
+    assert 1 <= found.states < found.tree_nodes
+    assert len(unexplained(found, slow_samples)) == found.wrong > 0
 
 
 @both_engines
 def test_progress_is_told_and_grows(slow_samples, engine):
     told = []
-    with suppress(TimeLimitReached):  # a fast machine may be done before
-        merge(slow_samples, order="rpni", engine=engine, time_limit=1.5, listener=told.append)
+    merge(slow_samples, order="rpni", engine=engine, time_limit=1.5, listener=told.append)
     assert len(told) >= 2
     assert all(isinstance(one, Progress) for one in told)
     assert all(0 < one.done <= one.total for one in told[1:])

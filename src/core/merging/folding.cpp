@@ -20,8 +20,12 @@ void fetch_ahead([[maybe_unused]] const void* address) {
 
 }  // namespace
 
-FoldingTree::FoldingTree(const PrefixTree& tree)
-    : answers_(tree.answers), nodes_(tree.histories.parent.size() + 1), outputs_(1024), children_(1024) {
+FoldingTree::FoldingTree(const PrefixTree& tree, const Worth* worth)
+    : answers_(tree.answers),
+      nodes_(tree.histories.parent.size() + 1),
+      outputs_(1024),
+      children_(1024),
+      worth_(worth) {
   if (answers_.size() > std::numeric_limits<std::uint32_t>::max())
     throw std::length_error("the prefix tree holds more than 2^32 answers");
   const HistoryTree& histories = tree.histories;
@@ -141,7 +145,7 @@ bool FoldingTree::fold_answers(Pair pair) {
         gain_answer(pair.into, answer);
         return true;
       }
-      ++score_;
+      count_agreement(answer);
       return known == answer.output;
     });
   }
@@ -152,7 +156,7 @@ bool FoldingTree::fold_answers(Pair pair) {
       gain_answer(pair.into, answer);
       return true;
     }
-    ++score_;
+    count_agreement(answer);
     return known == answer.output;
   });
 }
@@ -209,6 +213,9 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.clear();
   score_ = 0;
   looked_at_ = 0;
+  evidence_ = 0;
+  on_this_level_ = 0;
+  weight_ = worth_ == nullptr ? 0 : Worth::nearest;
   if (!agree(red, blue)) return std::nullopt;  // as most pairs: then nothing needs undoing
 
   const Id above = at(blue).parent;
@@ -217,9 +224,16 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
   changes_.push_back({Change::redirected, above, label, blue, none});
 
   queue_.assign(1, {red, blue});
+  std::size_t level_end = 1;
   for (processed_ = 0; processed_ < queue_.size() && looked_at_ < horizon; ++processed_) {
     pulse.beat();
     prefetch(processed_);
+    if (processed_ == level_end) {
+      evidence_ += on_this_level_ * weight_;
+      on_this_level_ = 0;
+      weight_ = Worth::further(weight_);
+      level_end = queue_.size();
+    }
     const Pair pair = queue_[processed_];
     index_if_large(pair.into);
     if (!fold_answers(pair)) {
@@ -228,6 +242,7 @@ std::optional<std::int64_t> FoldingTree::try_fold(Id red, Id blue, Pulse& pulse,
     }
     fold_children(pair);
   }
+  evidence_ += on_this_level_ * weight_;
   return score_;
 }
 

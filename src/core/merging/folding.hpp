@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "evidence.hpp"
 #include "pair_map.hpp"
 #include "prefix_tree.hpp"
 #include "pulse.hpp"
@@ -29,7 +30,8 @@ class FoldingTree {
  public:
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-  explicit FoldingTree(const PrefixTree& tree);
+  // What answers are worth is asked only if somebody wants to know what folds tell.
+  explicit FoldingTree(const PrefixTree& tree, const Worth* worth = nullptr);
 
   [[nodiscard]] Id size() const { return static_cast<Id>(nodes_.size() - 1); }
   [[nodiscard]] bool is_red(Id state) const { return at(state).red; }
@@ -47,6 +49,9 @@ class FoldingTree {
   // With a horizon the fold stops once so many answers have been looked at;
   // such a fold is for scoring and must be undone.
   std::optional<std::int64_t> try_fold(Id red, Id blue, Pulse& pulse, std::size_t horizon = unlimited);
+
+  // What the agreeing answers of the last successful fold tell, near ones more than far ones.
+  [[nodiscard]] std::int64_t evidence() const { return evidence_ / Worth::nearest; }
 
   // Takes back the last successful fold, or keeps it for good.
   void undo();
@@ -79,6 +84,9 @@ class FoldingTree {
   // Children in label order.
   void children(Id state, std::vector<Child>& into) const;
   void answers(Id state, std::vector<Answer>& into) const;
+
+  // The state that a state hangs from.
+  [[nodiscard]] Id above(Id state) const { return at(state).parent; }
 
   // What a red state answers; none if that is not known.
   [[nodiscard]] Id red_output(Id state, Id alpha) const { return outputs_.find(state, alpha); }
@@ -131,6 +139,10 @@ class FoldingTree {
   bool fold_answers(Pair pair);
   template <typename Visit>
   bool each_answer(Id state, Visit visit) const;
+  void count_agreement(Answer answer) {
+    ++score_;
+    if (weight_ > 0) on_this_level_ += worth_->of(answer);
+  }
   void gain_answer(Id state, Answer answer);
   void fold_children(Pair pair);
   void fold_child(Id into, Child child);
@@ -148,7 +160,11 @@ class FoldingTree {
   std::vector<Change> changes_;
   std::vector<Pair> queue_;
   std::vector<Child> scratch_;
+  const Worth* worth_;
   std::int64_t score_ = 0;
+  std::int64_t evidence_ = 0;       // of levels above
+  std::int64_t on_this_level_ = 0;  // what answers tell that are as many labels away
+  std::int64_t weight_ = 0;         // of this level; 0: nothing is asked
   std::size_t looked_at_ = 0;
   std::size_t processed_ = 0;  // how far into the queue the last fold came
 };

@@ -1,10 +1,12 @@
 #include "lower_bound.hpp"
 
 #include <algorithm>
-#include <bitset>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace resolvent {
@@ -13,37 +15,98 @@ namespace {
 std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 constexpr std::size_t candidates_at_most = 192;
-using Set = std::bitset<candidates_at_most>;
 
-// The nodes with most answers at and below them; of equals, the earlier ones.
-std::vector<Id> richest_nodes(const PrefixTree& tree) {
+// Of each state so many nodes are looked at, as long as there are not too many in all: one of
+// them may have seen what another has not.
+constexpr std::size_t candidates_of_state = 8;
+
+// Cliques are grown from the first nodes in turn for as long as that takes so many steps.
+constexpr std::size_t steps_for_cliques = 4'000'000;
+
+// Numbers from 0 on, as bits.
+class Set {
+ public:
+  explicit Set(std::size_t size) : words_((size + 63) / 64, 0) {}
+
+  void add(std::size_t at) { words_[at / 64] |= std::uint64_t{1} << (at % 64); }
+  [[nodiscard]] bool has(std::size_t at) const { return (words_[at / 64] >> (at % 64) & 1) != 0; }
+  [[nodiscard]] bool empty() const {
+    return std::ranges::all_of(words_, [](std::uint64_t word) { return word == 0; });
+  }
+  [[nodiscard]] std::size_t shared_with(const Set& other) const {
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < words_.size(); ++at)
+      count += static_cast<std::size_t>(std::popcount(words_[at] & other.words_[at]));
+    return count;
+  }
+  void keep(const Set& other) {
+    for (std::size_t at = 0; at < words_.size(); ++at) words_[at] &= other.words_[at];
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+// By node, how many answers there are at it and below it.
+std::vector<std::int64_t> answers_below(const PrefixTree& tree) {
   std::vector<std::int64_t> below(index(tree.size()));
   for (Id node = tree.size() - 1; node >= 0; --node) {
     below[index(node)] += static_cast<std::int64_t>(tree.first_answer[index(node) + 1] - tree.first_answer[index(node)]);
     if (node > 0) below[index(tree.histories.parent[index(node)])] += below[index(node)];
   }
+  return below;
+}
+
+// Orders nodes by falling richness; of equals, the earlier ones first.
+auto richer(const std::vector<std::int64_t>& below) {
+  return [&below](Id a, Id b) { return below[index(a)] != below[index(b)] ? below[index(a)] > below[index(b)] : a < b; };
+}
+
+// The nodes with most answers at and below them.
+std::vector<Id> richest_nodes(const PrefixTree& tree) {
+  const std::vector<std::int64_t> below = answers_below(tree);
   std::vector<Id> nodes(index(tree.size()));
   std::iota(nodes.begin(), nodes.end(), 0);
   const auto count = std::min(nodes.size(), candidates_at_most);
   const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(nodes.begin(), end, nodes.end(), [&](Id a, Id b) {
-    return below[index(a)] != below[index(b)] ? below[index(a)] > below[index(b)] : a < b;
-  });
+  std::partial_sort(nodes.begin(), end, nodes.end(), richer(below));
   nodes.resize(count);
+  return nodes;
+}
+
+// The same for each state: the first of all states, then the second.
+std::vector<Id> richest_of_states(const PrefixTree& tree, std::span<const Id> state_of) {
+  const std::vector<std::int64_t> below = answers_below(tree);
+  const Id states = *std::ranges::max_element(state_of) + 1;
+  std::vector<std::vector<Id>> richest(candidates_of_state, std::vector<Id>(index(states), none));
+  for (Id node = 0; node < tree.size(); ++node) {
+    Id next = node;
+    for (auto& place : richest) {
+      Id& known = place[index(state_of[index(node)])];
+      if (next != none && (known == none || richer(below)(next, known))) std::swap(next, known);
+    }
+  }
+  std::vector<Id> nodes;
+  for (auto& place : richest) {
+    std::erase(place, none);
+    std::ranges::sort(place, richer(below));
+    nodes.insert(nodes.end(), place.begin(), place.end());
+  }
+  nodes.resize(std::min(nodes.size(), std::max(candidates_at_most, 2 * index(states))));
   return nodes;
 }
 
 class Conflicts {
  public:
-  Conflicts(const PrefixTree& tree, Pulse& pulse) : tree_(tree), pulse_(pulse) {}
+  Conflicts(const PrefixTree& tree, std::int64_t work, Pulse& pulse) : tree_(tree), pulse_(pulse), work_(work) {}
 
-  // Whether some labels lead from the two nodes to different answers.
+  // Whether some labels lead from the two nodes to different answers, as far as the work allows
+  // to say: short ones first.
   bool between(Id first, Id second) {
     ahead_.assign(1, {first, second});
-    while (!ahead_.empty()) {
+    for (std::size_t next = 0; next < ahead_.size() && work_ > 0; ++next, --work_) {
       pulse_.beat();
-      const Pair pair = ahead_.back();
-      ahead_.pop_back();
+      const Pair pair = ahead_[next];
       if (answers_differ(pair)) return true;
       push_children(pair);
     }
@@ -84,47 +147,64 @@ class Conflicts {
 
   const PrefixTree& tree_;
   Pulse& pulse_;
+  std::int64_t work_;  // that is left
   std::vector<Pair> ahead_;
 };
 
-// Grows a clique from each node in turn, always by the node that leaves most
-// others to choose from; returns the size of the largest.
-Id largest_clique(const std::vector<Set>& conflicts) {
+// Grows a clique from each node in turn, or from as many as there are steps for, always by the
+// node that leaves most others to choose from; returns the size of the largest. None is larger
+// than `at_most`.
+Id largest_clique(const std::vector<Set>& conflicts, std::size_t at_most) {
   std::size_t largest = 0;
-  for (std::size_t first = 0; first < conflicts.size(); ++first) {
+  std::size_t steps = 0;
+  for (std::size_t first = 0; first < conflicts.size() && steps < steps_for_cliques && largest < at_most; ++first) {
     Set open = conflicts[first];
     std::size_t size = 1;
-    for (; open.any(); ++size) {
+    for (; !open.empty(); ++size) {
       std::size_t best = 0;
       std::size_t most = 0;
       for (std::size_t next = 0; next < conflicts.size(); ++next) {
-        if (!open[next]) continue;
-        const std::size_t left = (open & conflicts[next]).count() + 1;
+        if (!open.has(next)) continue;
+        ++steps;
+        const std::size_t left = open.shared_with(conflicts[next]) + 1;
         if (left > most) {
           most = left;
           best = next;
         }
       }
-      open &= conflicts[best];
+      open.keep(conflicts[best]);
     }
     largest = std::max(largest, size);
   }
   return static_cast<Id>(largest);
 }
 
+// Nodes that a machine explains by the same state, if `state_of` tells one, do not conflict.
+Id clique_among(const PrefixTree& tree, const std::vector<Id>& nodes, std::span<const Id> state_of, std::int64_t work,
+                Pulse& pulse) {
+  const auto may_conflict = [&](Id one, Id other) {
+    return state_of.empty() || state_of[index(one)] != state_of[index(other)];
+  };
+  std::vector<Set> conflicts(nodes.size(), Set(nodes.size()));
+  Conflicts conflict(tree, work, pulse);
+  for (std::size_t one = 0; one < nodes.size(); ++one)
+    for (std::size_t other = 0; other < one; ++other)
+      if (may_conflict(nodes[one], nodes[other]) && conflict.between(nodes[one], nodes[other])) {
+        conflicts[one].add(other);
+        conflicts[other].add(one);
+      }
+  const Id states = state_of.empty() ? tree.size() : *std::ranges::max_element(state_of) + 1;
+  return largest_clique(conflicts, index(states));
+}
+
 }  // namespace
 
 Id fewest_states(const PrefixTree& tree, Pulse& pulse) {
-  const std::vector<Id> nodes = richest_nodes(tree);
-  std::vector<Set> conflicts(nodes.size());
-  Conflicts conflict(tree, pulse);
-  for (std::size_t one = 0; one < nodes.size(); ++one)
-    for (std::size_t other = 0; other < one; ++other)
-      if (conflict.between(nodes[one], nodes[other])) {
-        conflicts[one].set(other);
-        conflicts[other].set(one);
-      }
-  return largest_clique(conflicts);
+  return clique_among(tree, richest_nodes(tree), {}, std::numeric_limits<std::int64_t>::max(), pulse);
+}
+
+Id fewest_states(const PrefixTree& tree, std::span<const Id> state_of, std::int64_t work, Pulse& pulse) {
+  return clique_among(tree, richest_of_states(tree, state_of), state_of, work, pulse);
 }
 
 }  // namespace resolvent

@@ -92,12 +92,34 @@ Contradiction find_rows(const HistoryTree& histories, const Answers& answers, Id
   throw std::logic_error("the rows of a contradiction are gone");
 }
 
+// The output of the row before each node is reached, where all traces agree on it.
+std::vector<Id> leads(const HistoryTree& histories, const Answers& answers) {
+  constexpr Id not_met = -2;
+  std::vector<Id> lead(histories.parent.size(), not_met);
+  for (std::size_t trace = 0; trace + 1 < histories.offsets.size(); ++trace) {
+    Id node = 0;
+    Id said = none;
+    const auto end = static_cast<std::size_t>(histories.offsets[trace + 1]);
+    for (auto row = static_cast<std::size_t>(histories.offsets[trace]); row < end; ++row) {
+      if (histories.node_of_row[row] != node) {
+        node = histories.node_of_row[row];
+        Id& known = lead[index(node)];
+        known = known == not_met || known == said ? said : none;
+      }
+      said = answers.alpha[row] == none ? none : answers.output[row];
+    }
+  }
+  std::ranges::replace(lead, not_met, none);
+  return lead;
+}
+
 }  // namespace
 
 HistoryTree build_history_tree(const Labels& labels, Pulse& pulse) {
   Sketch sketch;
   HistoryTree tree;
   tree.node_of_row = grow(labels, sketch, pulse);
+  tree.offsets.assign(labels.offsets.begin(), labels.offsets.end());
 
   // Number the nodes in shortlex order: breadth first, children in label order.
   const std::size_t nodes = sketch.nodes.size();
@@ -143,7 +165,7 @@ std::variant<PrefixTree, Contradiction> build_prefix_tree(const HistoryTree& his
   }
 
   // Equal alphas of a node become one answer and a count.
-  PrefixTree tree{histories, {}, {}, {}};
+  PrefixTree tree{histories, {}, {}, {}, leads(histories, answers)};
   tree.first_answer.reserve(nodes + 1);
   tree.answers.reserve(grouped.size());
   tree.counts.reserve(grouped.size());

@@ -21,6 +21,7 @@ struct HistoryTree {
   std::vector<Id> first_child;
   std::vector<Row> visits;       // how often a trace came here
   std::vector<Id> node_of_row;
+  std::vector<Row> offsets;  // trace i owns rows offsets[i] .. offsets[i + 1]
 
   [[nodiscard]] Id size() const { return static_cast<Id>(parent.size()); }
 };
@@ -39,6 +40,7 @@ struct PrefixTree {
   std::vector<std::size_t> first_answer;
   std::vector<Answer> answers;
   std::vector<Row> counts;
+  std::vector<Id> lead;  // the answer just before each node, or none if there is none or traces differ
 
   [[nodiscard]] Id size() const { return histories.size(); }
 };

@@ -1,7 +1,9 @@
 #include "red_blue.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -10,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "completion.hpp"
+#include "evidence.hpp"
 #include "folding.hpp"
 #include "red_answers.hpp"
 #include "staleness.hpp"
@@ -28,25 +32,37 @@ struct Fit {
   bool stale = false;
 };
 
+// Blue states are taken by how sure their best fit is, then by its score.
+struct Rank {
+  std::int64_t margin;  // to the next best fit, as far as that matters
+  std::int64_t score;
+
+  // The better one comes first.
+  friend bool operator<(const Rank& one, const Rank& other) {
+    return std::tie(other.margin, other.score) < std::tie(one.margin, one.score);
+  }
+};
+
 // What is known of one blue state. A refuted pair stays refuted, because states only
 // ever gain answers, so that only what fits is kept.
 struct Blue {
   std::vector<Fit> fits;   // by red state
   std::size_t judged = 0;  // the red states looked at, the first ones
-  std::optional<std::int64_t> ranked;  // the score it is ranked by
+  std::optional<Rank> ranked;
 
-  [[nodiscard]] const Fit* best() const {  // the earlier red state of equals
-    const auto found = std::ranges::max_element(fits, {}, &Fit::score);
-    return found == fits.end() ? nullptr : &*found;
-  }
 };
+
+// Pairs of a red and a blue state that are not merged, whatever they agree on.
+using Apart = std::set<std::pair<Id, Id>>;
 
 // The red-blue framework. Each order settles blue states its own way; what it
 // means to promote or to merge is the same for all.
 class RedBlue {
  public:
-  RedBlue(const PrefixTree& tree, Pulse& pulse) : pulse_(pulse), folding_(tree) {
-    pulse_.progress.nodes = tree.size();
+  // What answers are worth is given to orders that weigh them.
+  RedBlue(const PrefixTree& tree, Pulse& pulse, const Worth* worth = nullptr, Apart apart = {})
+      : pulse_(pulse), tree_(tree), folding_(tree, worth), worth_(worth), apart_(std::move(apart)) {
+    pulse_.progress = {.nodes = tree.size()};
     red_numbers_.emplace(0, 0);
     folding_.answers(0, blue_answers_);
     for (const Answer answer : blue_answers_) red_answers_.add(0, answer);
@@ -83,9 +99,47 @@ class RedBlue {
     }
   }
 
+  // Decides again as it was decided before.
+  void repeat(std::span<const Event> events) {
+    for (const Event& event : events)
+      if (event.red == none)
+        promote(event.blue);
+      else if (const auto score = try_fold(event.red, event.blue))
+        merged(event.red, event.blue, *score);
+      else
+        throw std::logic_error("a merge that was made before conflicts");
+  }
+
+  // How many 256ths of a bit it takes to tell all moves decided so far, and the answers of
+  // all states; only if answers are weighed.
+  [[nodiscard]] std::int64_t description() const {
+    AnswerCost cost(*worth_);
+    std::vector<Answer> answers;
+    for (const Id state : automaton.access) {
+      folding_.answers(state, answers);
+      for (const Answer answer : answers) cost.add(answer);
+    }
+    return cost_of_moves_ + cost.total();
+  }
+  [[nodiscard]] std::int64_t cost_of_moves() const { return cost_of_moves_; }
+
   [[nodiscard]] Id state_of(Id node) const {
     while (!folding_.is_red(node)) node = folding_.merged_into(node);
     return node;
+  }
+
+  // The number of the state that each node became; none while that is open.
+  [[nodiscard]] std::vector<Id> settled() const {
+    std::vector<Id> number(index(folding_.size()), none);
+    for (std::size_t state = 0; state < automaton.access.size(); ++state)
+      number[index(automaton.access[state])] = static_cast<Id>(state);
+    std::vector<Id> state_of(number.size());
+    for (Id node = 0; node < folding_.size(); ++node) {
+      Id end = node;
+      while (!folding_.is_red(end) && folding_.merged_into(end) != end) end = folding_.merged_into(end);
+      state_of[index(node)] = number[index(end)];
+    }
+    return state_of;
   }
 
   Automaton automaton;
@@ -128,9 +182,10 @@ class RedBlue {
         if (known.judged < automaton.access.size()) judge(blue);
       all_judged_ = automaton.access.size();
     }
+    rank_anew();
     const Id blue = ranking_.begin()->second;
     Blue& known = blue_.at(blue);
-    const Fit* best = known.best();
+    const Fit* best = best_of(blue, known).first;
     const Id red = automaton.access[best->red];
     if (const auto score = try_fold(red, blue)) return merged(red, blue, *score);
     unrank(blue, known);  // they conflict beyond the horizon
@@ -154,10 +209,12 @@ class RedBlue {
   // some do not.
   bool count(Fit& fit, Id blue) {
     const Id red = automaton.access[fit.red];
-    const auto score = try_fold(red, blue, evidence_horizon);
-    if (!score) return false;
+    if (!apart_.empty() && apart_.contains({red, blue})) return false;
+    const auto agreeing = try_fold(red, blue, evidence_horizon);
+    if (!agreeing) return false;
     if (staleness_.full()) stop_watching();
-    fit = {fit.red, *score, ++clock_, Staleness::can_watch(folding_)};
+    const std::int64_t score = worth_ == nullptr ? *agreeing : folding_.evidence();
+    fit = {fit.red, score, ++clock_, Staleness::can_watch(folding_)};
     if (fit.watched) staleness_.watch(folding_, {red, blue, fit.stamp});
     folding_.undo();
     return true;
@@ -193,15 +250,67 @@ class RedBlue {
     in_doubt_.insert(blue);
   }
 
+  // The best fit, the earlier red state of equals, and how it ranks. Counted answers
+  // have no margin: what else fits matters only to those who weigh.
+  [[nodiscard]] std::pair<const Fit*, Rank> best_of(Id blue, const Blue& known) const {
+    const Fit* best = nullptr;
+    const std::int64_t most = worth_ == nullptr ? 0 : sure_enough;
+    Rank rank{most, 0};
+    for (const Fit& fit : known.fits) {
+      const std::int64_t score = fit.score + usual(automaton.access[fit.red], blue);
+      if (best == nullptr) {
+        rank.score = score;
+        best = &fit;
+      } else if (score > rank.score) {
+        rank = {std::min(most, score - rank.score), score};
+        best = &fit;
+      } else {
+        rank.margin = std::min(rank.margin, rank.score - score);
+      }
+    }
+    return {best, rank};
+  }
+
+  [[nodiscard]] Habits::Move move_of(Id blue, Id target) const {
+    const auto node = index(blue);
+    return {tree_.histories.label[node], tree_.lead[node], folding_.above(blue), target};
+  }
+
+  [[nodiscard]] std::int64_t usual(Id red, Id blue) const {
+    return worth_ == nullptr ? 0 : habits_.favour(move_of(blue, red), automaton.access.size());
+  }
+
+  // Learns from a move that is decided, and ranks anew what that makes more or less usual.
+  void learn(const Habits::Move& move, Id target, std::size_t states_after) {
+    if (worth_ == nullptr) return;
+    const std::size_t states = automaton.access.size();
+    cost_of_moves_ += habits_.cost(move, states);
+    habits_.see({move.label, move.lead, move.from, target});
+    // A new state changes what is usual only where the number of states gets another digit.
+    rank_all_ |= std::bit_width(states) != std::bit_width(states_after);
+    moved_.insert(move.label);
+  }
+
+  void rank_anew() {
+    if (worth_ == nullptr) return;
+    for (auto& [blue, known] : blue_)
+      if (known.ranked && (rank_all_ || moved_.contains(tree_.histories.label[index(blue)]))) {
+        unrank(blue, known);
+        rank(blue, known);
+      }
+    rank_all_ = false;
+    moved_.clear();
+  }
+
   void rank(Id blue, Blue& known) {
-    if (const Fit* best = known.best()) {
-      known.ranked = best->score;
-      ranking_.insert({-best->score, blue});
+    if (const auto [best, rank] = best_of(blue, known); best != nullptr) {
+      known.ranked = rank;
+      ranking_.insert({rank, blue});
     }
   }
 
   void unrank(Id blue, Blue& known) {
-    if (known.ranked) ranking_.erase({-*known.ranked, blue});
+    if (known.ranked) ranking_.erase({*known.ranked, blue});
     known.ranked.reset();
   }
 
@@ -211,6 +320,7 @@ class RedBlue {
   }
 
   void merged(Id red, Id blue, std::int64_t score) {
+    learn(move_of(blue, red), red, automaton.access.size());
     folding_.keep();
     take_out(blue);
     staleness_.merged(folding_, blue, [&](const Staleness::Score& stale) { forget(stale); });
@@ -226,6 +336,7 @@ class RedBlue {
   }
 
   void promote(Id blue) {
+    learn(move_of(blue, none), blue, automaton.access.size() + 1);
     take_out(blue);
     staleness_.promoted(blue, [&](const Staleness::Score& stale) { forget(stale); });
     make_red(blue);
@@ -255,11 +366,18 @@ class RedBlue {
   }
 
   Pulse& pulse_;
+  const PrefixTree& tree_;
   FoldingTree folding_;
+  const Worth* worth_;
+  Apart apart_;
+  Habits habits_;
+  std::int64_t cost_of_moves_ = 0;
+  std::set<Id> moved_;     // labels whose habits changed since blue states were ranked
+  bool rank_all_ = false;
   std::map<Id, Blue> blue_;  // in shortlex order
   std::set<Id> in_doubt_;    // blue states that are new, or of which a score is stale
   std::set<Id> unwatched_;   // blue states with a score that the next merge makes stale
-  std::set<std::pair<std::int64_t, Id>> ranking_;  // blue states by falling score
+  std::set<std::pair<Rank, Id>> ranking_;  // blue states, the surest first
   std::size_t all_judged_ = 0;  // the red states that every blue one was held against
   Staleness staleness_;
   std::int64_t clock_ = 0;
@@ -309,13 +427,70 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
   return automaton;
 }
 
+// Goes through the merges in the order in which they were made, and decides again without
+// each of them: what is shorter to describe is kept. So on until a whole pass changes nothing.
+Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states) {
+  const Worth worth(tree);
+  auto best = std::make_unique<RedBlue>(tree, pulse, &worth);
+  try {
+    while (!best->done()) best->step(Order::telling);
+  } catch (const TimeLimitReached&) {
+    return completed(tree, best->automaton, best->settled());
+  }
+  std::int64_t shortest = best->description();
+  std::int64_t attempts = best->automaton.attempts;
+  Apart apart;
+  std::int64_t budget = rethinking_budget;
+
+  // Whether it is shorter without a merge; then that is the best.
+  const auto shorter_without = [&](std::size_t at) {
+    const std::span<const Event> events = best->automaton.events;
+    Apart without = apart;
+    without.insert({events[at].red, events[at].blue});
+    auto other = std::make_unique<RedBlue>(tree, pulse, &worth, without);
+    other->repeat(events.first(at));
+    while (!other->done() && other->automaton.access.size() <= best->automaton.access.size() &&
+           other->cost_of_moves() < shortest)
+      other->step(Order::telling);
+    attempts += other->automaton.attempts;
+    const std::size_t anew = other->automaton.events.size() - at;
+    budget -= tree.size() + static_cast<std::int64_t>(anew * other->automaton.access.size());
+    if (!other->done() || other->description() >= shortest) return false;
+    shortest = other->description();
+    best = std::move(other);
+    apart = std::move(without);
+    return true;
+  };
+
+  try {
+    for (bool changed = true; changed && budget > 0;) {
+      changed = false;
+      for (std::size_t at = 0; at < best->automaton.events.size(); ++at)
+        while (at < best->automaton.events.size() && best->automaton.events[at].red != none && budget > 0 &&
+               shorter_without(at))
+          changed = true;
+    }
+  } catch (const TimeLimitReached&) {  // the best so far explains all, too
+  } catch (const TooMuchWork&) {
+  }
+  if (best->automaton.access.size() > most_states) throw TooManyStates();
+  best->automaton.attempts = attempts;
+  return summary(tree, *best);
+}
+
 }  // namespace
 
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states) {
-  RedBlue red_blue(tree, pulse);
-  while (!red_blue.done()) {
-    red_blue.step(order);
-    if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+  if (order == Order::rethink) return rethink(tree, pulse, most_states);
+  const std::optional<Worth> worth = order == Order::telling ? std::optional<Worth>(tree) : std::nullopt;
+  RedBlue red_blue(tree, pulse, worth ? &*worth : nullptr);
+  try {
+    while (!red_blue.done()) {
+      red_blue.step(order);
+      if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+    }
+  } catch (const TimeLimitReached&) {
+    return completed(tree, red_blue.automaton, red_blue.settled());
   }
   return summary(tree, red_blue);
 }
@@ -323,9 +498,13 @@ Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::s
 std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
                                              std::int64_t attempts) {
   RedBlue red_blue(tree, pulse);
-  while (!red_blue.done()) {
-    red_blue.step(Order::edsm);
-    if (red_blue.automaton.access.size() > states && red_blue.automaton.attempts > attempts) return std::nullopt;
+  try {
+    while (!red_blue.done()) {
+      red_blue.step(Order::edsm);
+      if (red_blue.automaton.access.size() > states && red_blue.automaton.attempts > attempts) return std::nullopt;
+    }
+  } catch (const TimeLimitReached&) {
+    return completed(tree, red_blue.automaton, red_blue.settled());
   }
   return summary(tree, red_blue);
 }

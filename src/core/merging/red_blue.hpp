@@ -21,11 +21,20 @@ enum class Order : std::uint8_t {
   // that its fold looks at; any blue state that fits no red one as far as that
   // is promoted first. Ties go to the earlier blue, then to the earlier red.
   edsm,
+  // The pair whose agreement tells most and whose move is most usual, as far as that
+  // horizon; otherwise as `edsm`.
+  telling,
+  // The same, and then each merge is asked whether the machine is shorter without it.
+  rethink,
 };
 
 // Far enough to rank merges as well as whole folds do, near enough that ranking
 // costs little on large trees (docs/decisions/merge-order.md).
 inline constexpr std::size_t evidence_horizon = 1024;
+
+// How much is tried by `rethink` at most: for each try the nodes of the tree, and for each
+// decision made anew the states that it chose among.
+inline constexpr std::int64_t rethinking_budget = 6'000'000;
 
 struct Event {
   Id red;   // none: `blue` was promoted
@@ -55,6 +64,8 @@ struct Automaton {
   std::vector<Output> outputs;          // by state, then alpha
   std::vector<Event> events;
   std::int64_t attempts = 0;  // folds tried
+  std::int64_t wrong = 0;     // rows answered otherwise, where time ran out
+  bool finished = true;       // false where it did
 };
 
 // Thrown when more states are found than somebody wants to know of.
@@ -62,6 +73,8 @@ struct TooManyStates {};
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 
+// When time is up, what is left is settled cheaply (completion.hpp), and some rows may be
+// answered wrongly.
 Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states = any_number);
 
 // The same in the order `edsm`, unless that takes long and leads nowhere: nothing

@@ -340,10 +340,19 @@ class Search {
 }  // namespace
 
 Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pulse& pulse) {
-  std::optional<Automaton> merged = options.budget > 0 ? merge_states_within(tree, pulse, many_states, many_folds)
-                                                       : merge_states(tree, Order::edsm, pulse);
+  std::optional<Automaton> merged;
+  if (!options.known.empty()) {
+    Pulse unlimited(nullptr, 0);
+    merged = merge_as(tree, options.known, unlimited);
+  }
+  if (options.merges || !merged) {
+    auto found = options.budget > 0 || merged ? merge_states_within(tree, pulse, many_states, many_folds)
+                                              : merge_states(tree, Order::edsm, pulse);
+    if (found && (!merged || (found->finished && found->access.size() < merged->access.size())))
+      merged = std::move(found);
+  }
   // Where two states are needed at all, no search gets below two.
-  if (merged && merged->access.size() <= 2) return *std::move(merged);
+  if (merged && (merged->access.size() <= 2 || !merged->finished)) return *std::move(merged);
   std::optional<Search> search;
   try {
     search.emplace(tree, options, static_cast<Id>(merged ? merged->access.size() : many_states + 1), pulse);
@@ -354,12 +363,12 @@ Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pu
       search->run_part(part_before_merging);
       if (!search->found) {
         merged = merge_states(tree, Order::edsm, pulse);
-        search->run_below(static_cast<Id>(merged->access.size()));
+        if (merged->finished) search->run_below(static_cast<Id>(merged->access.size()));
       }
     }
   } catch (const TimeLimitReached&) {
-    // What was found so far stands.
-    if (!merged && !(search && search->found)) throw;
+    // What was found so far stands; where nothing was, merging completes what it can at once.
+    if (!merged && !(search && search->found)) merged = merge_states(tree, Order::edsm, pulse);
   }
   if (!search) return *std::move(merged);
   const std::int64_t attempts = (merged ? merged->attempts : many_folds) + search->moves;

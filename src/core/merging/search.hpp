@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "prefix_tree.hpp"
 #include "pulse.hpp"
@@ -14,12 +15,16 @@ namespace resolvent {
 struct SearchOptions {
   std::uint64_t seed = 0;
   std::int64_t budget = 0;  // nodes to look at, at most
+
+  // A machine that explains the tree, if one is known: the state of each node, below
+  // `tree.size()`.
+  std::vector<Id> known = {};
+  bool merges = true;  // whether to look for a machine by merging; if none is known, always
 };
 
-// Begins with the automaton that `Order::edsm` finds, or where that takes long looks
-// for it later, and returns the smallest one met, within the budget or until it
-// cannot be improved. Runs out of time with an exception only as long as it has no
-// automaton; later it returns the best it has.
+// Begins with the machine that is known and the automaton that `Order::edsm` finds, or
+// where that takes long looks for it later, and returns the smallest one met, within the
+// budget or until it cannot be improved. When time runs out it returns the best it has.
 Automaton search_states(const PrefixTree& tree, const SearchOptions& options, Pulse& pulse);
 
 }  // namespace resolvent

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from resolvent.display.machine_names import short_name
 from resolvent.machines import Decision, Machine
-from resolvent.merging import Strategy
+from resolvent.merging import STRATEGIES, Strategy
+from resolvent.merging.tried import CHOSEN
 from resolvent.result import InferenceResult
 from resolvent.traces import label_text
 from resolvent.wording import amount
@@ -15,11 +16,14 @@ _WIDEST = 24
 def log_lines(result: InferenceResult) -> Iterator[str]:
     """Tell how each machine was found, decision by decision."""
     when = " in the last round" if result.refinement.rounds > 1 else ""
-    yield f"how states were merged{when}, learned from {result.refinement}"
-    if not result.options.strategy.merges:
-        yield retold(result.options.strategy)
+    yield f"how states were merged{when}, learned from {result.learned_from}"
+    yield from result.tried_text()
     for kind, machine in result.machines.items():
+        found_by = [one for one in result.tried[kind] if one.outcome == CHOSEN]
         yield f"{machine.title}: {summary(machine)}"
+        for strategy in (STRATEGIES.get(one.strategy) for one in found_by):
+            if strategy is not None and not strategy.merges:
+                yield retold(strategy)
         for line in decision_lines(machine):
             yield f"{short_name(kind)}  {line}"
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.merging import Automaton
-from resolvent.merging.engines import automaton_of
+from resolvent.merging.automaton import automaton_of
 from resolvent.samples import NONE, SampleSet
 from resolvent.traces.vocabulary import Codes
 

@@ -5,10 +5,13 @@ from resolvent.merging.automaton import (
     Automaton,
     Contradiction,
     Event,
+    GivenUp,
     TooManyStates,
+    TooMuchWork,
     moves_alone,
 )
-from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge
+from resolvent.merging.engines import ENGINES, Engine, engine_for, find_contradiction, merge, search
+from resolvent.merging.repair import fewest_states, repaired
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
@@ -21,12 +24,17 @@ __all__ = [
     "Contradiction",
     "Engine",
     "Event",
+    "GivenUp",
     "ProposedMerge",
     "Strategy",
     "TooManyStates",
+    "TooMuchWork",
     "engine_for",
+    "fewest_states",
     "find_contradiction",
     "merge",
     "moves_alone",
+    "repaired",
+    "search",
     "strategy_named",
 ]

@@ -1,7 +1,7 @@
 """What merging gives back: states, transitions and outputs by id, and how they were found."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,10 @@ class Automaton:
 
     `access[s]` is the tree node that state s began as. The columns `transition_*`
     and `output_*` are sorted by state, then label or alpha; `*_count` says how
-    often each was seen. `tree_nodes` is the size of the prefix tree.
+    often each was seen. `tree_nodes` is the size of the prefix tree. Where time ran out it
+    is not `finished`: then some states answer a question in more than one way, `output_value`
+    is what came most often, and `wrong` counts the answers that were others. `work` says what
+    it took to find it, in units that are the same on every computer; 0 if nobody counted.
     """
 
     access: Codes
@@ -43,6 +46,9 @@ class Automaton:
     events: tuple[Event, ...]
     attempts: int
     tree_nodes: int
+    finished: bool = True
+    wrong: int = 0
+    work: int = 0
 
     @property
     def states(self) -> int:
@@ -74,8 +80,32 @@ def moves_alone(transitions: Codes) -> Automaton:
     )
 
 
-class TooManyStates(Exception):  # noqa: N818
+def automaton_of(found: dict[str, Any], tree_nodes: int) -> Automaton:
+    """Make an automaton of the columns that the core returns."""
+    events = zip(
+        *(found.pop(f"event_{name}").tolist() for name in Event._fields),
+        strict=True,
+    )
+    return Automaton(
+        events=tuple(
+            Event(None if red < 0 else red, blue, score, folded)
+            for red, blue, score, folded in events
+        ),
+        tree_nodes=tree_nodes,
+        **found,
+    )
+
+
+class GivenUp(Exception):  # noqa: N818
+    """Merging was given up, for what it would have found was not worth it."""
+
+
+class TooManyStates(GivenUp):
     """More states were found than somebody wants to know of."""
+
+
+class TooMuchWork(GivenUp):
+    """It took more work than somebody wants to spend."""
 
 
 class Contradiction(Exception):  # noqa: N818

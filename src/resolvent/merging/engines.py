@@ -4,14 +4,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.merging.automaton import Automaton, Contradiction, Event, TooManyStates
-from resolvent.merging.red_blue import merge_in_python
+from resolvent.merging.automaton import (
+    Automaton,
+    Contradiction,
+    TooManyStates,
+    TooMuchWork,
+    automaton_of,
+)
+from resolvent.merging.python_engine import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
 from resolvent.merging.watch import Watcher, out_of_time
 from resolvent.progress import Progress
 from resolvent.samples import SampleSet
+from resolvent.traces.vocabulary import Codes
 
 SEARCH_BUDGET: Final = 6_000_000_000
 """Nodes that a search looks at, at most: 20 to 40 s at 10,000 steps if nothing is found."""
@@ -20,12 +29,12 @@ LARGEST_EFFORT: Final = 1e9
 
 
 class Engine(Protocol):
-    """Infers an automaton from samples.
+    """Infers an automaton from samples; one that is not finished, if it takes longer than allowed.
 
     Raises:
         Contradiction: when no machine can explain the samples.
-        TimeLimitReached: when the search takes longer than allowed.
         TooManyStates: as soon as there are more than `most_states`.
+        TooMuchWork: when it takes more than `most_work`, where the engine counts that.
     """
 
     def __call__(
@@ -35,6 +44,7 @@ class Engine(Protocol):
         time_limit: float | None,
         listener: Watcher | None,
         most_states: int | None = None,
+        most_work: int | None = None,
     ) -> Automaton:
         """Merge states as a strategy has it."""
 
@@ -45,10 +55,13 @@ def merge_natively(
     time_limit: float | None,
     listener: Watcher | None,
     most_states: int | None = None,
+    most_work: int | None = None,
 ) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
-    learner = partial(_core.learn, order=strategy.name, most_states=most_states)
-    return _learn(samples, time_limit, listener, learner)
+    learner = partial(
+        _core.learn, order=strategy.name, most_states=most_states, most_work=most_work or 0
+    )
+    return learn_natively(samples, time_limit, listener, learner)
 
 
 def search(
@@ -58,12 +71,17 @@ def search(
     effort: float = 1.0,
     time_limit: float | None = None,
     listener: Watcher | None = None,
+    known: Codes | None = None,
+    merges: bool = True,
 ) -> Automaton:
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
     It needs far fewer traces than merging. The same samples, seed and effort
     give the same automaton. `effort` multiplies how much is tried at most before
     the best found so far is taken; so does a time limit, but not reproducibly.
+    `known` is a table [state, label] of a machine that explains the samples, −1 where a label
+    is never read: what is found is never larger than that one either. With one known, the
+    search need not begin with what merging finds (`merges`).
     docs/decisions/search.md says how it works.
     """
     if not 0 <= seed < 2**64:
@@ -71,15 +89,20 @@ def search(
     if not 0 <= effort <= LARGEST_EFFORT:
         raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
     budget = int(effort * SEARCH_BUDGET)
-    return _learn(samples, time_limit, listener, partial(_core.search, seed=seed, budget=budget))
+    searching = partial(_core.search, seed=seed, budget=budget)
+    if known is not None and known.size:
+        table = np.ascontiguousarray(known.ravel())
+        searching = partial(searching, known=table, labels=known.shape[1], merges=merges)
+    return learn_natively(samples, time_limit, listener, searching)
 
 
-def _learn(
+def learn_natively(
     samples: SampleSet,
     time_limit: float | None,
     listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
 ) -> Automaton:
+    """Have the core learn an automaton from samples, and raise what it says went wrong."""
     tree = samples.histories.tree
     found = learner(
         tree,
@@ -90,27 +113,11 @@ def _learn(
     )
     if "contradiction" in found:
         raise Contradiction(*found["contradiction"])
-    if "too_many_states" in found:
-        raise TooManyStates
+    if "given_up" in found:
+        raise TooManyStates if found["given_up"] == "states" else TooMuchWork
     if "time_limit" in found:
         raise out_of_time(Progress(*found["time_limit"]))
     return automaton_of(found, len(tree))
-
-
-def automaton_of(found: dict[str, Any], tree_nodes: int) -> Automaton:
-    """Make an automaton of the columns that the core returns."""
-    events = zip(
-        *(found.pop(f"event_{name}").tolist() for name in Event._fields),
-        strict=True,
-    )
-    return Automaton(
-        events=tuple(
-            Event(None if red < 0 else red, blue, score, folded)
-            for red, blue, score, folded in events
-        ),
-        tree_nodes=tree_nodes,
-        **found,
-    )
 
 
 ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_python}
@@ -149,10 +156,13 @@ def merge(
     seed: int = 0,
     effort: float = 1.0,
     most_states: int | None = None,
+    most_work: int | None = None,
+    known: Codes | None = None,
 ) -> Automaton:
     """Infer an automaton from samples with the named engine, by merging or by searching.
 
-    Only the search makes use of `seed` and `effort`, and only merging of `most_states`.
+    Only the search makes use of `seed`, `effort` and `known`, and only merging of
+    `most_states` and `most_work`.
     """
     strategy = strategy_named(order)
     engine = engine_for(strategy, engine)
@@ -160,9 +170,18 @@ def merge(
         raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
     if strategy.proves:
         raise OptionError(f"strategy '{strategy.name}' starts from an automaton: merge another way")
+    if strategy.chooses:
+        raise OptionError(f"strategy '{strategy.name}' chooses among others: name one of them")
     if strategy.searches:
-        return search(samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener)
-    return ENGINES[engine](samples, strategy, time_limit, listener, most_states)
+        return search(
+            samples,
+            seed=seed,
+            effort=effort,
+            time_limit=time_limit,
+            listener=listener,
+            known=known,
+        )
+    return ENGINES[engine](samples, strategy, time_limit, listener, most_states, most_work)
 
 
 def find_contradiction(samples: SampleSet) -> Contradiction | None:

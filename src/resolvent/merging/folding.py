@@ -21,12 +21,17 @@ Fits: TypeAlias = Callable[[int, int], bool]
 
 @dataclass(slots=True)
 class Fold:
-    """A merge that was made: how many answers agreed, and all it takes to undo it."""
+    """A merge that was made: how many answers agreed, and all it takes to undo it.
+
+    `merged` has the pairs that became one, and `distance` how many labels each of them is away
+    from the merge itself.
+    """
 
     tree: PrefixTree
     redirected: tuple[int, int, int]
     agreeing: int = 0
     merged: list[tuple[int, int]] = field(default_factory=list)
+    distance: list[int] = field(default_factory=list)
     answered: list[tuple[int, int]] = field(default_factory=list)
     grafted: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -112,10 +117,10 @@ def try_fold(
     """
     fold = Fold(tree, redirected=(above, label, blue))
     tree.children[above][label] = red
-    pairs = deque([(red, blue)])
+    pairs = deque([(red, blue, 0)])
     looked_at = 0
     while pairs and (horizon is None or looked_at < horizon):
-        into, state = pairs.popleft()
+        into, state, distance = pairs.popleft()
         agreeing = compatible(tree, into, state)
         if isinstance(agreeing, Conflict):
             fold.undo()
@@ -126,6 +131,7 @@ def try_fold(
         looked_at += len(tree.answers[state])
         fold.agreeing += agreeing
         fold.merged.append((state, into))
+        fold.distance.append(distance)
         known, counts = tree.answers[into], tree.counts[into]
         for alpha, output in tree.answers[state].items():
             if alpha not in known:
@@ -139,5 +145,5 @@ def try_fold(
                 tree.children[into][child_label] = child
                 fold.grafted.append((into, child_label, child))
             else:
-                pairs.append((target, child))
+                pairs.append((target, child, distance + 1))
     return fold

@@ -8,8 +8,9 @@ import numpy as np
 
 from resolvent.errors import OptionError
 from resolvent.merging.answers import Answers, ProposedMerge
+from resolvent.merging.evidence import Worth
 from resolvent.merging.folding import Fold
-from resolvent.merging.orders import BestFirst, FirstFit, Order
+from resolvent.merging.orders import BestFirst, FirstFit, MostTelling, Order
 from resolvent.merging.prefix_tree import PrefixTree
 from resolvent.merging.strategy import Strategy
 from resolvent.samples import SampleSet
@@ -37,6 +38,8 @@ class Judge:
         """Return the order in which the strategy merges."""
         if self._strategy.first_fit:
             return FirstFit()
+        if self._strategy.weighs:
+            return MostTelling(Worth(self._tree), self._strategy.horizon)
         return BestFirst(self.score, self._strategy.horizon)
 
     def fits(self, into: int, state: int) -> bool:

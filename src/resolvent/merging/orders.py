@@ -1,7 +1,7 @@
 """Orders of merging: which blue state to settle next, and into which red one.
 
-An order looks at the search and decides. The native engine implements the same
-two, the second with edsm's score; docs/decisions/merge-order.md says why these.
+An order looks at the search and decides. The native engine implements the same, the
+second with edsm's score; docs/decisions/merge-order.md and telling.md say why these.
 """
 
 from collections.abc import Callable
@@ -9,17 +9,24 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
+from resolvent.merging.evidence import SURE_ENOUGH, Habits, Move, Worth
 from resolvent.merging.folding import Conflict, Fold
+from resolvent.merging.prefix_tree import PrefixTree
+from resolvent.samples import NONE
 
 
 class Search(Protocol):
     """What an order sees: red states by promotion, blue states in shortlex order, folding."""
 
+    tree: PrefixTree
     red: list[int]
     merges: int
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
+
+    def edge_to(self, blue: int) -> tuple[int, int]:
+        """Return the red state that a blue one hangs from, and the label that leads to it."""
 
     def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | Conflict:
         """Fold blue into red in place; a `Conflict`, and nothing changed, when they do not fit."""
@@ -64,7 +71,7 @@ class FirstFit:
         return Promote(blue)
 
 
-@dataclass(slots=True)
+@dataclass
 class BestFirst:
     """The pair with the highest score, among all blue states and all red ones.
 
@@ -92,11 +99,14 @@ class BestFirst:
                         scores[red, blue] = score
                 if not fits:
                     return Promote(blue)
-            best = max(scores, key=scores.__getitem__)  # the first of equals
+            best = self._best(search, scores)
             fold = search.try_fold(*best)
             if not isinstance(fold, Conflict):
                 return Merge(*best, fold)
             self._refuse(best, fold, search.merges)  # they conflict beyond the horizon
+
+    def _best(self, search: Search, scores: dict[tuple[int, int], float]) -> tuple[int, int]:
+        return max(scores, key=scores.__getitem__)  # the first of equals
 
     def _score(self, search: Search, red: int, blue: int) -> float:
         # A score holds until the next merge.
@@ -119,3 +129,52 @@ class BestFirst:
             self.refuted.add(pair)
         else:
             self.scores[pair] = (merges, -inf)
+
+
+class MostTelling(BestFirst):
+    """The pair whose agreement tells most, and whose move is most usual.
+
+    What agreeing answers tell is the score; what is usual is learned from each decision, so
+    that it is added only when a pair is chosen. A blue state waits while two red ones fit
+    it about equally well. Pairs in `apart` are never merged.
+    """
+
+    def __init__(
+        self, worth: Worth, horizon: int | None, apart: frozenset[tuple[int, int]] = frozenset()
+    ) -> None:
+        super().__init__(worth.evidence, horizon, refuted=set(apart))
+        self.cost = 0
+        self._habits = Habits()
+
+    def decide(self, search: Search) -> Merge | Promote:
+        """Decide as for any score, and learn from it what is usual."""
+        decision = super().decide(search)
+        self.learn(search, decision)
+        return decision
+
+    def learn(self, search: Search, decision: Merge | Promote) -> None:
+        """Add what it takes to tell a decision to `cost`, and learn from it."""
+        merge = isinstance(decision, Merge)
+        move = self._move(
+            search, decision.red if isinstance(decision, Merge) else NONE, decision.blue
+        )
+        self.cost += self._habits.cost(move, len(search.red))
+        self._habits.see(move if merge else move._replace(target=decision.blue))
+
+    def _best(self, search: Search, scores: dict[tuple[int, int], float]) -> tuple[int, int]:
+        fits: dict[int, list[tuple[float, int]]] = {}
+        for (red, blue), score in scores.items():
+            usual = self._habits.favour(self._move(search, red, blue), len(search.red))
+            fits.setdefault(blue, []).append((score + usual, red))
+
+        def rank(blue: int) -> tuple[float, float]:
+            best, *others = sorted((score for score, _ in fits[blue]), reverse=True)
+            return min([SURE_ENOUGH, *(best - other for other in others)]), best
+
+        blue = max(fits, key=rank)  # the first of equals
+        _, red = max(fits[blue], key=lambda fit: fit[0])
+        return red, blue
+
+    def _move(self, search: Search, target: int, blue: int) -> Move:
+        above, label = search.edge_to(blue)
+        return Move(label, search.tree.lead[blue], above, target)

@@ -18,7 +18,8 @@ class PrefixTree:
     `children[v]` maps labels to nodes, `answers[v]` alphas to outputs and
     `counts[v]` alphas to how often they were answered; these change as states are
     merged. The other fields describe the tree as it was built: `visits[v]` is how
-    often a trace came by.
+    often a trace came by, and `lead[v]` the answer just before, or `NONE` if there is
+    none or traces differ.
     """
 
     parent: list[int] = field(default_factory=list)
@@ -27,6 +28,7 @@ class PrefixTree:
     answers: list[dict[int, int]] = field(default_factory=list)
     counts: list[dict[int, int]] = field(default_factory=list)
     visits: list[int] = field(default_factory=list)
+    lead: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -40,6 +42,7 @@ class PrefixTree:
         self.answers.append({})
         self.counts.append({})
         self.visits.append(0)
+        self.lead.append(NONE)
         if parent != NONE:
             self.children[parent][label] = node
         return node
@@ -70,6 +73,7 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
 
     number = _number_shortlex(tree)
     tree = _renumbered(tree, number)
+    _note_leads(tree, samples, [number[old] for old in node_of_row])
     clashes = []
     rows = zip(node_of_row, samples.alpha.tolist(), samples.output.tolist(), strict=True)
     first_row: dict[tuple[int, int], int] = {}
@@ -85,6 +89,21 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
         _, _, first, second = min(clashes)
         raise Contradiction(first, second)
     return tree
+
+
+def _note_leads(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
+    leads: dict[int, set[int]] = {}
+    alpha, output = samples.alpha.tolist(), samples.output.tolist()
+    for start, stop in pairwise(samples.offsets.tolist()):
+        node, said = 0, NONE
+        for row in range(start, stop):
+            if node_of_row[row] != node:
+                node = node_of_row[row]
+                leads.setdefault(node, set()).add(said)
+            said = NONE if alpha[row] == NONE else output[row]
+    for node, said_before in leads.items():
+        if len(said_before) == 1:
+            (tree.lead[node],) = said_before
 
 
 def _number_shortlex(tree: PrefixTree) -> list[int]:

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from resolvent.merging.automaton import Automaton, Event, TooManyStates
 from resolvent.merging.folding import Conflict, Fits, Fold, try_fold
-from resolvent.merging.judge import Judge
-from resolvent.merging.orders import Merge, Order
-from resolvent.merging.prefix_tree import PrefixTree, build_prefix_tree
-from resolvent.merging.strategy import Strategy
-from resolvent.merging.watch import Watch, Watcher
+from resolvent.merging.orders import Merge, Order, Promote
+from resolvent.merging.prefix_tree import PrefixTree
+from resolvent.merging.watch import Watch
 from resolvent.progress import Progress
-from resolvent.samples import SampleSet
 
 
 class RedBlue:
@@ -45,17 +42,29 @@ class RedBlue:
             TooManyStates: as soon as there are more than `most_states`.
         """
         while self._blue:
-            decision = order.decide(self)
-            if isinstance(decision, Merge):
-                self._keep(decision)
-            else:
-                self._promote(decision.blue)
-                if most_states is not None and len(self.red) > most_states:
-                    raise TooManyStates
+            self.settle(order.decide(self))
+            if most_states is not None and len(self.red) > most_states:
+                raise TooManyStates
+
+    @property
+    def done(self) -> bool:
+        """Whether no blue state is left."""
+        return not self._blue
+
+    def settle(self, decision: Merge | Promote) -> None:
+        """Carry out a decision."""
+        if isinstance(decision, Merge):
+            self._keep(decision)
+        else:
+            self._promote(decision.blue)
 
     def blue_in_order(self) -> list[int]:
         """Return the blue states in shortlex order."""
         return sorted(self._blue)
+
+    def edge_to(self, blue: int) -> tuple[int, int]:
+        """Return the red state that a blue one hangs from, and the label that leads to it."""
+        return self._blue[blue]
 
     def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | Conflict:
         """Fold blue into red in place; a `Conflict`, and nothing changed, when they do not fit."""
@@ -68,6 +77,16 @@ class RedBlue:
         while node not in self._is_red:
             node = self.merged_into[node]
         return node
+
+    def settled(self) -> list[int]:
+        """Return the number of the state that each node became, −1 while that is open."""
+        number = {node: state for state, node in enumerate(self.red)}
+        states = []
+        for node in range(len(self.tree)):
+            while node not in number and node in self.merged_into:
+                node = self.merged_into[node]
+            states.append(number.get(node, -1))
+        return states
 
     def _keep(self, merge: Merge) -> None:
         del self._blue[merge.blue]
@@ -95,23 +114,7 @@ class RedBlue:
         return Progress(len(self.red), len(self._blue), settled, len(self.tree))
 
 
-def merge_in_python(
-    samples: SampleSet,
-    strategy: Strategy,
-    time_limit: float | None,
-    listener: Watcher | None,
-    most_states: int | None = None,
-) -> Automaton:
-    """Infer an automaton from samples; the `Engine` written to be read."""
-    watch = Watch(time_limit, listener)
-    tree = build_prefix_tree(samples)
-    judge = Judge(strategy, samples, tree)
-    search = RedBlue(tree, watch, judge.fits if judge.is_picky else None)
-    search.run(judge.order(), most_states)
-    return _summary(search)
-
-
-def _summary(search: RedBlue) -> Automaton:
+def summary(search: RedBlue) -> Automaton:
     """Sum how often traces took each edge; what states answer was summed as they merged."""
     tree = search.tree
     number = {node: state for state, node in enumerate(search.red)}

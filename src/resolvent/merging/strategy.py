@@ -33,9 +33,12 @@ class Strategy:
         merges: It merges nodes of the prefix tree, and tells how many are settled.
         searches: It makes use of `seed` and `effort`, and may use all the time it gets.
         proves: It gives certificates.
+        weighs: It weighs answers by what they tell, and moves by what is usual.
+        rethinks: It asks of each merge whether the machine is shorter without it.
+        chooses: It runs others, and takes the machine with the shortest description.
         engines: Those that can run it, the default first.
 
-    The last four are for built-in strategies to say.
+    The last seven are for built-in strategies to say.
 
     >>> class Weighty(Strategy):
     ...     name = "weighty"
@@ -56,6 +59,9 @@ class Strategy:
     merges: bool = True
     searches: bool = False
     proves: bool = False
+    weighs: bool = False
+    rethinks: bool = False
+    chooses: bool = False
     engines: tuple[str, ...] = (_PYTHON,)
 
     def fits(self, known: Answers, new: Answers) -> bool:
@@ -92,6 +98,20 @@ class Strategy:
 
 
 @dataclass(frozen=True)
+class Auto(Strategy):
+    """The shortest description among what several strategies find, the cheap ones first.
+
+    Orders of merging that differ are tried where the first one leaves doubt, then the search;
+    each within an effort that is counted in work, not in seconds.
+    """
+
+    name = "auto"
+    searches = True
+    chooses = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
 class Edsm(Strategy):
     """The merge on which most answers agree.
 
@@ -116,6 +136,34 @@ class Rpni(Strategy):
     name = "rpni"
     first_fit = True
     refines = False
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Telling(Strategy):
+    """The merge whose agreement tells most, and whose move is most usual.
+
+    Answers tell more the rarer they are and the nearer to the merge; what is usual is
+    learned from merges made before. Real systems have sinks, where everything agrees, and
+    requests that change nothing: both mislead the counting of `edsm`.
+    """
+
+    name = "telling"
+    weighs = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Rethink(Strategy):
+    """What `telling` finds, without the merges that make it longer to describe.
+
+    Some hundred times as dear as merging once, where traces are few; the more there are, the
+    less is tried.
+    """
+
+    name = "rethink"
+    weighs = True
+    rethinks = True
     engines = (_NATIVE, _PYTHON)
 
 
@@ -149,12 +197,13 @@ class SmallestProven(Strategy):
 
 
 STRATEGIES: Final[dict[str, Strategy]] = {
-    one.name: one for one in (Edsm(), Rpni(), SmallestFound(), SmallestProven())
+    one.name: one
+    for one in (Auto(), Edsm(), Rpni(), Telling(), Rethink(), SmallestFound(), SmallestProven())
 }
 """The built-in strategies by name; the first is the default."""
 
 _TO_CHOOSE = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves", "engines")
+_BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "chooses", "engines")
 
 
 def strategy_named(given: str | Strategy) -> Strategy:
@@ -165,9 +214,9 @@ def strategy_named(given: str | Strategy) -> Strategy:
 
     >>> strategy_named("rpni").refines
     False
-    >>> strategy_named("bfs")
+    >>> strategy_named("bfs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of edsm, rpni, search, exact
+    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of auto, edsm, rpni, ...
     """
     known = ", ".join(STRATEGIES)
     if isinstance(given, Strategy):

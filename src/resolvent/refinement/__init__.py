@@ -2,6 +2,7 @@
 
 from resolvent.refinement.compaction import compacted
 from resolvent.refinement.counterexamples import counterexamples
+from resolvent.refinement.covering import covering
 from resolvent.refinement.rebuilding import observed_termination, rebuilt
 
-__all__ = ["compacted", "counterexamples", "observed_termination", "rebuilt"]
+__all__ = ["compacted", "counterexamples", "covering", "observed_termination", "rebuilt"]

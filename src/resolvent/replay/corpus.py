@@ -151,6 +151,10 @@ class Corpus:
         enough = int(np.searchsorted(np.cumsum(self._by_key.length), steps)) + 1
         return np.sort(self._by_key.number[:enough])
 
+    def by_key(self) -> NDArray[np.int64]:
+        """Return the numbers of traces that differ from each other, by rising key."""
+        return self._by_key.number
+
     def distinct(self) -> NDArray[np.int64]:
         """Return the numbers of traces that differ from each other, rising.
 

@@ -99,8 +99,8 @@ def infer(
         choice(
             "--strategy",
             STRATEGIES,
-            "Merge by most evidence, or in the paper's order; search for the smallest machine; "
-            "or prove it the smallest.",
+            "Merge by most evidence, in the paper's order, or by what answers tell, once or with "
+            "second thoughts; search for the smallest machine; or prove it the smallest.",
         ),
     ] = _DEFAULTS.strategy.name,
     timing: Annotated[
@@ -336,6 +336,17 @@ def _figures(
     }
 
 
+def _proven(states: int, least: int | None) -> str:
+    """Say how many states are proven to be needed.
+
+    >>> _proven(7, 6), _proven(7, 7), _proven(7, None)
+    ('at least 6', 'all', '')
+    """
+    if least is None:
+        return ""
+    return "all" if least >= states else f"at least {least:,}"
+
+
 def _print_summary(
     result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
 ) -> None:
@@ -346,16 +357,18 @@ def _print_summary(
     )
     rows = []
     for kind, one in result.statistics.items():
-        numbers = (one.states, one.prefix_tree_nodes, one.merges)
+        numbers = (one.prefix_tree_nodes, one.merges)
         rows.append(
             [
                 result.machines[kind].title,
+                f"{one.states:,}",
+                _proven(one.states, result.lower_bounds.get(kind)),
                 *(f"{number:,}" for number in numbers),
                 f"{one.seconds:.3f}",
             ]
         )
-    header = ["", "states", "prefix tree", "merges", "seconds"]
-    show(table(header, rows, right=range(1, 5)))
+    header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
+    show(table(header, rows, right=range(1, 6)))
     print()
     if result.machines.senses.labelling.is_given:
         for line in result.trivial_labels():
@@ -364,9 +377,11 @@ def _print_summary(
         print(f"events, made of what is seen and done\n{result.events}")
     for kind, certificate in result.certificates.items():
         print(f"{result.machines[kind].title}: {certificate}")
+    for line in result.tried_text():
+        print(f"tried: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
-    print(f"learned from {result.refinement}")
+    print(f"learned from {result.learned_from}")
     for line in about.lines():
         print(line)
     total = reading + about.took + about.held_out.seconds

@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, log2
-from typing import Final
+from math import log2
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.contradiction import Asking, explain, fitting_timing
-from resolvent.errors import ContradictoryTraces, TimeLimitReached, TracePlace
+from resolvent.contradiction import Asking, explain
+from resolvent.errors import ContradictoryTraces, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton
+from resolvent.learning.contest import Contest, Proposal, best_of, first_proposal, patience
+from resolvent.learning.labels import WEIGHING, LabelChoice, choose_labels
+from resolvent.learning.lesson import NO_TIME, Lesson
 from resolvent.machines import (
     Alternative,
     Machine,
@@ -25,25 +28,21 @@ from resolvent.machines import (
     machines_of,
 )
 from resolvent.merging import (
-    STRATEGIES,
     Automaton,
     Contradiction,
-    Strategy,
-    TooManyStates,
+    fewest_states,
     find_contradiction,
     merge,
     moves_alone,
+    search,
 )
+from resolvent.merging.tried import CHOSEN, Tried
 from resolvent.noise import most_likely, rivals, settled_moves, settled_questions, weigh
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
 from resolvent.reduction import (
-    Basis,
     ConstantOutputs,
     LabelVerdict,
-    Verdict,
-    given_verdicts,
-    judge_labels,
     remove_redundant,
     remove_trivial,
 )
@@ -56,47 +55,9 @@ from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.labelling import GIVEN
 
-SEARCH: Final = STRATEGIES["search"]
-"""Finds the machine that a proof of minimality starts from."""
-
-WEIGHING: Final = STRATEGIES["edsm"]
-"""The search that says whether a machine grows when a label is dropped: a fast one."""
-
-WEIGHED_NODES: Final = 200_000
-"""Undecided labels are weighed only in prefix trees of so many nodes: each takes a search, and
-with so many histories merging finds the loops by itself."""
-
-WEIGHED_IN_ALL: Final = 400_000
-"""Nodes of all prefix trees together in which labels are weighed, one tree at least."""
-
-NO_TIME: Final = 1e-9
-"""What is left when no time is: limits must be above 0."""
-
 MOST_ENDING_NODES: Final = 50_000
 """When episodes end gets a machine by itself only from prefix trees of so many nodes: where it is
 chance, merging larger ones takes long and finds as many states as there are surprises."""
-
-
-@dataclass(frozen=True)
-class _Lesson:
-    """What one machine is to be learned from: samples, and the traces behind them.
-
-    `numbers` are those of the traces among all; `later` counts the machines that
-    are still to be learned after this one. Machines of more than `most_states` are given up.
-    """
-
-    predicts: str
-    samples: SampleSet
-    traces: TraceSet
-    numbers: NDArray[np.int64]
-    supplemented: bool
-    later: int
-    most_states: int | None
-
-    @property
-    def kind(self) -> str:
-        """What the machine is called."""
-        return kind_of(self.predicts)
 
 
 @dataclass
@@ -126,8 +87,8 @@ class Learner:
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)  # machines whose search was cut short
+    tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
-    _weighing: dict[frozenset[int], Automaton] = field(default_factory=dict)  # by labels dropped
 
     def learn(
         self,
@@ -158,8 +119,17 @@ class Learner:
             digits = self._digits(predicts)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
-            lesson = _Lesson(
-                predicts, samples, traces, numbers, observed is not None, later, most_states
+            lesson = Lesson(
+                predicts,
+                samples,
+                traces,
+                numbers,
+                observed is not None,
+                later,
+                most_states,
+                self.options,
+                self.time_left,
+                self._listener(kind_of(predicts)),
             )
             machines.append((known or {}).get(lesson.kind) or self._learned(lesson))
             if predicts == OBSERVATION and self.options.supplement and later:
@@ -177,6 +147,7 @@ class Learner:
             dict(self.log_evidence),
             dict(self.alternatives),
             frozenset(self.unfinished),
+            dict(self.tried),
         )
 
     def may_try_ending(self, traces: int) -> bool:
@@ -215,13 +186,15 @@ class Learner:
         self.outputs = [*self.outputs, TERMINATED]
         try:
             return self.learn(traces, numbers, found.machines)
-        except (ContradictoryTraces, TimeLimitReached):
+        except ContradictoryTraces:
             return None  # nobody asked for it
 
     def _forget_ending(self) -> None:
         self.outputs = [name for name in self.outputs if name != TERMINATED]
-        for told in (self.statistics, self.verdicts, self.certificates, self.logs):
+        told: dict[str, Any]
+        for told in (self.statistics, self.verdicts, self.certificates, self.logs, self.tried):
             told.pop(TERMINATED, None)
+        self.unfinished.discard(TERMINATED)
 
     def recall(self, found: Found) -> None:
         """Take over what is known of machines that were found before, at no cost now."""
@@ -232,8 +205,10 @@ class Learner:
         self.certificates = dict(found.certificates)
         self.logs = dict(found.logs)
         self.tried_ending = found.tried_ending
+        self.tried = dict(found.tried)
+        self.unfinished = set(found.unfinished)
 
-    def _learned(self, lesson: _Lesson) -> Machine:
+    def _learned(self, lesson: Lesson) -> Machine:
         if lesson.predicts in self.noisy:
             return self._likely_machine(lesson)
         machine = self._machine(lesson)
@@ -241,16 +216,16 @@ class Learner:
             self.log_evidence[lesson.kind] = {machine.states: log_evidence(machine, lesson.samples)}
         return machine
 
-    def _likely_machine(self, lesson: _Lesson) -> Machine:
+    def _likely_machine(self, lesson: Lesson) -> Machine:
         """Find the moves of the most likely machine; what it answers, a replay tells."""
         started = time.perf_counter()
-        listen = self._listener(lesson.kind)
+        listen = lesson.listener
         samples = self._settled(lesson)
         found = most_likely(
             samples,
             seed=self.options.seed,
             effort=self.options.effort,
-            time_limit=self._share(lesson),
+            time_limit=lesson.share(),
             listener=None if listen is None else lambda _, now: listen(now),
         )
         self.unfinished.discard(lesson.kind)
@@ -285,7 +260,7 @@ class Learner:
         self._note(machine, automaton, time.perf_counter() - started)
         return machine
 
-    def _settled(self, lesson: _Lesson) -> SampleSet:
+    def _settled(self, lesson: Lesson) -> SampleSet:
         """Return samples without the noise that is known to be noise."""
         if self.rewards is None or lesson.predicts != REWARD:
             return lesson.samples
@@ -293,20 +268,25 @@ class Learner:
         asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
         return settled_questions(lesson.samples, asked + traces.action_codes, self.rewards)
 
-    def _machine(self, lesson: _Lesson) -> Machine:
-        """Reduce the samples, merge states, and give back what reduction took out."""
+    def _machine(self, lesson: Lesson) -> Machine:
+        """Reduce the samples, find an automaton, and give back what reduction took out."""
         started = time.perf_counter()
-        samples = lesson.samples
+        samples, strategy = lesson.samples, self.options.strategy
         reduced, constants = samples, ConstantOutputs.nothing()
         if self.options.remove_redundant:
             reduced, constants = remove_redundant(reduced)
-        self._weighing.clear()
-        trivial = self._trivial(lesson, reduced)
-        histories = remove_trivial(samples.histories, trivial)
-        known = self._known_trivial(lesson.traces, trivial)
-        dropped = tuple(code for code in trivial if code not in known)
+        choice = choose_labels(
+            lesson,
+            reduced,
+            self.trivial,
+            self._asking(lesson.predicts),
+            keeps_labels=strategy.keeps_labels,
+            most_work=patience(reduced) if strategy.chooses else None,
+        )
+        self.verdicts[lesson.kind] = choice.verdicts
 
-        def built(automaton: Automaton) -> Machine:
+        def build(automaton: Automaton, without: tuple[int, ...]) -> Machine:
+            known = self._known_trivial(lesson.traces, without)
             machine = build_machine(
                 machine_class(lesson.predicts),
                 automaton,
@@ -317,172 +297,109 @@ class Learner:
                 supplemented=lesson.supplemented,
                 digits=self._digits(lesson.predicts),
             )
+            dropped = tuple(code for code in without if code not in known)
             return loop_where_read(machine, dropped, samples.histories)
 
-        searched = replace(reduced, histories=histories)
-        strategy = self.options.strategy
+        known = self._known_trivial(lesson.traces, choice.trivial)
+        contest = Contest(lesson, reduced, choice.trivial, known, build)
         try:
-            if strategy.proves:
-                automaton, certificate = self._minimal(lesson, searched)
-                other = certificate.alternative
-                self.certificates[lesson.kind] = Certificate(
-                    certificate.states,
-                    certificate.lower_bound,
-                    certificate.unique,
-                    None if other is None else built(other),
-                    certificate.effort,
-                )
-            elif strategy == WEIGHING and frozenset(trivial) in self._weighing:
-                automaton = self._weighing[frozenset(trivial)]
-            else:
-                share = self._share(lesson) if strategy.searches else None
-                automaton = self._merged(
-                    lesson, searched, strategy, share, most_states=lesson.most_states
-                )
+            found = self._proposed(contest, choice)
         except Contradiction as rows:
-            raise self._explained(rows, lesson, trivial) from None
-        machine = built(automaton)
-        machine = replace(machine, decisions=decisions_of(machine, histories, automaton))
+            raise self._explained(rows, lesson, choice.trivial) from None
+        self.unfinished.discard(lesson.kind)
+        if not found.automaton.finished:
+            self.unfinished.add(lesson.kind)
+        decisions = decisions_of(found.machine, found.histories, found.automaton)
+        machine = replace(found.machine, decisions=decisions)
+        histories = found.histories
         _, parent, label = _core.history_columns(histories.tree)
-        self.logs[lesson.kind] = MergeLog(automaton.events, parent, label, histories.labels)
-        self._note(machine, automaton, time.perf_counter() - started)
+        self.logs[lesson.kind] = MergeLog(found.automaton.events, parent, label, histories.labels)
+        # A machine might read labels that were dropped on evidence: a proof keeps them.
+        proven = 1
+        if found.automaton.finished:
+            proven = fewest_states(contest.without(known), found.automaton)
+        self._note(machine, found.automaton, time.perf_counter() - started, proven)
         return machine
 
-    def _share(self, lesson: _Lesson) -> float | None:
-        """Return the seconds for a search that may use all it gets.
+    def _proposed(self, contest: Contest, choice: LabelChoice) -> Proposal:
+        """Find a machine as the strategy has it, and note what was tried."""
+        lesson, strategy, trivial = contest.lesson, self.options.strategy, contest.trivial
+        started = time.perf_counter()
+        if strategy.proves:
+            automaton, certificate = self._minimal(contest)
+            other = certificate.alternative
+            self.certificates[lesson.kind] = Certificate(
+                certificate.states,
+                certificate.lower_bound,
+                certificate.unique,
+                None if other is None else contest.build(other, trivial),
+                certificate.effort,
+            )
+        elif strategy.chooses:
+            merged = choice.merged.get(frozenset(trivial))
+            first = first_proposal(contest, merged)
+            found, self.tried[lesson.kind] = best_of(contest, first, time.perf_counter() - started)
+            return found
+        elif strategy.searches:
+            automaton = self._searched(contest, lesson.share())
+        elif strategy == WEIGHING and frozenset(trivial) in choice.merged:
+            automaton = choice.merged[frozenset(trivial)]
+        else:
+            automaton = lesson.merged(
+                contest.without(trivial), strategy, most_states=lesson.most_states
+            )
+        found = contest.proposal(strategy.name, automaton, trivial)
+        seconds = time.perf_counter() - started
+        one = Tried(strategy.name, CHOSEN, found.machine.states, found.bits, seconds)
+        self.tried[lesson.kind] = (one,)
+        return found
 
-        An equal share of the time left is reserved for each machine that comes later.
+    def _searched(self, contest: Contest, time_limit: float | None) -> Automaton:
+        """Search for the smallest machine; never larger than what merging finds without labels.
+
+        The search keeps labels that merging would drop, and merging that keeps them may find
+        many more states. So the search begins with the better of both.
         """
-        left = self.time_left()
-        return None if left is None else left / (lesson.later + 1)
+        lesson, options = contest.lesson, self.options
+        known, began = None, time.perf_counter()
+        if self.trivial is None and options.remove_trivial:
+            quarter = None if time_limit is None else time_limit / 4
+            part = replace(lesson, listener=None, later=0, time_left=lambda: quarter)
+            choice = choose_labels(
+                part,
+                contest.samples,
+                None,
+                self._asking(lesson.predicts),
+                keeps_labels=False,
+                most_work=patience(contest.samples),
+            )
+            merged = choice.merged.get(frozenset(choice.trivial))
+            if choice.trivial != contest.trivial and merged is not None and merged.finished:
+                known = contest.build(merged, choice.trivial).transitions
+        if time_limit is not None:
+            time_limit = max(time_limit - (time.perf_counter() - began), NO_TIME)
+        return search(
+            contest.without(contest.trivial),
+            seed=options.seed,
+            effort=options.effort,
+            time_limit=time_limit,
+            listener=lesson.listener,
+            known=known,
+        )
 
-    def _minimal(
-        self, lesson: _Lesson, samples: SampleSet
-    ) -> tuple[Automaton, Certificate[Automaton]]:
+    def _minimal(self, contest: Contest) -> tuple[Automaton, Certificate[Automaton]]:
         """Search for a small machine, then close in on the smallest from below."""
         import_solvers()
-        share = self._share(lesson)
+        samples, share = contest.without(contest.trivial), contest.lesson.share()
         started = time.perf_counter()
-        try:
-            # To find a machine is worth more than to prove that there is none.
-            upper = self._merged(lesson, samples, SEARCH, None if share is None else 0.75 * share)
-        except TimeLimitReached:
+        # To find a machine is worth more than to prove that there is none.
+        upper = self._searched(contest, None if share is None else 0.75 * share)
+        if not upper.finished:
             # Some machine is needed to say how far it is proven minimal.
             upper = merge(samples, order=WEIGHING, engine=self.options.engine)
         if share is not None:
             share = max(share - (time.perf_counter() - started), NO_TIME)
-        return minimal_automaton(
-            samples, upper, time_limit=share, listener=self._listener(lesson.kind)
-        )
-
-    def _trivial(self, lesson: _Lesson, samples: SampleSet) -> tuple[int, ...]:
-        """Decide which labels the search for this machine does without, and note why."""
-        labels, options = samples.labels, self.options
-        if not options.remove_trivial:
-            self.verdicts[lesson.kind] = ()
-            return ()
-        if self.trivial is not None:
-            named = tuple(code for code, label in enumerate(labels) if label in self.trivial)
-            self.verdicts[lesson.kind] = given_verdicts(labels, named)
-            return named
-        weighed = not options.strategy.keeps_labels
-        judged = judge_labels(samples, beyond_no_event=weighed)
-        if weighed:
-            judged = self._weighed(lesson, samples, judged)
-        self.verdicts[lesson.kind] = tuple(verdict.renumbered(lesson.numbers) for verdict in judged)
-        found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]
-        silence = labels.get(NO_EVENT)
-        if silence is None or silence in found:
-            return tuple(found)
-        # With "no event" kept a machine can count steps, and explain away that
-        # labels are read at the wrong time: that is for the user to know.
-        asking = self._asking(lesson.predicts)
-        if fitting_timing(lesson.traces, asking, options.timing, (silence,)) is not None:
-            found.append(silence)
-        return tuple(sorted(found))
-
-    def _weighed(
-        self, lesson: _Lesson, samples: SampleSet, verdicts: tuple[LabelVerdict, ...]
-    ) -> tuple[LabelVerdict, ...]:
-        """Let the search have the last word on labels that were not proven needed.
-
-        The smallest machine never grows when a label that changes no state is
-        deleted, and few searches find the loops of many such labels. So one that
-        was dropped on evidence is taken back if the machine is smaller with it; one
-        that was undecided is dropped if the machine is smaller without it.
-        """
-        trivial = {code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL}
-        dropped = [code for code in sorted(trivial) if verdicts[code].basis is Basis.EVIDENCE]
-        undecided = [
-            code
-            for code, one in enumerate(verdicts)
-            if one.verdict is Verdict.UNDECIDED and one.basis is Basis.EVIDENCE
-        ]
-        if not dropped and not undecided:
-            return verdicts
-
-        def states(without: set[int], below: float = inf) -> float:
-            histories = remove_trivial(samples.histories, sorted(without))
-            counted = replace(samples, histories=histories)
-            least = min(below - 1, inf if lesson.most_states is None else lesson.most_states)
-            most = None if least == inf else int(least)
-            try:
-                found = self._merged(lesson, counted, WEIGHING, most_states=most)
-            except (Contradiction, TooManyStates):
-                return inf  # or not below what is to be undercut
-            self._weighing[frozenset(without)] = found
-            return found.states
-
-        before, fewest = set(trivial), states(trivial)
-        # Where answers vary at all, no machine has fewer than two states.
-        for code in self._to_weigh(trivial, dropped, undecided, verdicts):
-            if fewest > 2 and (found := states(trivial ^ {code}, fewest)) < fewest:
-                trivial, fewest = trivial ^ {code}, found
-        changed = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
-        return tuple(
-            replace(one, verdict=changed[code in trivial], basis=Basis.SEARCH)
-            if code in trivial ^ before
-            else one
-            for code, one in enumerate(verdicts)
-        )
-
-    def _to_weigh(
-        self,
-        trivial: set[int],
-        dropped: list[int],
-        undecided: list[int],
-        verdicts: tuple[LabelVerdict, ...],
-    ) -> list[int]:
-        """Return the labels to weigh: all, or if that takes long those that least is known of."""
-        first = self._weighing.get(frozenset(trivial))
-        nodes = 0 if first is None else first.tree_nodes
-        if nodes > WEIGHED_NODES:
-            undecided = []
-        most = max(WEIGHED_IN_ALL // max(nodes, 1), 1)
-        if len(dropped) + len(undecided) <= most:
-            return dropped + undecided
-        doubted = sorted(dropped, key=lambda code: (verdicts[code].agreements, code))
-        return (doubted + undecided)[:most]
-
-    def _merged(
-        self,
-        lesson: _Lesson,
-        samples: SampleSet,
-        strategy: Strategy,
-        time_limit: float | None = None,
-        *,
-        most_states: int | None = None,
-    ) -> Automaton:
-        return merge(
-            samples,
-            order=strategy,
-            engine=self.options.engine,
-            time_limit=time_limit or self.time_left(),
-            listener=self._listener(lesson.kind),
-            seed=self.options.seed,
-            effort=self.options.effort,
-            most_states=most_states,
-        )
+        return minimal_automaton(samples, upper, time_limit=share, listener=contest.lesson.listener)
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:
         """Of trivial labels, return those that are so in every state, seen or not."""
@@ -491,7 +408,7 @@ class Learner:
         return tuple(code for code in trivial if traces.labels[code] == NO_EVENT)
 
     def _explained(
-        self, rows: Contradiction, lesson: _Lesson, trivial: tuple[int, ...]
+        self, rows: Contradiction, lesson: Lesson, trivial: tuple[int, ...]
     ) -> ContradictoryTraces:
         # Labels dropped on evidence are to blame only if nothing contradicts with them.
         known = self._known_trivial(lesson.traces, trivial)
@@ -515,7 +432,7 @@ class Learner:
             alone=self._explained_alone(lesson, histories),
         )
 
-    def _explained_alone(self, lesson: _Lesson, histories: Histories) -> list[str]:
+    def _explained_alone(self, lesson: Lesson, histories: Histories) -> list[str]:
         """Return the other outputs that vary, and yet follow from what machines read."""
         others = (one for one in self.outputs if one != lesson.predicts)
         asked = {one: self._asking(one)(lesson.traces, histories) for one in others}
@@ -542,7 +459,9 @@ class Learner:
         listen = self.progress
         return lambda progress: listen(name, progress)
 
-    def _note(self, machine: Machine, automaton: Automaton, seconds: float) -> None:
+    def _note(
+        self, machine: Machine, automaton: Automaton, seconds: float, at_least: int = 1
+    ) -> None:
         before = self.statistics.get(machine.kind)
         promotions = sum(event.red is None for event in automaton.events)
         self.statistics[machine.kind] = MachineStatistics(
@@ -554,6 +473,7 @@ class Learner:
             constant_outputs=len(machine.constant_value),
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
+            at_least=at_least,
         )
 
 
