@@ -153,6 +153,8 @@ def test_a_public_bucket_needs_no_credentials(filled):
 def test_an_unknown_kind_of_address():
     with pytest.raises(rs.TraceError, match=r"^ftp://x is no address that can be opened .* s3, gs"):
         rs.scan_traces("ftp://x/y")
+    with pytest.raises(rs.TraceError, match=r"^s3://b c is no address that can be opened: give"):
+        rs.scan_traces("s3://key:word@b c/y")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ import pyarrow as pa
 from resolvent.errors import TraceError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_CONTAINERS = ("abfs", "abfss")
+"""In addresses of Azure a container stands where others have a user."""
+
 _PUBLIC = "s3://anonymous@"
 _GCS_SECONDS = "30"
 """How long an unanswered address of Google's is tried; PyArrow would try for 15 minutes."""
@@ -21,6 +24,7 @@ _DENIED = (
     *("MISSING_AUTHENTICATION_TOKEN", "UNRECOGNIZED_CLIENT", "EXPIRED_TOKEN"),
     *("HTTP status 401", "HTTP status 403", "PERMISSION_DENIED", "UNAUTHENTICATED"),
     *("Permission denied", "Could not create credentials", "InvalidAccessKeyId"),
+    *("AuthenticationException", "AuthenticationFailed", "AuthorizationFailure"),
 )
 _MISSING = ("NO_SUCH_BUCKET", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND", "HTTP status 404", "NOT_FOUND")
 _SILENT = (
@@ -31,6 +35,8 @@ _CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or write "
     "s3://anonymous@BUCKET for a public one",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or write gs://anonymous@BUCKET for a public one",
+    "abfs": "log in with `az login`, or set AZURE_CLIENT_ID, AZURE_TENANT_ID and "
+    "AZURE_CLIENT_SECRET",
     "hdfs": "log in as a user who may read it",
 }
 
@@ -49,9 +55,14 @@ def without_secrets(address: str) -> str:
 
     >>> without_secrets("s3://key:secret@bucket/logs?endpoint_override=localhost:9000")
     's3://bucket/logs'
+    >>> without_secrets("abfs://container:secret@account.dfs.core.windows.net/logs")
+    'abfs://container@account.dfs.core.windows.net/logs'
     """
     parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    user, at, host = parts.netloc.rpartition("@")
+    if parts.scheme in _CONTAINERS:
+        host = user.partition(":")[0] + at + host
+    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def root_of(address: str) -> str:
@@ -92,10 +103,12 @@ def file_system(root: str | None) -> tuple[Any, str]:
         try:
             found, path = fs.FileSystem.from_uri(f"{base}x{mark}{query}")
         except pa.ArrowInvalid as error:
+            reason = _first_line(error)
+            why = "" if "@" in reason else f" ({reason})"  # it may spell out a password
             raise TraceError(
-                f"{shown} is no address that can be opened ({_first_line(error)}): give one that "
-                f"begins with file, s3, gs, abfs or hdfs, or a path"
-            ) from error
+                f"{shown} is no address that can be opened{why}: give one that begins with file, "
+                f"s3, gs, abfs or hdfs, or a path"
+            ) from None
     return found, path.removesuffix("x")
 
 
@@ -130,7 +143,9 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
     reason = _first_line(error)
     if isinstance(error, PermissionError) or _says(reason, _DENIED):
         scheme = "" if root is None else urlsplit(root).scheme
-        what = _CREDENTIALS.get({"gcs": "gs"}.get(scheme, scheme), "ask for the right to read it")
+        what = _CREDENTIALS.get(
+            {"gcs": "gs", "abfss": "abfs"}.get(scheme, scheme), "ask for the right to read it"
+        )
         return TraceError(f"{name} cannot be read, access is denied ({reason}): {what}")
     if isinstance(error, FileNotFoundError) or _says(reason, _MISSING):
         return TraceError(f"{name} does not exist")
