@@ -116,7 +116,7 @@ def drinks(sessions):
 
 
 def test_a_machine_that_is_larger_than_the_world_says_so():
-    few, many = rs.infer(drinks(50)), rs.infer(drinks(400))
+    few, many = rs.infer(drinks(20)), rs.infer(drinks(400))
     assert many.machines["response"].states == 15 < few.machines["response"].states
     assert (kinds(few), kinds(many)) == (["rare-moves"], [])
     (rare,) = few.warnings
@@ -124,7 +124,7 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
     assert rare.figures["machine"] == "response"
     # Counted by hand: how often each state read each input.
     machine, made = few.machines["response"], Counter()
-    for one in drinks(50):
+    for one in drinks(20):
         state = 0
         for label in one.labels[1:-1]:  # after the last nothing is answered
             made[state, label] += 1

@@ -79,8 +79,8 @@ def test_only_the_last_round_is_told(monkeypatch):
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_strategies_that_do_not_merge_say_so(strategy):
-    _, second, *_ = log_lines(rs.infer(TRACES, strategy=strategy, effort=0.01))
-    assert second.startswith(f"strategy {strategy} does not merge states")
+    lines = list(log_lines(rs.infer(TRACES, strategy=strategy, effort=0.01)))
+    assert any(line.startswith(f"strategy {strategy} does not merge states") for line in lines)
 
 
 def test_machines_without_a_log_or_without_decisions(result):
