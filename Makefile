@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -79,6 +79,10 @@ benchmark-noise-folder: $(STAMPS)/developing
 # 1, 10 and 100 million steps from a folder: a minute, 200 MB of disk.
 benchmark-scaling: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scaling.py
+
+# One Parquet file of 2 GB, scanned and inferred from: two minutes, 2 GB of disk.
+benchmark-scanning: $(STAMPS)/developing
+	$(BIN)/python benchmarks/scanning.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing

@@ -69,8 +69,10 @@ def as_table():
 
 
 def scanned(folder):
-    (folder / "many").mkdir(exist_ok=True)
-    traces().save(folder / "many" / "a.parquet")
+    file = folder / "many" / "a.parquet"
+    if not file.exists():  # written again, it would no longer be what was scanned
+        file.parent.mkdir()
+        traces().save(file)
     return rs.scan_traces(folder / "many")
 
 

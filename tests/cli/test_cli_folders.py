@@ -7,7 +7,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent import running
-from resolvent.cli import options
+from resolvent.cli import places
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
     monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
 
 
@@ -48,7 +48,7 @@ def test_check_goes_through_a_large_folder(
     machines = tmp_path / "machines.json"
     assert run("infer", folder, "-o", machines).code == 0
     small = run("check", machines, folder, "--json").json
-    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
     outcome = run("check", machines, folder, "--json")
     assert outcome.code == 0
     assert {**outcome.json, "seconds": None} == {**small, "seconds": None}

@@ -84,7 +84,7 @@ def columns_of(machines: Mapping[str, Machine]) -> list[str]:
 
 
 def is_large_folder(source: Path) -> bool:
-    """Whether traces are better gone through file by file than read all at once."""
+    """Whether traces are better gone through piece by piece than read all at once."""
     return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
 
 
@@ -143,5 +143,5 @@ def _would_replace(target: Path, source: Path) -> bool:
     """Whether writing a file changes what is read: the file itself, or one of a folder's."""
     if not target.is_file():  # pipes and terminals may be read and written at once
         return False
-    files = source.glob("*.parquet") if source.is_dir() else [source]
+    files = source.rglob("*.parquet") if source.is_dir() else [source]
     return any(file.exists() and target.samefile(file) for file in files)

@@ -9,17 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
+from resolvent.cli.options import Json, columns_of
 from resolvent.cli.options import Machines as MachinesFile
+from resolvent.cli.places import Place, opened
 from resolvent.cli.printing import print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
 from resolvent.replay import score as score_on
 from resolvent.replay import score_of
-from resolvent.traces import TraceFolder, scan_traces, symbol_text
+from resolvent.traces import TraceFolder, TraceSet, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.wording import amount, visible
 
@@ -29,7 +30,7 @@ _ROWS = 10
 @takes_table()
 def check(
     machines: MachinesFile,
-    traces: Traces,
+    traces: Place,
     table: TableOptions,
     evidence: Annotated[
         bool,
@@ -51,16 +52,18 @@ def check(
     held what came.
     """
     loaded = load(machines)
-    with ProgressBar() as bar:
-        if not table.given and is_large_folder(traces):
-            if evidence:
-                raise OptionError(
-                    f"{traces} is gone through file by file, and evidence needs all traces at "
-                    f"once: name one of its files"
-                )
-            checked = _check_folder(loaded, scan_traces(traces, columns_of(loaded)), bar)
+    with ProgressBar() as bar, saying_warnings():
+        started = time.perf_counter()
+        given = opened(traces, table, columns_of(loaded), bar)
+        if isinstance(given, TraceSet):
+            checked = _check_traces(loaded, given, evidence, bar, started)
+        elif evidence:
+            raise OptionError(
+                f"{given.place} is gone through piece by piece, and evidence needs all traces at "
+                f"once: name one of its files"
+            )
         else:
-            checked = _check_traces(loaded, traces, table, evidence, bar)
+            checked = _check_folder(loaded, given, bar, started)
     if json:
         print_json(checked.figures())
     else:
@@ -110,10 +113,8 @@ class _Checked:
 
 
 def _check_traces(
-    machines: Machines, source: Path, table: TableOptions, evidence: bool, bar: ProgressBar
+    machines: Machines, traces: TraceSet, evidence: bool, bar: ProgressBar, started: float
 ) -> _Checked:
-    started = time.perf_counter()
-    traces = table.read(source, columns_of(machines), bar.reading(source))
     read = time.perf_counter()
     seconds = {"read": read - started}
     found = None
@@ -127,12 +128,13 @@ def _check_traces(
     return _Checked(machines, len(traces), traces.steps, score, seconds, found)
 
 
-def _check_folder(machines: Machines, folder: TraceFolder, bar: ProgressBar) -> _Checked:
-    """Go through a folder file by file; what is read is dropped again."""
-    started = time.perf_counter()
+def _check_folder(
+    machines: Machines, folder: TraceFolder, bar: ProgressBar, started: float
+) -> _Checked:
+    """Go through a place piece by piece; what is read is dropped again."""
     score = Score()
     count, steps, replaying = 0, 0, 0.0
-    progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
+    progress = bar.stage(f"replaying {Path(folder.place).name}", Amount(folder.rows, "rows"))
     for number, traces in enumerate(folder, 1):
         read = time.perf_counter()
         score = score.then(score_on(machines, traces), count)

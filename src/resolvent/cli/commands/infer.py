@@ -13,15 +13,14 @@ from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_ou
 from resolvent.cli.options import (
     Json,
     Outputs,
-    Traces,
     check_target,
     choice,
     columns_to_read,
-    is_large_folder,
     names_in,
 )
+from resolvent.cli.places import Place, files_read, opened
 from resolvent.cli.printing import command, print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -33,9 +32,10 @@ from resolvent.result import InferenceResult
 from resolvent.running import READING, REFINE_ABOVE, REPLAYING
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
-from resolvent.traces import TraceFolder, TraceSet, scan_traces
+from resolvent.traces import TraceSet
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
+from resolvent.traces.places.listing import place_text
 from resolvent.trust import Weakness, weaknesses
 from resolvent.wording import amount, short
 
@@ -58,7 +58,7 @@ def _above_zero(seconds: float | None) -> float | None:
 
 @takes_table(writes=True)
 def infer(
-    source: Traces,
+    source: Place,
     table: TableOptions,
     output: Annotated[
         Path | None,
@@ -199,7 +199,7 @@ def infer(
         raise OptionError("--held-out and --no-held-out exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
-        check_target(output, source)
+        check_target(output, *files_read(source))
     options = Options(
         outputs=names_in(outputs),
         discretise=_intervals(discretise),
@@ -219,13 +219,9 @@ def infer(
         time_limit=time_limit,
     )
     columns = columns_to_read(options.outputs or ())
-    with ProgressBar() as bar:
+    with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        traces: TraceSet | TraceFolder
-        if refine is not False and not table.given and is_large_folder(source):
-            traces = scan_traces(source, columns)
-        else:
-            traces = table.read(source, columns, bar.reading(source), format=format)
+        traces = opened(source, table, columns, bar, in_pieces=refine is not False, format=format)
         seconds_reading = time.perf_counter() - started
 
         def show(machine: str, now: Progress, again: str = "") -> None:
@@ -309,7 +305,7 @@ def _show(
 ) -> None:
     """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+        text, of = f"{machine}, piece {now.done} of {now.total}", Amount(now.total, "pieces")
     elif machine == FINDING_EVENTS:
         text, of = "looking for events", None
     elif now.total == 0:
@@ -352,11 +348,13 @@ def _proven(states: int, least: int | None) -> str:
 
 
 def _print_summary(
-    result: InferenceResult, about: _About, reading: float, source: Path, output: Path | None
+    result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
 ) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
+    print(
+        f"{place_text(source)}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n"
+    )
     rows = []
     for kind, one in result.statistics.items():
         numbers = (one.prefix_tree_nodes, one.merges)

@@ -11,7 +11,7 @@ episode. The schema's metadata lists those that were written as such, under
 `resolvent.columns`; of any others only those are read that the caller names.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
+from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.roles import NAME_COLUMNS
@@ -67,17 +68,8 @@ def read_parquet(
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the `.parquet` files of a folder in the order of their names."""
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise TraceError(f"{folder} is a folder without .parquet files: name a file of traces")
-    return files
-
-
-def rows_of(path: Path) -> int:
-    """Return how many rows a file says it holds, without reading them."""
-    with readable(path), pq.ParquetFile(path) as file:
-        return int(file.metadata.num_rows)
+    """Return the `.parquet` files of a folder, and of its partitions, in the order of names."""
+    return [folder / Path(file.path).relative_to(folder.absolute()) for file in files_of(folder)]
 
 
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
@@ -102,25 +94,41 @@ def readable(path: Path) -> Iterator[None]:
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
     """Return the table, and the names of the further columns in it that count."""
     with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        missing = [name for name in _REQUIRED if name not in names]
-        if missing:
-            raise TraceError(
-                f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
-                f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
-            )
-        further = sorted({*columns, *_own_columns(file.schema_arrow)})
-        for name in further:
-            if name not in names:
-                raise no_column(name, (other for other in names if other not in RESERVED))
-        wanted = [name for name in (*_REQUIRED, *_OPTIONAL, *further) if name in names]
-        for name in wanted:
-            if names.count(name) > 1:
-                raise TraceError(f"there are several columns `{name}`: rename all but one")
+        wanted, further = own_columns(file.schema_arrow, columns)
         table = file.read(wanted)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
     return table, further
+
+
+def own_columns(
+    schema: pa.Schema, columns: Sequence[str], beside: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return which columns of a file of traces are read, and which of them are further ones.
+
+    Those `beside` the file, such as keys of its folders, may be among the further ones, too.
+    """
+    names = schema.names
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise TraceError(
+            f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
+            f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
+        )
+    further = sorted({*columns, *_own_columns(schema)})
+    for name in further:
+        if name not in names and name not in beside:
+            raise no_column(name, (other for other in names if other not in RESERVED))
+    wanted = [name for name in (*_REQUIRED, *_OPTIONAL) if name in names] + further
+    for name in wanted:
+        if names.count(name) > 1:
+            raise TraceError(f"there are several columns `{name}`: rename all but one")
+    return wanted, further
+
+
+def traces_of_own(table: pa.Table, further: Sequence[str]) -> TraceSet:
+    """Make traces of the rows of whole episodes, with further columns of these names."""
+    return _Rows.of(table).traces(further)
 
 
 def _own_columns(schema: pa.Schema) -> list[str]:

@@ -32,9 +32,23 @@ ONLY_ACTION = "step"
 
 def traces_of(source: TableSource, roles: Roles, *, moved_by_actions: bool = False) -> TraceSet:
     """Read a table whose columns' roles are known; labels may be the actions before them."""
-    table = source.read(roles.wanted)
+
+    def warn(text: str) -> None:
+        warnings.warn(text, TableWarning, stacklevel=8)
+
+    return traces_of_rows(source, source.read(roles.wanted), roles, warn, moved_by_actions)
+
+
+def traces_of_rows(
+    source: TableSource,
+    table: pa.Table,
+    roles: Roles,
+    warn: Callable[[str], None],
+    moved_by_actions: bool,
+) -> TraceSet:
+    """Make traces of what was read; `warn` is told what of it they leave out."""
     episodes = episodes_of(table, as_names(roles.episode), as_names(roles.order), source.place)
-    return _Table(source, table, roles, episodes).traces(moved_by_actions)
+    return _Table(source, table, roles, episodes, warn).traces(moved_by_actions)
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,7 @@ class _Table:
     table: pa.Table
     roles: Roles
     episodes: Episodes
+    warn: Callable[[str], None]
 
     def traces(self, moved_by_actions: bool) -> TraceSet:
         """Code all columns."""
@@ -110,6 +125,8 @@ class _Table:
         return np.delete(self.episodes.rows, self.episodes.ends[~self.extra] - 1)
 
     def _nulls(self, name: str) -> NDArray[np.bool_]:
+        if not self.table[name].null_count:
+            return np.zeros(self.table.num_rows, bool)
         return np.asarray(self.table[name].is_null().to_numpy(zero_copy_only=False))
 
     def _check_values_of_steps(self) -> None:
@@ -144,23 +161,19 @@ class _Table:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
         verb = "is" if len(self.roles.of_steps) == 1 else "are"
         path = "" if self.source.path is None else f"{self.source.path}: "
-        warnings.warn(
+        self.warn(
             f"{path}the last row is a step, and nothing says what was seen after it, in "
             f"{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')}: that row "
             f"gives the final observation, and its {names} {verb} dropped; to keep the step, "
-            f"name next_observation or give a final_observation",
-            TableWarning,
-            stacklevel=6,
+            f"name next_observation or give a final_observation"
         )
 
     def _warn_of_empty(self) -> None:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
         row = int(self.episodes.last[np.argmax(self.final)])
-        warnings.warn(
+        self.warn(
             f"{self.source.place(row)}: the last row has no value for {names}, in "
-            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out",
-            TableWarning,
-            stacklevel=6,
+            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out"
         )
 
     # The columns.
@@ -237,7 +250,15 @@ class _Table:
         return converted(*distinct(column), convert, self._place_in(name, rows))
 
     def _taken(self, name: str, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+        if rows is self.episodes.rows and self._in_place:
+            return self.table[name]
         return self.table[name].take(pa.array(rows))
+
+    @cached_property
+    def _in_place(self) -> bool:
+        """Whether all rows stand in order already."""
+        rows = self.episodes.rows
+        return bool(np.array_equal(rows, np.arange(len(rows))))
 
     def _place_in(self, name: str, rows: NDArray[np.int64]) -> Callable[[int], str]:
         return lambda row: f"{self.source.place(int(rows[row]))}, column `{visible(name)}`"
