@@ -13,6 +13,7 @@ SOURCE = Path(resolvent.__file__).parent
 ROOMS = [
     ["errors", "_core"],
     ["atomic_file", "installation", "progress", "wording"],
+    ["workers"],
     ["notebook"],
     ["traces"],
     ["senses"],
