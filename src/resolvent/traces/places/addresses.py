@@ -147,7 +147,7 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
             {"gcs": "gs", "abfss": "abfs"}.get(scheme, scheme), "ask for the right to read it"
         )
         return TraceError(f"{name} cannot be read, access is denied ({reason}): {what}")
-    if isinstance(error, FileNotFoundError) or _says(reason, _MISSING):
+    if is_missing(error):
         return TraceError(f"{name} does not exist")
     if root is not None and _says(reason, _SILENT):
         return TraceError(
@@ -157,6 +157,11 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
     if "libjvm" in reason or "libhdfs" in reason:
         return TraceError(f"{name} needs Hadoop's client ({reason}): install it, set JAVA_HOME")
     return TraceError(f"{name} cannot be read ({reason})")
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether a file system says that there is no such file."""
+    return isinstance(error, FileNotFoundError) or _says(_first_line(error), _MISSING)
 
 
 def is_of_storage(error: Exception) -> bool:
