@@ -4,6 +4,7 @@ A block is a row group. Its footer says how many rows it has and, mostly, betwee
 its episodes lie, so that little has to be read to know which blocks share an episode.
 """
 
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -17,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from resolvent.errors import DamagedFile, TraceError, locating
+from resolvent.errors import DamagedFile, StorageError, TraceError, locating
 from resolvent.traces.places.addresses import (
     file_system,
     is_missing,
     is_of_storage,
+    is_passing,
+    is_without_room,
     reaching,
     storage_error,
 )
@@ -32,6 +35,9 @@ FILE_NAME = "__filename"
 
 _ENDS = 4
 _MAGIC = b"PAR1"
+_ROOM = 1 << 12
+"""Bytes that storage is asked for at least, where it failed: its refusals take some hundred."""
+
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _IN_ORDER = (bool, int, str, bytes, date, datetime)
 
@@ -105,11 +111,26 @@ class StoredFiles:
         self, blocks: Sequence[Block], names: Sequence[str], rows: int | None = None
     ) -> pa.Table:
         """Read some columns of blocks of one file that follow each other, or of the first rows."""
+        try:
+            return self._read(blocks, names, rows)
+        except StorageError as error:
+            if not is_without_room(error):
+                raise
+        return self._read(blocks, names, rows, roomy=True)
+
+    def _read(
+        self,
+        blocks: Sequence[Block],
+        names: Sequence[str],
+        rows: int | None,
+        *,
+        roomy: bool = False,
+    ) -> pa.Table:
         number, groups = blocks[0].file, [block.group for block in blocks]
         of = self.files[number].name
         if blocks[0].rows:
             of += f", row group{_span(groups)}"
-        with self.opened(number, names, of) as file:
+        with self.opened(number, names, of, roomy=roomy) as file:
             of_file = [name for name in names if name in file.schema_arrow.names]
             if rows is None:
                 rows = sum(block.rows for block in blocks)
@@ -129,11 +150,16 @@ class StoredFiles:
 
     @contextmanager
     def opened(
-        self, number: int, names: Sequence[str] = (), of: str | None = None
+        self,
+        number: int,
+        names: Sequence[str] = (),
+        of: str | None = None,
+        *,
+        roomy: bool = False,
     ) -> Iterator[pq.ParquetFile]:
         """Open a file that has not changed since its seal was made; `TraceError` if it has.
 
-        What cannot be read then is called `of`.
+        What cannot be read then is called `of`. A `roomy` file is never asked for few bytes.
         """
         stored = self.files[number]
         with in_parquet(stored, of), _opened(stored) as source:
@@ -144,7 +170,12 @@ class StoredFiles:
                 )
             texts = [name for name in names if name in self.texts]
             known = _ends.get((stored, self.seals[number]) if self.seals else None)
-            with pq.ParquetFile(source, metadata=known, read_dictionary=texts) as file:
+            with pq.ParquetFile(
+                _Roomy(source) if roomy else source,
+                metadata=known,
+                read_dictionary=texts,
+                page_checksum_verification=True,
+            ) as file:
                 if self.seals:
                     _ends.keep((stored, self.seals[number]), file.metadata)
                 yield file
@@ -180,6 +211,41 @@ def _opened(stored: StoredFile) -> Any:
     except (OSError, pa.ArrowException) as error:
         found = storage_error(stored.name, stored.root, error)
         raise _Stored(DamagedFile(str(found)) if is_missing(error) else found) from error
+
+
+class _Roomy:
+    """A file of which many bytes are read at a time, also where few are asked for."""
+
+    closed = False
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._source.size()}
+        self._at = base[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._source.size()
+        size = end - self._at if size < 0 else min(size, end - self._at)
+        start = max(min(self._at, end - _ROOM), 0)
+        found: bytes = self._source.read_at(max(self._at + size - start, _ROOM), start)
+        found = found[self._at - start : self._at - start + size]
+        self._at += len(found)
+        return found
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class _Stored(Exception):  # noqa: N818
@@ -230,7 +296,7 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
     except _Stored as error:
         raise error.args[0] from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if stored.root is not None and is_of_storage(error):
+        if is_of_storage(error) if stored.root is not None else is_passing(error):
             raise storage_error(stored.name, stored.root, error) from error
         lines = str(error).splitlines() or [type(error).__name__]
         raise DamagedFile(
@@ -288,15 +354,14 @@ def _seal_of(stored: StoredFile) -> Seal:
 def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
     file = stored.files[number]
     with in_parquet(file), _opened(file) as source:
-        with reaching(file.name, file.root):
-            seal = _seal(file, source)
-            start = source.read(len(_MAGIC))
-            source.seek(0)
+        seal = _seal(file, source)
+        start = source.read(_ROOM)[: len(_MAGIC)]
+        source.seek(0)
         if start != _MAGIC:
             raise DamagedFile(
                 "is no Parquet file: read it with read_traces, or with read_table or read_log"
             )
-        opened = pq.ParquetFile(source)
+        opened = pq.ParquetFile(source if file.root is None else _Roomy(source))
         metadata, schema = opened.metadata, opened.schema_arrow
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)
