@@ -19,6 +19,7 @@ from resolvent.control import (
 from resolvent.diagnosis import Diagnosis, Finding, diagnose
 from resolvent.display.report import report
 from resolvent.errors import (
+    ClusterError,
     ContradictoryTraces,
     DamagedFile,
     MissingExtra,
@@ -79,6 +80,7 @@ __version__ = version("resolvent")
 __all__ = [
     "UNSEEN",
     "AugmentObservation",
+    "ClusterError",
     "ContradictoryTraces",
     "DamagedFile",
     "Diagnosis",

@@ -133,6 +133,10 @@ class TimeLimitReached(ResolventError):  # noqa: N818
     """The search was stopped by its time limit before it had an answer."""
 
 
+class ClusterError(ResolventError):
+    """A cluster, or a process, that cannot be reached, does not fit or was lost."""
+
+
 class MissingExtra(ResolventError, ImportError):  # noqa: N818
     """An optional dependency is not installed; the message names the extra."""
 
