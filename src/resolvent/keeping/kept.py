@@ -1,6 +1,5 @@
 """Work whose results are kept: done once for every key, whoever asks and however often."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -51,8 +50,3 @@ class Kept(Generic[Given, Made]):
         made = self.work(piece)
         self.store.put(key, self.work.pack(made))
         return made
-
-
-def kept(work: Keepable[Given, Made], store: Store | None) -> Callable[[Given], Made]:
-    """Return work whose results are kept, if there is a store to keep them in."""
-    return work if store is None else Kept(work, store)

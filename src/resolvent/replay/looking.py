@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.pool import Pool
 from resolvent.traces.common_values import CommonValues
-from resolvent.traces.shards import Shards
+from resolvent.traces.gap import Gap
+from resolvent.traces.shards import Shards, look_at
 
 LEAST_STEPS = 50_000
 """Steps that a piece gives to the pool at least, if it has them."""
@@ -37,7 +38,7 @@ class Looking:
 
     def __call__(self, number: int) -> "Look":
         """Read a piece, and return what there is in it."""
-        traces = self.shards.read(number)
+        traces, gap = look_at(self.shards, number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
@@ -47,6 +48,7 @@ class Looking:
             traces.steps,
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
             Pool.of(CodedShard.alone(traces), self.pool_steps, given=(number, most)),
+            () if gap is None else ((number, gap),),
         )
 
 
@@ -72,7 +74,8 @@ class Look:
     """What there is in neighbouring pieces.
 
     `traces` are how many each piece has. `news` are the values that each piece is the first to
-    have, by its number and column; a piece without any is left out.
+    have, by its number and column; a piece without any is left out. `gaps` are what cannot be
+    read of pieces, by their numbers, as files are damaged.
 
     What two runs of pieces hold is put together by `+`, the second following the first.
     """
@@ -81,6 +84,7 @@ class Look:
     steps: int
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
+    gaps: tuple[tuple[int, Gap], ...] = ()
 
     def __add__(self, other: "Look") -> "Look":
         known, news = self._known, list(self.news)
@@ -94,6 +98,7 @@ class Look:
             self.steps + other.steps,
             tuple(news),
             self.pool + other.pool.moved(int(self.traces.sum())),
+            self.gaps + other.gaps,
         )
         found.__dict__["_known"] = known  # it need not be put together again
         return found

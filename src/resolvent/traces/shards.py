@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from resolvent.errors import OptionError, TableWarning
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.gap import Gap, gaps_text
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.reading import Names, roles_of
 from resolvent.traces.tables.roles import Name, Spelled
@@ -21,7 +22,6 @@ from resolvent.traces.trace_set import TraceSet
 
 if TYPE_CHECKING:
     # Loading what reads Parquet takes longer than all else of `import resolvent`.
-    from resolvent.traces.places.gaps import Gap
     from resolvent.traces.places.layouts import Layout
     from resolvent.traces.places.pieces import Pieces
 
@@ -40,6 +40,31 @@ class Shards(Protocol):
 
     def name(self, number: int) -> str | None:
         """Return what an error should call a shard; None when there is just one."""
+
+
+def look_at(shards: Shards, number: int) -> tuple[TraceSet, Gap | None]:
+    """Return one shard, and what is left out of it as files are damaged, if that is asked for."""
+    look = getattr(shards, "look", None)
+    return (shards.read(number), None) if look is None else look(number)
+
+
+def leaving_out(shards: Shards, gaps: Mapping[int, Gap]) -> Shards:
+    """Return shards without what was found to be damaged: the same whenever they are read."""
+    if not getattr(shards, "skips", False):
+        return shards
+    fixed: Shards = shards.leaving_out(gaps)  # type: ignore[attr-defined]
+    return fixed
+
+
+def gaps_of(shards: Shards) -> Mapping[int, Gap]:
+    """Return what is left out of shards as files are damaged, by their numbers."""
+    return getattr(shards, "gaps", {})
+
+
+def seal_of(shards: Shards, number: int) -> Any:
+    """Return all that a shard depends on, as plain data; None if it is not read from files."""
+    seal = getattr(shards, "seal", None)
+    return None if seal is None else seal(number)
 
 
 class ShardsInMemory:
@@ -85,6 +110,20 @@ class JoinedShards:
         source, local = self._place(number)
         return source.name(local) or f"trace set {self.sources.index(source)}"
 
+    def seal(self, number: int) -> Any:
+        """Return all that a shard depends on, as plain data; None if it is in memory."""
+        return seal_of(*self._place(number))
+
+    @property
+    def gaps(self) -> Mapping[int, Gap]:
+        """What is left out of shards, by their numbers."""
+        found: dict[int, Gap] = {}
+        first = 0
+        for source in self.sources:
+            found |= {first + number: gap for number, gap in gaps_of(source).items()}
+            first += len(source)
+        return found
+
     def _place(self, number: int) -> tuple[Shards, int]:
         for source in self.sources:
             if number < len(source):
@@ -98,7 +137,8 @@ class TraceFolder:
 
     `scan_traces` makes it. A piece is a file or, of a large one, row groups that follow each
     other. Any piece may be read by itself, in any order and in any process. `rows` is how many
-    rows the files say they hold.
+    rows the files say they hold. `gaps` are what is left out of pieces, by their numbers, as files
+    are damaged; where this is still to be found out (`skips`), there are none.
     """
 
     def __init__(
@@ -106,12 +146,12 @@ class TraceFolder:
         place: str,
         pieces: "Pieces",
         layout: "Layout",
-        gaps: "Mapping[int, Gap] | None" = None,
+        gaps: Mapping[int, Gap] | None = None,
     ) -> None:
         self.place = place
         self.rows = pieces.rows
         self._pieces, self._layout = pieces, layout
-        self._skips = pieces.stored.skips and gaps is None
+        self.skips = pieces.stored.skips and gaps is None
         self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
 
@@ -138,7 +178,7 @@ class TraceFolder:
         """Read the traces that begin in one piece."""
         return self._said(*self._read(number))
 
-    def look(self, number: int) -> "tuple[TraceSet, Gap | None]":
+    def look(self, number: int) -> tuple[TraceSet, Gap | None]:
         """Read the traces that begin in one piece, and say what is left out as it is damaged.
 
         `leaving_out` then holds everybody to it.
@@ -146,7 +186,7 @@ class TraceFolder:
         traces, gap, _ = self._read(number)
         return traces, gap
 
-    def leaving_out(self, gaps: "Mapping[int, Gap]") -> "TraceFolder":
+    def leaving_out(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
         """Return the same files without what was found to be damaged, by the pieces' numbers.
 
         If more should be damaged when it is read, or less, that is not taken into account.
@@ -155,7 +195,7 @@ class TraceFolder:
 
     def seal(self, number: int) -> Any:
         """Return all that the traces of a piece depend on, as plain data."""
-        return self._pieces.seal(number), self._layout, self._skips, self.gaps.get(number)
+        return self._pieces.seal(number), self._layout, self.skips, self.gaps.get(number)
 
     def read_all(self) -> TraceSet:
         """Read all traces into memory."""
@@ -172,13 +212,13 @@ class TraceFolder:
         """What the files are called, in order."""
         return [file.name for file in self._pieces.stored.files]
 
-    def _read(self, number: int) -> "tuple[TraceSet, Gap | None, list[str]]":
+    def _read(self, number: int) -> tuple[TraceSet, Gap | None, list[str]]:
         """Read one piece, and say what was left out."""
         from resolvent.traces.places.gaps import read_around, read_or_find
 
         left_out: list[str] = []
         columns, gap = self._layout.columns, None
-        if self._skips:
+        if self.skips:
             rows, gap = read_or_find(self._pieces, number, columns)
         elif number in self.gaps:
             rows = read_around(self._pieces, number, columns, self.gaps[number])
@@ -187,11 +227,9 @@ class TraceFolder:
         traces = self._layout.traces(rows, left_out.append)
         return traces, gap, [f"{self._pieces.name(number)}: {text}" for text in left_out]
 
-    def _said(self, traces: TraceSet, gap: "Gap | None", left_out: Sequence[str]) -> TraceSet:
+    def _said(self, traces: TraceSet, gap: Gap | None, left_out: Sequence[str]) -> TraceSet:
         """Warn of what was left out, of one piece and once: the others will be like it."""
         if gap is not None:
-            from resolvent.traces.places.gaps import gaps_text
-
             warnings.warn(gaps_text({0: gap}), TableWarning, stacklevel=3)
         if left_out and not self._warned:
             self._warned = True
