@@ -129,6 +129,7 @@ class Ray:
                 for ref in done:
                     made[number[ref]] = result = ray.get(ref)
                     stop |= enough(result)
+            _cancel(ray, waiting)
         return made
 
     def reached(self) -> str:
@@ -224,14 +225,26 @@ def _awaited(ray: Any, notes: list[Any], sizes: list[int], report: Report | None
 
 @contextmanager
 def _cancelling(ray: Any, refs: list[Any]) -> Iterator[None]:
-    """Stop tasks that are not done when a block ends, however it ends."""
+    """Stop tasks that are not done when a block ends by an error."""
     try:
         yield
-    finally:
-        for ref in refs:
-            one = ref[0] if isinstance(ref, list | tuple) and ref else ref
-            if not isinstance(one, tuple):
-                ray.cancel(one, force=True)
+    except BaseException:
+        _cancel(ray, refs)
+        raise
+
+
+def _cancel(ray: Any, refs: list[Any]) -> None:
+    """Stop tasks that are not done.
+
+    One that is done must not be stopped: where its result was lost with a node, Ray makes it
+    again, and if that is stopped meanwhile Ray ends this process (seen with Ray 2.60).
+    """
+    asked = [ref[0] if isinstance(ref, list | tuple) and ref else ref for ref in refs]
+    asked = [ref for ref in asked if not isinstance(ref, tuple)]
+    if asked:
+        _, waiting = ray.wait(asked, num_returns=len(asked), timeout=0, fetch_local=False)
+        for ref in waiting:
+            ray.cancel(ref, force=True)
 
 
 @contextmanager
