@@ -7,6 +7,7 @@ again with what was kept. Every result is compared with that of threads that nob
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -148,6 +149,15 @@ def killed_on_ray(folder: Path, expected: str, trials: int, seed: int) -> int:
     """Kill a node or a worker in each trial; return how many results are as expected."""
     import ray
 
+    say = functools.partial(print, file=sys.stdout, flush=True)
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+    ):  # Ray says much
+        return _killed_on_ray(ray, say, folder, expected, trials, seed)
+
+
+def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int, seed: int) -> int:
     nodes, draw, same = Nodes(), random.Random(seed), 0
     ray.init(address=nodes.cluster.address, log_to_driver=False, logging_level="CRITICAL")
     try:
@@ -157,7 +167,7 @@ def killed_on_ray(folder: Path, expected: str, trials: int, seed: int) -> int:
         begun, before = time.perf_counter() - before, time.perf_counter()
         rs.infer(scanned, on="ray")
         usual = time.perf_counter() - before
-        print(f"undisturbed: {begun:.1f} s at first, then {usual:.1f} s")
+        say(f"undisturbed: {begun:.1f} s at first, then {usual:.1f} s")
         for trial in range(trials):
             nodes.complete()
             kill = (nodes.kill_node, nodes.kill_worker)[trial % 2]
@@ -170,7 +180,7 @@ def killed_on_ray(folder: Path, expected: str, trials: int, seed: int) -> int:
             timer.join()
             same += found == expected
             verdict = "the same bytes" if found == expected else "ANOTHER RESULT"
-            print(
+            say(
                 f"{trial + 1:2}: {what[-1]:6} killed after {after:4.1f} of {took:4.1f} s: {verdict}"
             )
     finally:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent.keeping import Packing, digest_of
@@ -67,6 +67,7 @@ def spelled(value):
     return repr(value)
 
 
+@settings(max_examples=60)
 @given(values)
 def test_round_trip(value):
     back = PACKING.unpack(PACKING.pack(value))
@@ -75,7 +76,8 @@ def test_round_trip(value):
     assert digest_of(back) == digest_of(value)
 
 
-@given(trace_sets(), st.integers(0, 3))
+@settings(max_examples=25)
+@given(trace_sets(any_columns=True), st.integers(0, 3))
 def test_traces_and_vocabularies(traces, more):
     back = PACKING.unpack(PACKING.pack((traces, traces.labels, more)))
     assert back == (traces, traces.labels, more)

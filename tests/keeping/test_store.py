@@ -4,7 +4,7 @@ import pickle
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
@@ -26,6 +26,7 @@ def test_what_was_put_is_found_by_whoever_looks(tmp_path):
     assert only_file(tmp_path).name == "00ff.kept"  # and nothing else was left
 
 
+@settings(max_examples=25)
 @given(st.binary(max_size=40), st.data())
 def test_no_change_goes_unnoticed(tmp_path_factory, content, data):
     folder = tmp_path_factory.mktemp("kept")

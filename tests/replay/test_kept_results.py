@@ -1,16 +1,19 @@
 """Results that are kept: an inference that was interrupted goes on, with the same bytes."""
 
+import pickle
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
 from resolvent.keeping import Packing, digest_of
-from resolvent.replay.keeping import RESULTS
+from resolvent.replay.keeping import RESULTS, keeping
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.places.pieces import Pieces
 from resolvent.traces.shards import ShardsInMemory, seal_of
+from resolvent.workers import Threads
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -54,8 +57,6 @@ class Stopping:
     name = "threads"
 
     def __init__(self, after):
-        from resolvent.workers import Threads
-
         self.inner, self.left = Threads(1), after
 
     def _counted(self, work):
@@ -159,7 +160,7 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     assert seal_of(ShardsInMemory([scanned.read(0)]), 0) is None
 
 
-def test_each_result_comes_back_as_it_was(folder):
+def test_each_result_comes_back_as_it_was(folder, tmp_path):
     """What is kept of a piece is, packed again, the same bytes."""
     from resolvent.replay import Corpus
     from resolvent.replay.corpus import Fetching
@@ -178,7 +179,10 @@ def test_each_result_comes_back_as_it_was(folder):
         (Replaying(corpus.pieces, Tables.of(machines, corpus.alphabets), True), 1),
     ]
     assert {type(work) for work, _ in works} == {*RESULTS}
+    keeping_here = keeping(Threads(), str(tmp_path))
     for work, piece in works:
+        kept = pickle.loads(pickle.dumps(keeping_here._kept(work)))  # noqa: S301
+        assert kept.work.key(piece) == keeping_here._kept(work).work.key(piece) is not None
         results = RESULTS[type(work)]
         packing = Packing(results.kinds)
         content = packing.pack(work(piece))
