@@ -3,16 +3,21 @@
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
 from resolvent.keeping import Packing, digest_of
+from resolvent.replay.corpus import Corpus, Fetching
 from resolvent.replay.keeping import RESULTS, keeping
+from resolvent.replay.looking import Looking, Pooling
+from resolvent.replay.replaying import Replaying
+from resolvent.replay.tables import Tables
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.places.pieces import Pieces
-from resolvent.traces.shards import ShardsInMemory, seal_of
+from resolvent.traces.shards import JoinedShards, ShardsInMemory, seal_of
 from resolvent.workers import Threads
 from worlds import random_world
 
@@ -157,17 +162,31 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     assert len(seals) == len(seen) * PIECES
     again = rs.scan_traces(folder)
     assert digest_of(seal_of(again, 2)) == digest_of(seal_of(scanned, 2))
-    assert seal_of(ShardsInMemory([scanned.read(0)]), 0) is None
+    in_memory = ShardsInMemory([scanned.read(0)])
+    assert seal_of(in_memory, 0) is None
+    joined = JoinedShards([scanned, in_memory])
+    assert digest_of(seal_of(joined, 2)) == digest_of(seal_of(scanned, 2))
+    assert seal_of(joined, PIECES) is None
+    for work in (Looking(in_memory, 1000), len):  # nothing to keep
+        assert keeping(Threads(), str(folder))._kept(work) is work
+
+
+def test_a_seal_of_a_table_has_its_words(tmp_path):
+    table = pa.table({"run": [1, 1], "do": ["a", "b"], "see": [0, 1], "pay": [0.5, 1.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    words = {"episode": "run", "action": "do", "observation": "see", "reward": "pay"}
+    asked = [
+        words,
+        words | {"final_observation": (1, "x")},
+        words | {"outputs": {"paid": "pay"}},
+        words | {"terminated": "see"},
+    ]
+    seals = {digest_of(seal_of(rs.scan_traces(tmp_path, **one), 0)) for one in asked}
+    assert len(seals) == len(asked)
 
 
 def test_each_result_comes_back_as_it_was(folder, tmp_path):
     """What is kept of a piece is, packed again, the same bytes."""
-    from resolvent.replay import Corpus
-    from resolvent.replay.corpus import Fetching
-    from resolvent.replay.looking import Looking, Pooling
-    from resolvent.replay.replaying import Replaying
-    from resolvent.replay.tables import Tables
-
     scanned = rs.scan_traces(folder)
     corpus = Corpus(scanned)
     machines = rs.infer(scanned).machines

@@ -90,9 +90,12 @@ class KeepingWorkers:
         if results is None:
             return work
         shards, rest = _taken_apart(work)
+        try:
+            depends = digest_of(_FORMAT, version("resolvent"), rest)
+        except TypeError:  # shards that are in memory are among the rest
+            return work
         if len(shards) != 1:
             return work
-        depends = digest_of(_FORMAT, version("resolvent"), rest)
         return Kept(_OfFiles(work, shards[0], depends, results), self.store)
 
 
