@@ -109,6 +109,17 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
         assert len(read) <= again
 
 
+@pytest.mark.usefixtures("ray_of_two")
+def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
+    """Threads find what Ray's workers have kept, and the machines are the same bytes."""
+    kept = tmp_path / "kept"
+    expected = saved(rs.infer(rs.scan_traces(folder), on="ray", resume=kept), tmp_path)
+    for work in (Looking, Replaying):
+        monkeypatch.setattr(work, "__call__", None)  # nothing is made again
+    read.clear()
+    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+
+
 def test_what_is_damaged_is_made_again(folder, tmp_path, read):
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     kept = tmp_path / "kept"
