@@ -37,9 +37,10 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
-from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
+from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder, look_at
 from resolvent.trust import Evidence, gather
 from resolvent.wording import amount
+from resolvent.workers import Workers, at_work
 
 EVERYTHING = Labelling("action+observation")
 """Labels that tell all that was seen and done."""
@@ -66,6 +67,8 @@ def infer(
     engine: str = "native",
     seed: int = 0,
     effort: float = 1.0,
+    on: str | Workers = "threads",
+    resume: str | Path | None = None,
     time_limit: float | None = None,
     progress: Listener | None = None,
 ) -> InferenceResult:
@@ -123,6 +126,16 @@ def infer(
         seed: Of the search, for "auto", "search" and "exact".
         effort: How much is tried at most before the best found so far is taken: 2 is twice
             as much. It is counted in work, so that the same traces give the same machines.
+        on: Who goes through the pieces of a scanned folder: "threads" of this process,
+            "processes" of this machine, or "ray", a cluster: that of `ray.init`, of
+            "ray:ADDRESS" or of `RAY_ADDRESS`, or else a Ray of this machine alone, which takes
+            seconds to begin. Or `Workers` of your own. The machines are the same. Needs the extra
+            `ray`.
+        resume: A folder, or an address such as "s3://bucket/runs/7", in which what was found in
+            each piece of a scanned folder is kept. If the inference is interrupted, however that
+            may be, and run again, it goes on from there, with the same result. With `on="ray"`
+            all nodes have to reach it. Files that have changed are read again. It may be removed
+            at any time; traces in memory need none.
         time_limit: Seconds for the whole inference. After that the best machines so far are
             returned: `result.unfinished` says which are not finished, and what share of the
             answers they get wrong. Only reading files that takes longer is an error.
@@ -158,6 +171,8 @@ def infer(
         refine=refine,
         seed=seed,
         effort=effort,
+        on=on,
+        resume=resume,  # type: ignore[arg-type]
     )
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     return infer_with(options, as_traces(traces, named), progress)
@@ -173,6 +188,16 @@ def infer_with(
 
     `rewards` are levels of rewards that are known already.
     """
+    with at_work(options.on):
+        return _inferred(options, traces, progress, rewards)
+
+
+def _inferred(
+    options: Options,
+    traces: TraceSet | TraceFolder,
+    progress: Listener | None,
+    rewards: RewardLevels | None,
+) -> InferenceResult:
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
@@ -216,7 +241,7 @@ def _reward_levels(
         )
     if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
         return None
-    traces = replace(senses, rewards=None).on(shards.read(0))
+    traces = replace(senses, rewards=None).on(_first_traces(shards))
     memory = None
     if known is not None:
         memory = np.zeros(traces.steps, np.int64)
@@ -251,7 +276,7 @@ def _following_inputs(
     Otherwise they would name numbers that the actions, put into intervals, no longer have.
     """
     if labelling.is_given and numbers is not None and numbers.of == ACTION:
-        traces = shards.read(0)
+        traces = _first_traces(shards)
         of_actions = Labelling("action")
         if of_actions.on(traces) == traces:
             return of_actions
@@ -296,7 +321,7 @@ def _with_events_as(
         run = Run(chosen, progress, replace(seen, labelling=labelling), started)
         return inferred(run, run.corpus_of(shards))
 
-    traces = shards.read(0)
+    traces = _first_traces(shards)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
     if len(traces.labels) > 1 and not one_each:
         for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
@@ -336,12 +361,21 @@ def _length(result: InferenceResult) -> float:
     )
 
 
+def _first_traces(shards: Shards) -> TraceSet:
+    """Return the traces of the first piece that has any; others may be damaged, and left out."""
+    for number in range(len(shards)):
+        traces, _ = look_at(shards, number)
+        if len(traces):
+            break
+    return traces
+
+
 def _fitted(options: Options, shards: Shards) -> Discretise | None:
     """Return intervals for the numbers in observations; those of a folder by its first file."""
     asked = options.discretise
     if asked is None or (asked != "auto" and asked.is_fitted):
         return asked
-    traces = shards.read(0)
+    traces = _first_traces(shards)
     if asked == "auto":
         return auto_discretise(traces, outputs_of(options, traces))
     return asked.fit(traces)
@@ -351,6 +385,13 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
+    with at_work(result.options.on):
+        return _updated(result, traces, progress)
+
+
+def _updated(
+    result: InferenceResult, traces: TraceSet, progress: Listener | None
+) -> InferenceResult:
     traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")

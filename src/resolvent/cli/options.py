@@ -24,6 +24,29 @@ MaxSteps = Annotated[
 ]
 
 
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="WORKERS",
+        help="Who goes through files that are scanned: threads, processes, ray (a Ray of this "
+        "machine, or the cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+    ),
+]
+
+
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume",
+        metavar="FOLDER",
+        help="Keep here what was found in each piece of files that are scanned, and go on from "
+        "there when the same command is run again; a folder or an address that all workers reach.",
+        show_default="nothing is kept",
+    ),
+]
+
+
 def _no_empty_name(listed: str | None) -> str | None:
     if listed is not None and "" in (names_in(listed) or ()):
         raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
@@ -105,6 +128,16 @@ def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
         autocompletion=lambda: list(known),
         **more,
     )
+
+
+Damaged = Annotated[
+    str,
+    choice(
+        "--damaged",
+        ("refuse", "skip"),
+        "Parquet files that cannot be read: refuse them, or leave them out and say so.",
+    ),
+]
 
 
 def check_target(path: Path, *inputs: Path | None) -> None:
