@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from math import log2
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from resolvent.errors import ContradictoryTraces, OptionError, TraceError
+from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred
 from resolvent.machines import Machines
@@ -24,7 +24,7 @@ from resolvent.merging import STRATEGIES, Strategy
 from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
-from resolvent.replay import states_at_steps
+from resolvent.replay import Corpus, states_at_steps, whole
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
@@ -369,7 +369,7 @@ def update(
 
 def evidence(
     machines: Machines | InferenceResult,
-    traces: TraceSet,
+    traces: TraceSet | TraceFolder | Corpus,
     *,
     delta: float = 0.05,
     progress: Listener | None = None,
@@ -380,6 +380,10 @@ def evidence(
     of them, in the same way, and tested on the rest; that needs machines which say how they
     were inferred, as those in a file do. Traces that are new to the machines test these.
 
+    A scanned place is gone through twice, or once with the result of its own inference. What
+    has to look at single traces is then about a million steps of it, and says so: label
+    histories, how sure moves are under noise, and what is held out. All else counts all traces.
+
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> gathered = evidence(rs.infer(traces).machines, traces)
@@ -387,12 +391,16 @@ def evidence(
     states 0 and 1: 1 question asked 355 times, such as (corridor, up): corridor (trace 0, step 0) \
 against cyanroom (trace 22, step 3)
     """
-    strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
+    strategy, known = None, None
+    if isinstance(machines, InferenceResult):
+        strategy, known = machines.options.strategy, machines.standing.corpus
     machines = machines_in(machines)
-    traces = machines.senses.on(as_trace_set(traces))
+    given = traces if isinstance(traces, Corpus) else as_traces(traces)
+    if isinstance(given, TraceSet) and len(given) == 0:
+        raise ModelError("there are no traces to gather evidence from")
     made = machines.provenance
     infer_again = None
-    if made is not None and made.traces_sha256 == traces.digest:
+    if made is not None:
         named = made.options.get("strategy")
         # Of a strategy that is not built in, a file knows the name alone.
         own = isinstance(named, str) and named not in STRATEGIES
@@ -403,9 +411,12 @@ against cyanroom (trace 22, step 3)
                 as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
             elif machines.senses.rewards is not None:  # what is left of the noise are flips
                 as_seen["noise"] = "auto"
-            infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
-    return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
+            infer_again = partial(_machines_with, as_seen, strategy)
+    corpus = given if isinstance(given, Corpus) else whole(machines, given, known, progress)
+    return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
 
 
-def _machines_with(options: Options, traces: TraceSet) -> Machines:
-    return infer_with(options, traces).machines
+def _machines_with(
+    options: dict[str, Any], strategy: Strategy | None, traces: TraceSet
+) -> Machines:
+    return infer_with(Options.from_dict(options, strategy), traces).machines

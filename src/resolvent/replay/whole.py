@@ -5,6 +5,7 @@ from typing import Protocol, Self, TypeVar
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
+from resolvent.progress import Listener, Progress
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.corpus import Corpus
 from resolvent.replay.replaying import check_columns, rounding_of
@@ -23,12 +24,15 @@ Made = TypeVar("Made", bound=AddsUp)
 
 
 def whole(
-    machines: Machines, traces: TraceSet | TraceFolder, known: Corpus | None = None
+    machines: Machines,
+    traces: TraceSet | TraceFolder,
+    known: Corpus | None = None,
+    progress: Listener | None = None,
 ) -> Corpus:
     """Return all traces as machines see them, under common codes.
 
     Those in files are gone through once for that, unless they are `known` already: the corpus
-    that machines were inferred from, say.
+    that machines were inferred from, say. `progress` is told how far that is.
 
     Raises:
         ModelError: when the traces have no column that a machine predicts.
@@ -38,7 +42,8 @@ def whole(
     if known and _are_same(known.shards, shards) and known.rounding == rounding:
         corpus = known
     else:
-        corpus = Corpus(shards, rounding)
+        in_files = isinstance(traces, TraceFolder)
+        corpus = Corpus(shards, rounding, telling(progress, "reading", len(shards), in_files))
     check_columns(machines, corpus.alphabets)
     return corpus
 
@@ -62,6 +67,19 @@ def through(
     if together is None:
         raise ModelError("there are no traces to replay")
     return together
+
+
+def telling(
+    progress: Listener | None, doing: str, pieces: int, in_files: bool = True
+) -> Callable[[int], None] | None:
+    """Return what tells a listener how many pieces are done, if there is one and they are files."""
+    if progress is None or not in_files:
+        return None
+
+    def tell(done: int) -> None:
+        progress(doing, Progress(0, 0, done, pieces))
+
+    return tell
 
 
 def _are_same(one: Shards, other: Shards) -> bool:

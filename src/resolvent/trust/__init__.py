@@ -5,6 +5,8 @@ from resolvent.trust.experiments import Experiment
 from resolvent.trust.foretold import Foretold
 from resolvent.trust.gathering import Evidence, MachineEvidence, gather
 from resolvent.trust.holdout import Holdout, error_bound
+from resolvent.trust.notable import Examples
+from resolvent.trust.part import Part, part_of
 from resolvent.trust.separation import Question, Separation, Separations
 from resolvent.trust.weakness import Weakness, WeakState, weaknesses
 from resolvent.trust.weighing import OpenMove, WeighedSeparations
@@ -12,12 +14,14 @@ from resolvent.trust.weighing import OpenMove, WeighedSeparations
 __all__ = [
     "Completeness",
     "Evidence",
+    "Examples",
     "Experiment",
     "Foretold",
     "Holdout",
     "MachineEvidence",
     "OpenHistory",
     "OpenMove",
+    "Part",
     "Question",
     "Separation",
     "Separations",
@@ -26,5 +30,6 @@ __all__ = [
     "WeighedSeparations",
     "error_bound",
     "gather",
+    "part_of",
     "weaknesses",
 ]

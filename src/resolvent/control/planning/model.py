@@ -23,6 +23,7 @@ from resolvent.control.planning.stepping import Flags, Stepping, explored
 from resolvent.control.planning.steps import Space, Steps, Taking, places_of, starts_of
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
+from resolvent.progress import Listener
 from resolvent.replay import (
     Alphabets,
     Corpus,
@@ -33,6 +34,7 @@ from resolvent.replay import (
     through,
     whole,
 )
+from resolvent.replay.whole import telling
 from resolvent.samples import rounded
 from resolvent.traces import Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import REWARD, TERMINATED
@@ -55,7 +57,7 @@ class Model(ByValue):
     Where machines answer with chance, `chances` hold all that may come of a step. Then
     `following` is the likeliest situation to follow, −1 where an end is likelier; `reward` is
     the mean of what was paid; a step `ends` if it always did, and one that sometimes does is
-    known like any other.
+    known like any other. `steps` are those of the traces that it was built from.
     """
 
     observations: Vocabulary[Symbol]
@@ -71,6 +73,7 @@ class Model(ByValue):
     start_counts: NDArray[np.int64]
     reward_range: tuple[float, float]
     chances: Chances | None = None
+    steps: int = 0
 
     @classmethod
     def of(
@@ -80,6 +83,7 @@ class Model(ByValue):
         *,
         trust_constants: bool = False,
         known: Corpus | None = None,
+        progress: Listener | None = None,
     ) -> "Model":
         """Build the model of the world that the traces come from.
 
@@ -87,7 +91,7 @@ class Model(ByValue):
         traces tell where episodes begin, which labels follow and where they end.
         A machine's constant answers count only in states in which these traces ask
         for them, unless they are trusted. A scanned place is gone through twice, or once where
-        its values are `known`, as those of the corpus that machines were inferred from are.
+        its values are `known`, as those of the corpus that machines were inferred from are. `progress` is told how far that is.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -109,12 +113,14 @@ class Model(ByValue):
                 "no plan can say what to do: give actions that are symbols"
             )
         acting = that_matter(machines)
-        corpus = whole(machines, given, known)
+        corpus = whole(machines, given, known, progress)
         _check_acquainted(acting, corpus.alphabets)
         noisy = any(one.is_noisy for one in acting.values())
         rewards, paid = _paid(acting, given, corpus.alphabets, noisy)
         tables = Tables.of(acting, corpus.alphabets)
-        taken = through(corpus, Taking(tables, noisy, paid))
+        in_files = not corpus.in_memory
+        tell = telling(progress, "replaying", len(corpus.shards), in_files)
+        taken = through(corpus, Taking(tables, noisy, paid), tell)
         shown, space = taken.shown, Space.of(acting, corpus.alphabets)
         steps = Steps.of(taken, space)
         starts, counts = starts_of(steps, space)
@@ -148,6 +154,7 @@ class Model(ByValue):
             start_counts=counts,
             reward_range=(min(amounts), max(amounts)),
             chances=chances,
+            steps=shown.steps,
         )
 
     def __len__(self) -> int:
@@ -158,6 +165,11 @@ class Model(ByValue):
             f"Model({amount(len(self), 'situation')}, {amount(len(self.actions), 'action')}, "
             f"{self.unknown:,} of {self.known.size:,} steps unknown)"
         )
+
+    @property
+    def traces(self) -> int:
+        """How many traces it was built from."""
+        return int(self.start_counts.sum())
 
     @property
     def unknown(self) -> int:

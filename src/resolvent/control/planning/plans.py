@@ -32,6 +32,7 @@ from resolvent.control.planning.situations import Situation, by_name, situation_
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
+from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceFolder, TraceSet
 from resolvent.traces.column_names import check_column_names
@@ -51,12 +52,14 @@ def plan(
     reward_range: tuple[float, float] | None = None,
     trust_constants: bool = False,
     confidence: float = 0.95,
+    progress: Listener | None = None,
 ) -> "Plan":
     """Find the best way to act, from machines and traces alone.
 
     The traces tell where episodes begin, which labels follow and where they end;
     they may be others than those the machines were inferred from. A scanned place is gone
-    through twice, or once with the result of its own inference. With gamma 1
+    through twice, or once with the result of its own inference; `progress` is told how far
+    that is. With gamma 1
     nothing is discounted, which needs a world where one cannot be paid for ever.
 
     Steps that are not known are taken to pay within `reward_range`, by default
@@ -96,7 +99,9 @@ def plan(
         known = found.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_broken(found, traces)
-    model = Model.of(machines, traces, trust_constants=trust_constants, known=known)
+    model = Model.of(
+        machines, traces, trust_constants=trust_constants, known=known, progress=progress
+    )
     least, most = reward_range = reward_range or model.reward_range
     if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
         raise OptionError(
