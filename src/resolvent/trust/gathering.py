@@ -50,7 +50,6 @@ from resolvent.trust.weakness import Weakness, weakness_of
 from resolvent.trust.weighing import Weighed, WeighedSeparations
 from resolvent.wording import amount, odds_text, short, visible
 
-
 REPLAYING = "replaying the traces"
 """What a listener is told while all traces are gone through."""
 

@@ -91,7 +91,8 @@ class Model(ByValue):
         traces tell where episodes begin, which labels follow and where they end.
         A machine's constant answers count only in states in which these traces ask
         for them, unless they are trusted. A scanned place is gone through twice, or once where
-        its values are `known`, as those of the corpus that machines were inferred from are. `progress` is told how far that is.
+        its values are `known`, as those of the corpus that machines were inferred from are.
+        `progress` is told how far that is.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
