@@ -29,6 +29,7 @@ from resolvent.trust import Foretold, Part, part_of
 from resolvent.trust.histories import history_keys
 from resolvent.trust.weakness import sinks
 from resolvent.wording import amount, short
+from resolvent.workers import Workers, at_work
 
 SHARE: Final = 0.2
 """The share of the traces that is held out, unless a user names another."""
@@ -213,6 +214,7 @@ def held_out(
     *,
     share: float = SHARE,
     time_limit: float | None = None,
+    on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> HeldOut:
     """Say what share of steps is predicted that machines were inferred without.
@@ -229,6 +231,7 @@ def held_out(
         traces: The traces that were given to `infer`.
         share: How much is held out, between 0 and 1.
         time_limit: Seconds for inferring once more; `TimeLimitReached` after that.
+        on: Who reads traces of a scanned place that nobody has read yet, as for `infer`.
         progress: Told how far that is, as by `infer`.
 
     Raises:
@@ -247,8 +250,10 @@ def held_out(
         return _held_out(result, given, share, options, progress)
     # The pool holds traces as the machines see them: only these are held to the test.
     options = replace(options, labels=GIVEN, discretise=None)
-    corpus = whole(result.machines, given, result.standing.corpus, progress)
-    some, part = part_of(corpus)
+    known = result.standing.corpus
+    with at_work(on) as workers:
+        corpus = whole(result.machines, given, workers, known=known, progress=progress)
+        some, part = part_of(corpus)
     return replace(_held_out(result, some, share, options, progress), part=part)
 
 

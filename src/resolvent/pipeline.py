@@ -7,6 +7,7 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import log2
@@ -397,6 +398,7 @@ def evidence(
     traces: TraceSet | TraceFolder | Corpus,
     *,
     delta: float = 0.05,
+    on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> Evidence:
     """Gather what traces say about machines, and what they leave open.
@@ -405,9 +407,10 @@ def evidence(
     of them, in the same way, and tested on the rest; that needs machines which say how they
     were inferred, as those in a file do. Traces that are new to the machines test these.
 
-    A scanned place is gone through twice, or once with the result of its own inference. What
-    has to look at single traces is then about a million steps of it, and says so: label
-    histories, how sure moves are under noise, and what is held out. All else counts all traces.
+    A scanned place is gone through twice, or once with the result of its own inference, by
+    those that `on` names, as for `infer`. What has to look at single traces is then about a
+    million steps of it, and says so: label histories, how sure moves are under noise, and what
+    is held out. All else counts all traces.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -437,8 +440,13 @@ against cyanroom (trace 22, step 3)
             elif machines.senses.rewards is not None:  # what is left of the noise are flips
                 as_seen["noise"] = "auto"
             infer_again = partial(_machines_with, as_seen, strategy)
-    corpus = given if isinstance(given, Corpus) else whole(machines, given, known, progress)
-    return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
+    with at_work(on) as workers:
+        if isinstance(given, Corpus):
+            corpus = copy(given)
+            corpus.workers = workers
+        else:
+            corpus = whole(machines, given, workers, known=known, progress=progress)
+        return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
 
 
 def _machines_with(

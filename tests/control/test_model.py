@@ -17,6 +17,7 @@ from resolvent.environments import House, PhaseGrid
 from resolvent.replay import Tables, through, whole
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
+from resolvent.workers import Threads
 from strategies import infer_options, world_traces
 
 
@@ -196,10 +197,10 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
 
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
-        corpus = whole(pair, traces)
+        corpus = whole(pair, traces, Threads())
         space = Space.of(pair, corpus.alphabets)
         taken = through(corpus, Taking(Tables.of(pair, corpus.alphabets)))
-        return Labelling.of(Steps.of(taken, space), timing, space).by
+        return Labelling.of(Steps.of(taken, corpus.alphabets, space), timing, space).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

@@ -12,25 +12,28 @@ from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.forecasts import Forecasts
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay.believing import believed_score
-from resolvent.replay.replaying import replay_traces
+from resolvent.replay.replaying import REPLAYING, replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
 from resolvent.traces import Codes, TraceFolder, TraceSet
 from resolvent.traces.given import as_traces
-from resolvent.workers import Threads
+from resolvent.workers import Workers, at_work
 
 Numbers = NDArray[np.int64]
 
 
-def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
+def score(
+    machines: Machines, traces: TraceSet | TraceFolder, on: str | Workers = "threads"
+) -> Score:
     """Replay traces through machines: how many steps are right, wrong, unseen.
 
     A label that was never seen leaves the state unknown until the trace ends; then only
     answers that are the same in every state can be given, and count as assumed. Machines in
     doubt about their states, since labels lie or starts are hidden, answer by what they
-    believe before each step. A scanned place is gone through once, piece by piece.
+    believe before each step. A scanned place is gone through once, piece by piece, by those that
+    `on` names, as for `infer`.
     """
-    return scored(machines, as_traces(traces)).score
+    return scored(machines, as_traces(traces), on).score
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,16 @@ class Scored:
 def scored(
     machines: Machines,
     traces: TraceSet | TraceFolder,
+    on: str | Workers = "threads",
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Scored:
     """Score machines as `score` does; `progress` is told how many pieces are done."""
     if isinstance(traces, TraceSet):
         return _scored(machines, traces)
-    work = _PieceScored(machines, traces)
-    pieces = range(len(traces))
-    return Threads().together(work, pieces, Scored.__add__, called="scoring", report=progress)
+    work, pieces = _PieceScored(machines, traces), range(len(traces))
+    with at_work(on) as workers:
+        return workers.together(work, pieces, Scored.__add__, called=REPLAYING, report=progress)
 
 
 @dataclass(frozen=True)

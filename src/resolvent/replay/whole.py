@@ -1,17 +1,22 @@
 """All traces, in memory or in files → one pass over them, piece by piece, that adds up."""
 
+import copy
+import time
 from collections.abc import Callable
-from typing import Protocol, Self, TypeVar
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, Protocol, Self, TypeVar
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.progress import Listener, Progress
 from resolvent.replay.coded import CodedShard
-from resolvent.replay.corpus import Corpus
-from resolvent.replay.replaying import check_columns, rounding_of
+from resolvent.replay.corpus import READING, CodedPieces, Corpus
+from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.senses.senses import SensedShards
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.shards import Shards, ShardsInMemory
+from resolvent.workers import Workers
 
 
 class AddsUp(Protocol):
@@ -26,13 +31,15 @@ Made = TypeVar("Made", bound=AddsUp)
 def whole(
     machines: Machines,
     traces: TraceSet | TraceFolder,
+    workers: Workers,
+    *,
     known: Corpus | None = None,
     progress: Listener | None = None,
 ) -> Corpus:
     """Return all traces as machines see them, under common codes.
 
-    Those in files are gone through once for that, unless they are `known` already: the corpus
-    that machines were inferred from, say. `progress` is told how far that is.
+    `workers` go through those in files once for that, unless they are `known` already: the
+    corpus that machines were inferred from, say. `progress` is told how far that is.
 
     Raises:
         ModelError: when the traces have no column that a machine predicts.
@@ -40,44 +47,70 @@ def whole(
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     shards, rounding = machines.senses.on_shards(shards), rounding_of(machines)
     if known and _are_same(known.shards, shards) and known.rounding == rounding:
-        corpus = known
+        corpus = copy.copy(known)
+        corpus.workers = workers
     else:
-        in_files = isinstance(traces, TraceFolder)
-        corpus = Corpus(shards, rounding, telling(progress, "reading", len(shards), in_files))
+        told = None
+        if isinstance(traces, TraceFolder):
+            told = _telling(progress, READING, len(shards), traces.rows)
+        corpus = Corpus(shards, rounding, told, workers=workers)
     check_columns(machines, corpus.alphabets)
     return corpus
 
 
 def through(
-    corpus: Corpus,
-    work: Callable[[CodedShard], Made],
-    progress: Callable[[int], None] | None = None,
+    corpus: Corpus, work: Callable[[CodedShard], Made], progress: Listener | None = None
 ) -> Made:
     """Go through all pieces of a corpus once, and return what they show together.
 
-    `progress` is told how many pieces are done.
+    The workers of the corpus do so where it is in files: `work` has to be one that can be
+    pickled then. `progress` is told how far it is.
     """
-    together: Made | None = None
-    for number, shard in enumerate(corpus.coded(), 1):
-        if len(shard.traces):  # in the midst of one long trace nothing begins
-            made = work(shard)
-            together = made if together is None else together + made
-        if progress:
-            progress(number)
-    if together is None:
+    if corpus.in_memory:
+        made = [[work(shard)] for shard in corpus.coded() if len(shard.traces)]
+        together: list[Made] = reduce(_added, made) if made else []
+    else:
+        pieces = len(corpus.shards)
+        together = corpus.workers.together(
+            _Working(corpus.pieces, work),
+            range(pieces),
+            _added,
+            called=REPLAYING,
+            report=_telling(progress, REPLAYING, pieces, corpus.steps),
+        )
+    if not together:
         raise ModelError("there are no traces to replay")
-    return together
+    return together[0]
 
 
-def telling(
-    progress: Listener | None, doing: str, pieces: int, in_files: bool = True
+@dataclass(frozen=True, eq=False)
+class _Working(Generic[Made]):
+    """Reads a piece and works on it, wherever that is done."""
+
+    pieces: CodedPieces
+    work: Callable[[CodedShard], Made]
+
+    def __call__(self, number: int) -> list[Made]:
+        shard = self.pieces.read(number)
+        return [self.work(shard)] if len(shard.traces) else []
+
+
+def _added(one: list[Made], other: list[Made]) -> list[Made]:
+    """Put together what pieces show; in the midst of one long trace nothing begins."""
+    return [one[0] + other[0]] if one and other else one or other
+
+
+def _telling(
+    progress: Listener | None, doing: str, pieces: int, steps: int
 ) -> Callable[[int], None] | None:
-    """Return what tells a listener how many pieces are done, if there is one and they are files."""
-    if progress is None or not in_files:
+    """Return what tells a listener how many pieces are done, if there is one."""
+    if progress is None:
         return None
+    started = time.perf_counter()
 
     def tell(done: int) -> None:
-        progress(doing, Progress(0, 0, done, pieces))
+        seconds = time.perf_counter() - started
+        progress(doing, Progress(0, 0, done, pieces, 1, steps, seconds))
 
     return tell
 

@@ -23,7 +23,6 @@ from resolvent.replay import (
     through,
     whole,
 )
-from resolvent.replay.whole import telling
 from resolvent.traces import Label, TraceSet, label_text, symbol_text
 from resolvent.trust.completeness import (
     Completeness,
@@ -49,9 +48,7 @@ from resolvent.trust.telling import Teller
 from resolvent.trust.weakness import Weakness, weakness_of
 from resolvent.trust.weighing import Weighed, WeighedSeparations
 from resolvent.wording import amount, odds_text, short, visible
-
-REPLAYING = "replaying the traces"
-"""What a listener is told while all traces are gone through."""
+from resolvent.workers import Threads
 
 
 @dataclass(frozen=True)
@@ -356,7 +353,7 @@ def gather(
     if isinstance(traces, TraceSet):
         if len(traces) == 0:
             raise ModelError("there are no traces to gather evidence from")
-        traces = whole(machines, traces)
+        traces = whole(machines, traces, Threads())
     teller = Teller(progress)
     looked = _looked(machines, traces, teller)
     passed = looked.passed
@@ -391,14 +388,15 @@ class _Looked:
 
 def _looked(machines: Machines, corpus: Corpus, teller: Teller) -> _Looked:
     """Go through all traces once, and look at some of those in files once more."""
-    teller.begin(REPLAYING)
+    teller.begin("replaying the traces")
     passing = Passing(machines, Tables.of(machines, corpus.alphabets))
     if corpus.in_memory:
         (shard,) = corpus.coded()
         shown, asked = passing.asked(shard)
         looked = _Looked(Passed.of(shard, shown, asked), shard.traces, asked, None)
     else:
-        passed = through(corpus, passing, telling(teller.listener, REPLAYING, len(corpus.shards)))
+        passed = through(corpus, passing, teller.listener)
+        passed = replace(passed, shown=replace(passed.shown, alphabets=corpus.alphabets))
         some, part = part_of(corpus)
         asked = steps_asked(machines, some, states_at_steps(machines, some))
         looked = _Looked(passed, some, asked, part)

@@ -15,6 +15,7 @@ from resolvent.replay import (
     replay_shard,
     steps_asked,
 )
+from resolvent.replay.replaying import WITHOUT_ALPHABETS
 from resolvent.replay.taken import starts_taken, steps_taken
 from resolvent.trust.holdout import Tested
 from resolvent.trust.notable import Notable
@@ -77,8 +78,9 @@ class Passing:
     tables: Tables
 
     def __call__(self, shard: CodedShard) -> Passed:
-        """Return what one shard shows."""
-        return Passed.of(shard, *self.asked(shard))
+        """Return what one shard shows, without the alphabets, which whoever asks has."""
+        shown, asked = self.asked(shard)
+        return Passed.of(shard, replace(shown, alphabets=WITHOUT_ALPHABETS), asked)
 
     def asked(self, shard: CodedShard) -> tuple[Replay, dict[str, StepsAsked]]:
         """Return what a replay of a shard shows, and what machines are asked step by step."""

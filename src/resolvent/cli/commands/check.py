@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, columns_of
+from resolvent.cli.options import Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.places import Place, opened
 from resolvent.cli.printing import print_json
@@ -39,6 +39,7 @@ def check(
             "what is missing, which trace to collect next, how often they may fail.",
         ),
     ] = False,
+    on: On = "threads",
     json: Json = False,
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
@@ -54,7 +55,7 @@ def check(
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
         given = opened(traces, table, columns_of(loaded), bar)
-        checked = _check(loaded, given, evidence, bar, started)
+        checked = _check(loaded, given, evidence, on, bar, started)
     if json:
         print_json(checked.figures())
     else:
@@ -107,6 +108,7 @@ def _check(
     machines: Machines,
     traces: TraceSet | TraceFolder,
     evidence: bool,
+    on: str,
     bar: ProgressBar,
     started: float,
 ) -> _Checked:
@@ -114,14 +116,14 @@ def _check(
     read = time.perf_counter()
     seconds = {"read": read - started}
     if evidence:  # it holds what the replay showed, and that is scored then
-        found = gathered(machines, traces, bar)
+        found = gathered(machines, traces, on, bar)
         scoring = time.perf_counter()
         score = score_of(machines, found.shown)
         seconds["evidence"] = scoring - read
         counts = found.traces, found.steps
     else:
         found, scoring = None, read
-        known = scored(machines, traces, progress=_replaying(traces, bar))
+        known = scored(machines, traces, on, progress=_replaying(traces, bar))
         score, counts = known.score, (known.traces, known.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}

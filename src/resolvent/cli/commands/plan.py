@@ -11,10 +11,12 @@ import gymnasium as gym
 import typer
 
 from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
+from resolvent.cli.gathering import shown_by
 from resolvent.cli.options import (
     Json,
     Machines,
     MaxSteps,
+    On,
     check_target,
     choice,
 )
@@ -91,6 +93,7 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    on: On = "threads",
     json: Json = False,
 ) -> None:
     """Find the best way to act from machines and traces, with no further interaction.
@@ -113,7 +116,8 @@ def plan(
             reward_range=reward_range,
             trust_constants=trust_constants,
             confidence=confidence,
-            progress=lambda stage, now: bar.show(stage, now.fraction),
+            on=on,
+            progress=shown_by(bar),
         )
     seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
     if output is not None:

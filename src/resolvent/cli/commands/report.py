@@ -9,6 +9,7 @@ from resolvent.cli.gathering import gathered
 from resolvent.cli.options import (
     Json,
     Machines,
+    On,
     check_target,
     columns_of,
 )
@@ -45,6 +46,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    on: On = "threads",
     json: Json = False,
 ) -> None:
     """Write one HTML page: the machines drawn, traces replayed, and the evidence.
@@ -64,7 +66,7 @@ def report(
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
         given = opened(traces, table, columns_of(loaded), bar)
-        evidence = gathered(loaded, given, bar)
+        evidence = gathered(loaded, given, on, bar)
         bar.show("writing the page", 0.0)
         write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
     if json:

@@ -34,13 +34,13 @@ from resolvent.replay import (
     through,
     whole,
 )
-from resolvent.replay.whole import telling
 from resolvent.samples import rounded
 from resolvent.traces import Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import REWARD, TERMINATED
 from resolvent.traces.given import as_traces
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
+from resolvent.workers import Threads, Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,7 @@ class Model(ByValue):
         *,
         trust_constants: bool = False,
         known: Corpus | None = None,
+        workers: Workers | None = None,
         progress: Listener | None = None,
     ) -> "Model":
         """Build the model of the world that the traces come from.
@@ -92,7 +93,7 @@ class Model(ByValue):
         A machine's constant answers count only in states in which these traces ask
         for them, unless they are trusted. A scanned place is gone through twice, or once where
         its values are `known`, as those of the corpus that machines were inferred from are.
-        `progress` is told how far that is.
+        `workers` do so, by default threads, and `progress` is told how far they are.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -114,16 +115,15 @@ class Model(ByValue):
                 "no plan can say what to do: give actions that are symbols"
             )
         acting = that_matter(machines)
-        corpus = whole(machines, given, known, progress)
+        corpus = whole(machines, given, workers or Threads(), known=known, progress=progress)
         _check_acquainted(acting, corpus.alphabets)
         noisy = any(one.is_noisy for one in acting.values())
         rewards, paid = _paid(acting, given, corpus.alphabets, noisy)
         tables = Tables.of(acting, corpus.alphabets)
-        in_files = not corpus.in_memory
-        tell = telling(progress, "replaying", len(corpus.shards), in_files)
-        taken = through(corpus, Taking(tables, noisy, paid), tell)
-        shown, space = taken.shown, Space.of(acting, corpus.alphabets)
-        steps = Steps.of(taken, space)
+        taken = through(corpus, Taking(tables, noisy, paid), progress)
+        shown = replace(taken.shown, alphabets=corpus.alphabets)
+        space = Space.of(acting, corpus.alphabets)
+        steps = Steps.of(taken, corpus.alphabets, space)
         starts, counts = starts_of(steps, space)
         if noisy:
             ending = Ending.of(machines, steps, space)

@@ -42,6 +42,7 @@ from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
+from resolvent.workers import Workers, at_work
 
 
 def plan(
@@ -52,14 +53,15 @@ def plan(
     reward_range: tuple[float, float] | None = None,
     trust_constants: bool = False,
     confidence: float = 0.95,
+    on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> "Plan":
     """Find the best way to act, from machines and traces alone.
 
     The traces tell where episodes begin, which labels follow and where they end;
     they may be others than those the machines were inferred from. A scanned place is gone
-    through twice, or once with the result of its own inference; `progress` is told how far
-    that is. With gamma 1
+    through twice, or once with the result of its own inference, by those that `on` names, as
+    for `infer`; `progress` is told how far they are. With gamma 1
     nothing is discounted, which needs a world where one cannot be paid for ever.
 
     Steps that are not known are taken to pay within `reward_range`, by default
@@ -99,9 +101,15 @@ def plan(
         known = found.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_broken(found, traces)
-    model = Model.of(
-        machines, traces, trust_constants=trust_constants, known=known, progress=progress
-    )
+    with at_work(on) as workers:
+        model = Model.of(
+            machines,
+            traces,
+            trust_constants=trust_constants,
+            known=known,
+            workers=workers,
+            progress=progress,
+        )
     least, most = reward_range = reward_range or model.reward_range
     if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
         raise OptionError(

@@ -12,6 +12,7 @@ from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.columns import look_up
 from resolvent.replay import Alphabets, CodedShard, Kinds, Replay, Tables, replay_shard
+from resolvent.replay.replaying import WITHOUT_ALPHABETS
 from resolvent.replay.taken import paid_at_steps, starts_taken, state_of, steps_taken
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
@@ -87,13 +88,13 @@ class Taking:
     paid: Codes | None = None
 
     def __call__(self, shard: CodedShard) -> Taken:
-        """Return what is taken in a shard."""
+        """Return what is taken in a shard, without the alphabets, which whoever asks has."""
         shown = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
         paid = self.paid
         if self.pays and paid is None:
             paid = paid_at_steps(shard)
         return Taken(
-            replace(shown, states={}),
+            replace(shown, states={}, alphabets=WITHOUT_ALPHABETS),
             steps_taken(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
             starts_taken(shard, shown.states),
         )
@@ -125,9 +126,9 @@ class Steps:
     labels: Vocabulary[Label]
 
     @classmethod
-    def of(cls, taken: Taken, space: Space) -> "Steps":
+    def of(cls, taken: Taken, alphabets: Alphabets, space: Space) -> "Steps":
         """Return the steps that traces take, with the states that a replay of them found."""
-        alphabets, kinds = taken.shown.alphabets, taken.steps
+        kinds = taken.steps
         seen = codes_of(alphabets.observations, space.observations, -1)
         return cls(
             seen[kinds["observation"]],

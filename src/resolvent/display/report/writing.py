@@ -16,6 +16,7 @@ from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.given import as_traces
 from resolvent.trust import Evidence
 from resolvent.wording import amount
+from resolvent.workers import Workers
 
 if TYPE_CHECKING:
     from resolvent.control import Learned, Plan
@@ -31,13 +32,15 @@ def report(
     policy: "Learned | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
     draw_of: DrawOf | None = None,
+    on: str | Workers = "threads",
 ) -> None:
     """Write one HTML page about machines and traces, which any browser shows without a network.
 
     The machines drawn, traces replayed step by step, and the evidence, which is gathered
     unless it is given. `policy` adds what was learned or planned, `returns` what each
     episode of learning paid (those of a learned policy if none are given). Of a scanned place
-    all traces count, as `evidence` says, and the few that are shown are read from it.
+    all traces count, as `evidence` says, and the few that are shown are read from it, by those
+    that `on` names, as for `infer`.
 
     Observations that are arrays of H×W, H×W×1 or H×W×3 numbers are shown as small pictures.
     `draw_of` draws them instead: it is given an observation as the traces hold it and
@@ -64,7 +67,7 @@ def report(
     shown = machines_in(machines)
     given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if evidence is None:
-        evidence = gathered(machines, given)
+        evidence = gathered(machines, given, on=on)
     _check_about(evidence, shown, given)
     said = contents(shown, evidence, gallery)
     if result is not None:
