@@ -25,15 +25,15 @@ class Part(NamedTuple):
         return f"from {self.steps:,} of {self.of:,} steps"
 
 
-def part_of(corpus: Corpus, steps: int = POOL_STEPS) -> tuple[TraceSet, Part | None]:
+def part_of(corpus: Corpus) -> tuple[TraceSet, Part | None]:
     """Return traces to look at one by one: all in memory, or some of those in files.
 
-    Of files with more than so many `steps` these are some traces that differ, chosen by what
+    Of files with more than `POOL_STEPS` steps these are some traces that differ, chosen by what
     they hold, however they are shuffled or repeated. The second value is None for all.
     """
     if corpus.in_memory:
         return corpus.together(), None
-    if corpus.steps <= steps:
+    if corpus.steps <= POOL_STEPS:
         return corpus.fetch(corpus.all), None
-    some = corpus.fetch(corpus.sample(steps))
+    some = corpus.fetch(corpus.sample(POOL_STEPS))
     return some, Part(some.steps, corpus.steps)
