@@ -365,7 +365,7 @@ def gather(
     holdout = None
     teller.begin("testing on held-out traces")
     if not known:
-        holdout = hold_out(passed.tested, delta)
+        holdout = hold_out(passed.trials, delta)
         if any(one.is_noisy for one in machines.values()):
             holdout = replace(holdout, foretold=foretold(machines, passed.shown))
     elif infer is not None:

@@ -156,9 +156,9 @@ class Holdout:
         return f"{text} (said of machines inferred without these traces, which differ)"
 
 
-def hold_out(tested: "Tested", delta: float = 0.05) -> Holdout:
+def hold_out(trials: "Trials", delta: float = 0.05) -> Holdout:
     """Say how often machines may fail, by traces that are new to them."""
-    return Holdout(tested.traces, tested.failing, tested.wrong, tested.assumed_wrong, delta)
+    return Holdout(trials.traces, trials.failing, trials.wrong, trials.assumed_wrong, delta)
 
 
 def split(
@@ -181,14 +181,14 @@ def split(
         return None
     others = traces.take(np.flatnonzero(~chosen))
     asked = steps_asked(other, others, states_at_steps(other, others))
-    rest = hold_out(Tested.of(asked.values(), others), delta)
+    rest = hold_out(Trials.of(asked.values(), others), delta)
     if any(one.is_noisy for one in other.values()):
         rest = replace(rest, foretold=foretold(other, replay_traces(other, others)))
     return replace(rest, carries_over=is_part(other, machines))
 
 
 @dataclass(frozen=True)
-class Tested:
+class Trials:
     """How many traces fail, and how many have a wrong witnessed step, or a wrong assumed one."""
 
     traces: int
@@ -197,7 +197,7 @@ class Tested:
     assumed_wrong: int
 
     @classmethod
-    def of(cls, asked: Iterable[StepsAsked], traces: TraceSet) -> "Tested":
+    def of(cls, asked: Iterable[StepsAsked], traces: TraceSet) -> "Trials":
         """Count traces, by what machines are asked there step by step."""
         failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
 
@@ -213,8 +213,8 @@ class Tested:
         counts = (int(which.sum()) for which in (failing, wrong, assumed_wrong))
         return cls(len(traces), *counts)
 
-    def __add__(self, other: "Tested") -> "Tested":
-        return Tested(
+    def __add__(self, other: "Trials") -> "Trials":
+        return Trials(
             self.traces + other.traces,
             self.failing + other.failing,
             self.wrong + other.wrong,

@@ -17,7 +17,7 @@ from resolvent.replay import (
 )
 from resolvent.replay.replaying import WITHOUT_ALPHABETS
 from resolvent.replay.taken import starts_taken, steps_taken
-from resolvent.trust.holdout import Tested
+from resolvent.trust.holdout import Trials
 from resolvent.trust.notable import Notable
 from resolvent.trust.reaching import Reached
 
@@ -30,7 +30,7 @@ class Passed:
         shown: What a replay shows, with the earliest place of everything.
         steps: The different steps that traces take, whatever the states.
         starts: The different ways in which they begin.
-        tested: How many traces the machines predict without a fault.
+        trials: How many traces the machines predict without a fault.
         reached: By kind of machine, which label histories lead where.
         notable: The traces worth looking at.
         known: Whether any machine knows any step.
@@ -39,7 +39,7 @@ class Passed:
     shown: Replay
     steps: Kinds
     starts: Kinds
-    tested: Tested
+    trials: Trials
     reached: Mapping[str, Reached]
     notable: Notable
     known: bool
@@ -52,7 +52,7 @@ class Passed:
             replace(shown, states={}),
             steps_taken(shard, {}),
             starts_taken(shard, {}),
-            Tested.of(asked.values(), traces),
+            Trials.of(asked.values(), traces),
             {kind: Reached.of(one, traces.offsets) for kind, one in asked.items()},
             Notable.of(shard, shown.states),
             any(np.any((one.states >= 0) & (one.questions >= 0)) for one in asked.values()),
@@ -63,7 +63,7 @@ class Passed:
             self.shown + other.shown,
             self.steps + other.steps,
             self.starts + other.starts,
-            self.tested + other.tested,
+            self.trials + other.trials,
             {kind: one + other.reached[kind] for kind, one in self.reached.items()},
             self.notable + other.notable,
             self.known or other.known,
