@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from math import log2
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,7 +39,7 @@ from resolvent.traces.column_names import (
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
-from resolvent.trust import Evidence, gather
+from resolvent.trust import Evidence, are_known, gather
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
 
@@ -426,30 +426,36 @@ against cyanroom (trace 22, step 3)
     given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if isinstance(given, TraceSet) and len(given) == 0:
         raise ModelError("there are no traces to gather evidence from")
-    made = machines.provenance
-    infer_again = None
-    if made is not None:
-        named = made.options.get("strategy")
-        # Of a strategy that is not built in, a file knows the name alone.
-        own = isinstance(named, str) and named not in STRATEGIES
-        if strategy is not None or not own:
-            # What the machines made of raw steps stays as it is: only they are held to the test.
-            as_seen = {**made.options, "labels": "given", "discretise": None}
-            if not any(machine.is_noisy for machine in machines.values()):
-                as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
-            elif machines.senses.rewards is not None:  # what is left of the noise are flips
-                as_seen["noise"] = "auto"
-            infer_again = partial(_machines_with, as_seen, strategy)
     with at_work(on) as workers:
         if isinstance(given, Corpus):
             corpus = copy(given)
             corpus.workers = workers
         else:
             corpus = whole(machines, given, workers, known=known, progress=progress)
+        again = _as_before(machines, strategy) if are_known(machines, corpus) else None
+        infer_again = None if again is None else partial(_machines_with, again)
         return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
 
 
-def _machines_with(
-    options: dict[str, Any], strategy: Strategy | None, traces: TraceSet
-) -> Machines:
-    return infer_with(Options.from_dict(options, strategy), traces).machines
+def _as_before(machines: Machines, strategy: Strategy | None) -> Options | None:
+    """Return the options that machines were inferred with, if they say so.
+
+    What the machines made of raw steps stays as it is: only they are held to the test.
+    """
+    made = machines.provenance
+    if made is None:
+        return None
+    named = made.options.get("strategy")
+    # Of a strategy that is not built in, a file knows the name alone.
+    if strategy is None and isinstance(named, str) and named not in STRATEGIES:
+        return None
+    as_seen = {**made.options, "labels": "given", "discretise": None}
+    if not any(machine.is_noisy for machine in machines.values()):
+        as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
+    elif machines.senses.rewards is not None:  # what is left of the noise are flips
+        as_seen["noise"] = "auto"
+    return Options.from_dict(as_seen, strategy)
+
+
+def _machines_with(options: Options, traces: TraceSet) -> Machines:
+    return infer_with(options, traces).machines

@@ -15,6 +15,7 @@ import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.display.report.contents import contents
 from resolvent.trust import part
+from shuffled_workers import ShuffledWorkers
 
 
 @cache
@@ -178,12 +179,18 @@ def test_the_part_that_is_looked_at_depends_on_what_traces_hold(tmp_path, small_
     assert (one.histories, one.first_open) == (other.histories, other.first_open)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("on", ["processes", "ray"])
-def test_whoever_works_the_same_comes_of_it(tmp_path, on):
-    machines, traces = CASES["new"]()
+def test_whoever_works_the_same_comes_of_it(tmp_path, ray_of_two):
+    machines, traces = machines_of(grid), grid()
     folder = scanned(traces, tmp_path, [10, 20, 30, 50])
-    assert machines.score(folder, on=on) == machines.score(traces)
-    assert rs.evidence(machines, folder, on=on) == rs.evidence(machines, traces)
-    machines = machines_of(grid)
-    assert rs.plan(machines, folder, on=on) == rs.plan(machines, traces)
+    for on in ("ray", *map(ShuffledWorkers, range(3))):
+        assert machines.score(folder, on=on) == machines.score(traces)
+        assert rs.evidence(machines, folder, on=on) == rs.evidence(machines, traces)
+        assert rs.plan(machines, folder, on=on) == rs.plan(machines, traces)
+
+
+@pytest.mark.slow
+def test_processes_say_the_same(tmp_path):
+    machines, traces = machines_of(grid), grid()
+    folder = scanned(traces, tmp_path, [10, 20, 30, 50])
+    assert machines.score(folder, on="processes") == machines.score(traces)
+    assert rs.evidence(machines, folder, on="processes") == rs.evidence(machines, traces)

@@ -3,7 +3,7 @@
 from resolvent.trust.completeness import Completeness, OpenHistory
 from resolvent.trust.experiments import Experiment
 from resolvent.trust.foretold import Foretold
-from resolvent.trust.gathering import Evidence, MachineEvidence, gather
+from resolvent.trust.gathering import Evidence, MachineEvidence, are_known, gather
 from resolvent.trust.holdout import Holdout, error_bound
 from resolvent.trust.notable import Examples
 from resolvent.trust.part import Part, part_of
@@ -28,6 +28,7 @@ __all__ = [
     "WeakState",
     "Weakness",
     "WeighedSeparations",
+    "are_known",
     "error_bound",
     "gather",
     "part_of",

@@ -361,7 +361,7 @@ def gather(
         kind: _about(one, looked, machines, teller.of(f"{short(kind)} machine"))
         for kind, one in looked.asked.items()
     }
-    known = _are_known(machines, traces)
+    known = are_known(machines, traces)
     holdout = None
     teller.begin("testing on held-out traces")
     if not known:
@@ -407,7 +407,7 @@ def _looked(machines: Machines, corpus: Corpus, teller: Teller) -> _Looked:
     return looked
 
 
-def _are_known(machines: Machines, corpus: Corpus) -> bool:
+def are_known(machines: Machines, corpus: Corpus) -> bool:
     """Whether machines were inferred from these very traces."""
     made = machines.provenance
     if made is None:
