@@ -93,7 +93,7 @@ def test_a_large_file_is_gone_through_in_pieces(
         monkeypatch.setattr(places, name, 100)
     monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
     large = run("infer", path, *COLUMNS, "--json").json
-    assert set(pieces_read) == {0, 1}
+    assert len(set(pieces_read)) > 1
     assert large["held_out_skipped"] == small["held_out_skipped"]
     assert large["states"] == small["states"] == {"answer": 2}
     assert large["traces"] == small["traces"] == 200
