@@ -85,6 +85,7 @@ benchmark-scaling: $(STAMPS)/developing
 benchmark-scanning: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scanning.py
 
+# Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py
 
