@@ -398,12 +398,13 @@ class InferenceResult:
     def evidence(self) -> "Evidence":
         """What the traces say about the machines, and what they leave open.
 
-        The short way to `resolvent.trust`. Gathered when first asked for; a fifth of
-        the traces is held out then, and machines are inferred from the others once more.
+        The short way to `resolvent.evidence`. Gathered when first asked for; a fifth of
+        the traces is held out then, and machines are inferred from the others once more. A place
+        that was scanned is gone through once for it.
         """
         from resolvent.pipeline import evidence
 
-        return evidence(self, self.all_traces())
+        return evidence(self, self._given())
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Take in more traces: replay them, and repair the machines only where they fail.
@@ -442,15 +443,15 @@ class InferenceResult:
         ...     rs.infer(house).report(f"{folder}/house.html")
         ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
-
-        Raises:
-            ModelError: when the traces were scanned, not read.
         """
         from resolvent.display.report import report
 
-        report(
-            self, self.all_traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of
-        )
+        report(self, self._given(), path, evidence=self.evidence, policy=policy, draw_of=draw_of)
+
+    def _given(self) -> TraceSet | Corpus:
+        """Return all traces, of which those in files are not read."""
+        corpus = self.standing.corpus
+        return self.all_traces() if corpus.in_memory else corpus
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.
@@ -460,8 +461,8 @@ class InferenceResult:
         """
         if not self.standing.corpus.in_memory:
             raise ModelError(
-                "the traces were scanned, not read: gather evidence from some of their files, "
-                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
+                "the traces were scanned, not read: read some of their files with read_traces, or "
+                "all of them with the method read_all of what scan_traces returned"
             )
         return self.standing.corpus.together()
 

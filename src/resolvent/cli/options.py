@@ -9,8 +9,6 @@ import typer
 
 from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine
-from resolvent.running import REFINE_ABOVE
-from resolvent.traces import scan_traces
 from resolvent.traces.column_names import ALWAYS_READ
 from resolvent.traces.files.any_format import written_format
 from resolvent.traces.minari.datasets import minari_id
@@ -104,11 +102,6 @@ def columns_to_read(outputs: Iterable[str]) -> list[str]:
 def columns_of(machines: Mapping[str, Machine]) -> list[str]:
     """Return the columns that traces have to be read with for machines to be tested on them."""
     return columns_to_read(machine.predicts for machine in machines.values())
-
-
-def is_large_folder(source: Path) -> bool:
-    """Whether traces are better gone through piece by piece than read all at once."""
-    return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
 
 
 def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
