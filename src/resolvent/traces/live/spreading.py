@@ -22,7 +22,7 @@ from resolvent.traces.live.making import NamedEnvironment
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.playing import Play
 from resolvent.traces.trace_set import TraceSet
-from resolvent.workers import Workers, workers_named
+from resolvent.workers import Workers, at_work
 
 EPISODES: Final = 16
 """Episodes of a piece. Another number would give other traces for the same seed."""
@@ -59,16 +59,16 @@ def play_side_by_side(
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     elif seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")
-    workers = workers_named(on) if isinstance(on, str) else on
-    work = _Piece(make, play, episodes, seed, apart=workers.name != "threads")
-    _check_copies(work, workers.name)
     pieces = range(0, episodes, EPISODES)
 
     def report(done: int) -> None:
         if progress is not None:
             progress(done / len(pieces))
 
-    return TraceSet.concatenate(workers.each(work, pieces, called="collecting", report=report))
+    with at_work(on) as workers:
+        work = _Piece(make, play, episodes, seed, apart=workers.name != "threads")
+        _check_copies(work, workers.name)
+        return TraceSet.concatenate(workers.each(work, pieces, called="collecting", report=report))
 
 
 def seed_of_piece(seed: int, number: int) -> int:
@@ -120,7 +120,7 @@ class _Piece:
 
 def _check_copies(work: _Piece, where: str) -> None:
     """Refuse by name what cannot be copied for each piece, or sent to where pieces are played."""
-    copied = {"the policy": work.play.policy}
+    copied: dict[str, object] = {"the policy": work.play.policy}
     if isinstance(work.make, _Copies):
         copied["the environment"] = work.make.env
     sent = {**copied, "label_of": work.play.label_of, "name_of": work.play.name_of}
