@@ -8,8 +8,4 @@ in which order, or how often it was tried.
 from resolvent.workers.threads import Threads
 from resolvent.workers.working import Workers
 
-__all__ = ["Threads", "Workers", "workers_named"]
-
-
-def workers_named(on: str) -> Workers:
-    return Threads()
+__all__ = ["Threads", "Workers"]
