@@ -71,7 +71,8 @@ class Colouring:
         self._break_symmetry()
         if seed:
             drawn = np.random.default_rng(seed).random(self._variables) < 0.5
-            self._solver.set_phases(np.where(drawn, 1, -1) * np.arange(1, self._variables + 1))
+            signs = np.where(drawn, 1, -1) * np.arange(1, self._variables + 1)
+            self._solver.set_phases(signs.tolist())
 
     def solve(self, slices: int) -> Table | bool | None:
         """Return a total table that fits the part, False if there is none, None if undecided."""

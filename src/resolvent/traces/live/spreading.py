@@ -145,7 +145,7 @@ def _check_copies(work: _Piece, where: str) -> None:
 
 def _pickled(value: object, where: str) -> None:
     # Ray sends functions by what they do, processes by their names.
-    pickler = importlib.import_module("ray.cloudpickle") if where == "ray" else pickle
+    pickler = importlib.import_module("ray.cloudpickle") if where.startswith("ray") else pickle
     pickler.dumps(value)
 
 
