@@ -21,6 +21,11 @@ SEEDS: Final = 4
 left undecided would depend on it."""
 
 
+SIZES: Final = 4
+"""Sizes that are tried side by side. Machines with many more states than need be are harder to
+find than small ones, so those wait until these are ruled out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Attempt:
     """One number of states and a seed; with a table, to find another machine than that."""
@@ -66,13 +71,15 @@ class _Trying:
             else:
                 while found is None:
                     found = size.solve()
+                if isinstance(found, np.ndarray):
+                    found = self.question.settle(found)
         except OutOfTime:
             pass
         finally:
             calls = 0 if size is None else size.calls
             if size is not None:
                 size.close()
-        table = self.question.settle(found) if isinstance(found, np.ndarray) else None
+        table = found if isinstance(found, np.ndarray) else None
         outcome = FOUND if table is not None else UNDECIDED
         if found is False:
             outcome = IMPOSSIBLE if attempt.other_than is None else UNIQUE
@@ -109,9 +116,8 @@ class Portfolio:
         known, others = len(best), best
         first_seed: dict[int, Table] = {}
         while lower < len(others):
-            answers = self._first(
-                _sizes(lower, len(others)), _decides(below=len(others)), "closing the gap"
-            )
+            attempts = _sizes(lower, len(others))
+            answers = self._first(attempts, _decides(attempts[-1].states), "closing the gap")
             for one in answers:
                 if one.outcome == IMPOSSIBLE:
                     lower = max(lower, one.attempt.states + 1)
@@ -180,20 +186,22 @@ class Portfolio:
 
 
 def _sizes(lower: int, best: int) -> list[Attempt]:
-    """Return all sizes below the best one, rising: what is small is easy, and is a bound.
+    """Return the next sizes, rising: what is small is easy, and is a bound.
 
-    Only the largest has to be ruled out, so that one is tried with all seeds.
+    If the largest of them is just below the best one known, it is likely all there is to rule out,
+    and is tried with all seeds.
     """
-    sizes = [Attempt(states, 0) for states in range(lower, best)]
-    return [*sizes, *(Attempt(best - 1, seed) for seed in range(1, SEEDS))]
+    sizes = [Attempt(states, 0) for states in range(lower, min(lower + SIZES, best))]
+    last = sizes[-1].states
+    return [*sizes, *(Attempt(last, seed) for seed in range(1, SEEDS) if last == best - 1)]
 
 
 def _seeds(table: Table) -> list[Attempt]:
     return [Attempt(len(table), seed, table) for seed in range(SEEDS)]
 
 
-def _decides(below: int) -> Callable[[Answer], bool]:
-    """Return what an answer has to be to decide on all sizes, or to leave fewer of them."""
+def _decides(largest: int) -> Callable[[Answer], bool]:
+    """Return what an answer has to be so that the other sizes need not be waited for."""
     return lambda one: one.outcome == FOUND or (
-        one.outcome == IMPOSSIBLE and one.attempt.states == below - 1
+        one.outcome == IMPOSSIBLE and one.attempt.states == largest
     )

@@ -91,15 +91,13 @@ class _Search:
 
     def close_gap(self) -> None:
         """Rule out numbers of states one by one, until one fits or only the best is left."""
-        attempts = 0
         while self.lower < len(self.best):
-            if self._portfolio is not None and attempts >= ALONE // SLICES:
-                portfolio = self._portfolio
+            portfolio = self._portfolio
+            if portfolio is not None and sum(one.calls for one in self._sizes.values()) >= ALONE:
                 self.lower, self.best = portfolio.close_gap(self.lower, self.best)
                 self.unique = portfolio.is_unique(self.best) or None
                 return
             table = self._size(self.lower).solve()
-            attempts += 1
             if table is False:
                 self.lower += 1
             elif isinstance(table, np.ndarray):
