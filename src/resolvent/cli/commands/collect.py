@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, named_environment
-from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
+from resolvent.cli.options import Json, MaxSteps, OnIfAsked, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.traces.files.any_format import FORMATS
@@ -60,6 +60,7 @@ def collect(
         ),
     ] = None,
     max_steps: MaxSteps = None,
+    on: OnIfAsked = None,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
     ] = None,

@@ -14,6 +14,7 @@ from resolvent.traces.live.playing import Play, random_policy
 from resolvent.traces.live.spreading import play_side_by_side
 from resolvent.traces.live.vector_collecting import collect_from_vector
 from resolvent.traces.trace_set import TraceSet
+from resolvent.workers import Workers
 
 
 def collect(
@@ -28,7 +29,7 @@ def collect(
     columns: Iterable[str] = (),
     max_steps: int | None = None,
     inner: bool | None = None,
-    on: str | None = None,
+    on: str | Workers | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
     """Play episodes in an environment and return what was seen, done and paid.
