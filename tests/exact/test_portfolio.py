@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracles import smallest_machine
-from test_exact_search import (
+
+from exact_samples import (
     assert_explains,
     hard_samples,
     honest_samples,
@@ -17,7 +18,6 @@ from test_exact_search import (
     same,
     world_samples,
 )
-
 from in_any_order import InAnyOrder
 from resolvent.exact import minimal_automaton
 from resolvent.exact.portfolio import Attempt, Portfolio
@@ -150,7 +150,7 @@ def test_a_question_can_be_sent():
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     question = Problem(samples).question
     table = question.settle(np.zeros((2, question.labels), np.int32))  # builds what is not sent
-    again = pickle.loads(pickle.dumps(question))
+    again = pickle.loads(pickle.dumps(question))  # noqa: S301
     assert np.array_equal(again.settle(np.zeros((2, question.labels), np.int32)), table)
 
 

@@ -133,7 +133,7 @@ def test_what_is_not_for_workers_is_refused() -> None:
     envs = gym.vector.SyncVectorEnv([House, House])
     with pytest.raises(OptionError, match="on='threads' is for single environments"):
         collect(envs, episodes=4, on="threads")
-    with pytest.raises(OptionError, match="not a int: use gym.make"):
+    with pytest.raises(OptionError, match=r"not a int: use gym.make"):
         collect(3, episodes=4, on="threads")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="gave a SyncVectorEnv"):
         collect(lambda: envs, episodes=4, on="threads")

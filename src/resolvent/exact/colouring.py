@@ -46,9 +46,7 @@ class Colouring:
     values that are drawn by it, and so takes another path to the same verdict.
     """
 
-    def __init__(
-        self, part: Part, states: int, tick: Callable[[], None], seed: int = 0
-    ) -> None:
+    def __init__(self, part: Part, states: int, tick: Callable[[], None], seed: int = 0) -> None:
         self.states = states
         self.clauses = 0
         self.calls = 0

@@ -202,6 +202,6 @@ def _seeds(table: Table) -> list[Attempt]:
 
 def _decides(largest: int) -> Callable[[Answer], bool]:
     """Return what an answer has to be so that the other sizes need not be waited for."""
-    return lambda one: one.outcome == FOUND or (
-        one.outcome == IMPOSSIBLE and one.attempt.states == largest
+    return lambda one: (
+        one.outcome == FOUND or (one.outcome == IMPOSSIBLE and one.attempt.states == largest)
     )

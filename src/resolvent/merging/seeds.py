@@ -46,7 +46,10 @@ def search_side_by_side(
     it. A search whose automaton is proven to be the smallest stops those after it.
     """
     check_seed_and_effort(seed, effort)
-    started, deadline = time.perf_counter(), None if time_limit is None else time.time() + time_limit
+    started, deadline = (
+        time.perf_counter(),
+        None if time_limit is None else time.time() + time_limit,
+    )
     probe = search(samples, seed=seed, effort=effort * EASY, time_limit=time_limit, known=known)
     if _is_smallest(samples, probe):
         left = None
