@@ -18,13 +18,13 @@ from exact_samples import (
     same,
     world_samples,
 )
-from in_any_order import InAnyOrder
 from resolvent.exact import minimal_automaton
 from resolvent.exact.portfolio import Attempt, Portfolio
 from resolvent.exact.problem import Problem
 from resolvent.merging import merge
 from resolvent.merging.ran import IMPOSSIBLE, STOPPED, UNDECIDED
 from resolvent.samples import SampleSet
+from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
 
 ORDERS = range(6)
@@ -45,8 +45,8 @@ def side_by_side(samples: SampleSet, workers, time_limit=None):
 )
 @given(honest_samples, st.integers(0, 2**32), st.integers(0, 2**32))
 def test_who_is_first_makes_no_difference(nothing_alone, samples, one, another):
-    automaton, certificate = side_by_side(samples, InAnyOrder(one))
-    again, second = side_by_side(samples, InAnyOrder(another))
+    automaton, certificate = side_by_side(samples, ShuffledWorkers(one))
+    again, second = side_by_side(samples, ShuffledWorkers(another))
     assert same(automaton, again)
     assert (certificate.states, certificate.lower_bound, certificate.unique) == (
         second.states,
@@ -63,7 +63,7 @@ def test_who_is_first_makes_no_difference(nothing_alone, samples, one, another):
 )
 @given(honest_samples, st.integers(0, 2**32))
 def test_what_is_proven_is_true(nothing_alone, samples, order):
-    automaton, certificate = side_by_side(samples, InAnyOrder(order))
+    automaton, certificate = side_by_side(samples, ShuffledWorkers(order))
     assert_explains(automaton, samples)
     assert certificate.proven
     alone, known = minimal_automaton(samples, merge(samples), time_limit=None)
@@ -99,7 +99,7 @@ def test_a_smaller_machine_than_the_one_known_is_always_the_same(
     nothing_alone, seed, merged, unique
 ):
     samples = few_answers(seed)
-    found = [side_by_side(samples, InAnyOrder(order)) for order in range(10)]
+    found = [side_by_side(samples, ShuffledWorkers(order)) for order in range(10)]
     assert merge(samples).states == merged
     first, certificate = found[0]
     assert (first.states, certificate.lower_bound, certificate.unique) == (4, 4, unique)
@@ -118,7 +118,7 @@ def test_one_proof_is_enough_and_stops_the_others(nothing_alone):
     best = problem.table_of(merge(samples))
     assert len(best) == 4
     for order in ORDERS:
-        portfolio = Portfolio(problem.question, InAnyOrder(order), None, lambda: None)
+        portfolio = Portfolio(problem.question, ShuffledWorkers(order), None, lambda: None)
         lower, table = portfolio.close_gap(1, best)
         assert (lower, table is best) == (4, True)
         outcomes = {one.what: one.outcome for one in portfolio.ran}
@@ -128,7 +128,7 @@ def test_one_proof_is_enough_and_stops_the_others(nothing_alone):
 
 def test_what_is_easy_is_done_alone_and_is_what_nobody_else_would_find_otherwise():
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
-    workers = InAnyOrder(0)
+    workers = ShuffledWorkers(0)
     workers.first = None  # nobody calls it
     automaton, certificate = side_by_side(samples, workers)
     alone, known = minimal_automaton(samples, merge(samples), time_limit=None)
@@ -139,7 +139,7 @@ def test_what_is_easy_is_done_alone_and_is_what_nobody_else_would_find_otherwise
 
 def test_a_time_limit_leaves_what_was_proven_until_then(nothing_alone):
     samples = hard_samples()
-    automaton, certificate = side_by_side(samples, InAnyOrder(1), time_limit=1.0)
+    automaton, certificate = side_by_side(samples, ShuffledWorkers(1), time_limit=1.0)
     assert_explains(automaton, samples)
     assert not certificate.proven
     assert certificate.lower_bound >= 1

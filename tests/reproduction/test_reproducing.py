@@ -2,11 +2,11 @@ import pytest
 from fake_methods import run
 from tiny import tiny
 
-from in_any_order import InAnyOrder
 from resolvent.reproduction.running.reproducing import reproduce
 from resolvent.reproduction.running.settings import EXPERIMENTS, settings
 from resolvent.reproduction.running.store import Store
 from resolvent.workers import Processes
+from shuffled_workers import ShuffledWorkers
 
 
 def store_in(folder, chosen):
@@ -71,10 +71,10 @@ def told_in(results):
 
 
 @pytest.mark.parametrize(
-    "workers", ["threads", "any order", pytest.param("processes", marks=pytest.mark.slow)]
+    "workers", ["threads", "shuffled", pytest.param("processes", marks=pytest.mark.slow)]
 )
 def test_over_workers_the_records_are_the_same_but_for_the_clock(tmp_path, workers):
-    on = {"threads": "threads", "any order": InAnyOrder(1), "processes": Processes(2)}[workers]
+    on = {"threads": "threads", "shuffled": ShuffledWorkers(1), "processes": Processes(2)}[workers]
     told = []
     try:
         results = reproduce(
@@ -99,10 +99,13 @@ def test_over_workers_what_is_done_is_kept_as_soon_as_it_is(tmp_path):
 
     store = store_in(tmp_path / "r", tiny())
     with pytest.raises(KeyboardInterrupt):
-        reproduce(store, tiny(), on=InAnyOrder(1), finished=stop)
+        reproduce(store, tiny(), on=ShuffledWorkers(1), finished=stop)
     told = []
     results = reproduce(
-        store, tiny(), on=InAnyOrder(2), finished=lambda done, of, run, record: told.append(done)
+        store,
+        tiny(),
+        on=ShuffledWorkers(2),
+        finished=lambda done, of, run, record: told.append(done),
     )
     assert told == [3]
     assert [one["status"] for one in results.records] == ["found", "error", "found"]

@@ -6,12 +6,12 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from in_any_order import InAnyOrder
 from resolvent.environments import House, TMaze
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.live.collecting import collect
 from resolvent.traces.live.spreading import EPISODES, seed_of_piece
 from resolvent.workers import Processes, Threads
+from shuffled_workers import ShuffledWorkers
 
 
 class Counting(gym.Env[int, int]):
@@ -59,7 +59,7 @@ def test_traces_are_those_of_each_piece_by_itself() -> None:
 def test_neither_the_number_of_workers_nor_their_order_makes_a_difference() -> None:
     played = [
         collect(Counting(), episodes=40, seed=1, policy=Alternating(), on=workers)
-        for workers in (Threads(1), Threads(3), InAnyOrder(0), InAnyOrder(1))
+        for workers in (Threads(1), Threads(3), ShuffledWorkers(0), ShuffledWorkers(1))
     ]
     assert all(one == played[0] for one in played)
     # Each piece begins with an environment and a policy that nobody has used.
