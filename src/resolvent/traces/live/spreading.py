@@ -39,7 +39,7 @@ def play_side_by_side(
     on: str | Workers,
     progress: Callable[[float], object] | None,
 ) -> TraceSet:
-    """Play episodes piece by piece, wherever workers are; docs/how-to/collecting.md says more.
+    """Play episodes piece by piece, wherever workers are.
 
     Raises:
         OptionError: when an environment or a policy cannot be copied, or be sent to workers.
