@@ -29,11 +29,11 @@ types: $(STAMPS)/developing
 	$(BIN)/mypy
 
 unit: $(STAMPS)/developing
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
 
 # Everything, the slow tests too.
 nightly: lint types
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 # Chromium, in which tests open the report; without one they are skipped.
 browser:

@@ -8,6 +8,13 @@ import pytest
 collect_ignore = ["conftest.py"]  # of doctests, for there are others of that name
 
 
+def pytest_collection_modifyitems(items):
+    """Run all tests that need Ray in one process, so that it is begun once."""
+    for item in items:
+        if "ray_of_two" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("ray"))
+
+
 @pytest.fixture(scope="session")
 def ray_of_two():
     """A Ray with two processors, begun once; its workers can import what tests import."""

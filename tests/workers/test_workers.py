@@ -36,7 +36,10 @@ def processes():
     workers.close()
 
 
-@pytest.fixture(params=["threads", "processes", "ray"])
+SLOW = pytest.param("processes", marks=pytest.mark.slow)  # it takes them long to begin
+
+
+@pytest.fixture(params=["threads", SLOW, "ray"])
 def workers(request):
     if request.param == "threads":
         return Threads(2)
@@ -101,11 +104,18 @@ def test_the_core_uses_a_share_of_the_cores(workers):
     assert cores() == CORES
 
 
-def test_warnings_of_other_processes_are_said_here_once(processes, ray_of_two):
-    for workers in (processes, Ray()):
-        with pytest.warns(rs.TableWarning) as said:
-            workers.together(told, range(20), joined, called="reading")
+def test_warnings_of_other_processes_are_said_here_once(workers):
+    with pytest.warns(rs.TableWarning) as said:
+        workers.together(told, range(20), joined, called="reading")
+    if not isinstance(workers, Threads):
         assert [str(one.message) for one in said] == ["piece 0: a row was dropped"]
+
+
+def test_processes_in_short(processes):
+    with pytest.warns(rs.TableWarning, match="piece 0"):
+        assert processes.together(told, range(3), joined, called="reading") == [0, 1, 2]
+    with pytest.raises(rs.TraceError, match="piece 3"):
+        processes.together(refused, range(9), joined, called="reading")
 
 
 def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp_path):
@@ -115,6 +125,7 @@ def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp
     assert list(Ray().each(killed_once, lost, called="reading")) == ["done"]
 
 
+@pytest.mark.slow
 def test_work_that_always_ends_its_process_is_named(ray_of_two, monkeypatch):
     monkeypatch.setattr("resolvent.workers.ray.RETRIES", 0)
     with pytest.raises(rs.ClusterError, match=r"^replaying: the cluster lost .*nodes"):
