@@ -15,6 +15,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-workers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -83,6 +84,9 @@ benchmark-scaling: $(STAMPS)/developing
 # One Parquet file of 2 GB, scanned and inferred from: two minutes, 2 GB of disk.
 benchmark-scanning: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scanning.py
+
+benchmark-workers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/workers.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing
