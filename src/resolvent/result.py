@@ -18,6 +18,7 @@ from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.merging.ran import Ran
 from resolvent.merging.tried import CHOSEN, Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
@@ -92,7 +93,7 @@ class MachineStatistics:
     """What it took to find one machine. Two are equal if they differ in seconds alone.
 
     No machine of fewer than `at_least` states explains the traces: so many label histories are
-    followed by answers that pairwise differ.
+    followed by answers that pairwise differ. `ran` says what was tried side by side, and where.
     """
 
     states: int
@@ -104,6 +105,7 @@ class MachineStatistics:
     outputs_by_state: int
     seconds: float = field(compare=False)
     at_least: int = 1
+    ran: tuple[Ran, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -291,6 +293,14 @@ class InferenceResult:
                 best = "fewest wrong" if kind in self.unfinished else "the shortest description"
                 lines.append(f"{short(kind)} machine: {won}, {best}; {others}")
         return lines
+
+    def ran_text(self) -> list[str]:
+        """Say what was tried side by side, and by which workers, in lines."""
+        return [
+            f"{short(kind)} machine, {one.where}: {one}"
+            for kind, statistics in self.statistics.items()
+            for one in statistics.ran
+        ]
 
     @property
     def is_noisy(self) -> bool:
@@ -548,6 +558,11 @@ class InferenceResult:
             },
             "explains_all_traces": self.explains_all_traces,
             "tried": {kind: [one.as_dict() for one in all_] for kind, all_ in self.tried.items()},
+            "side_by_side": {
+                kind: [one.as_dict() for one in statistics.ran]
+                for kind, statistics in self.statistics.items()
+                if statistics.ran
+            },
             "unfinished": self.unfinished,
             "noise": self.noise,
             "broken": list(self.broken),
@@ -595,6 +610,7 @@ class InferenceResult:
             *(("labels", line) for line in self.trivial_labels()),
             *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
             *(("tried", line) for line in self.tried_text()),
+            *(("side by side", line) for line in self.ran_text()),
             *(("noise", line) for line in self.noise_text()),
             ("learned from", self.learned_from),
             ("termination", str(self.machines.termination)),

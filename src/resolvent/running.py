@@ -254,6 +254,8 @@ class Run:
             self.time_left,
             self.progress,
             rewards=self.senses.rewards,
+            # Threads are there whoever asks: what they would do is done as it always was.
+            workers=None if self.workers.name == "threads" else self.workers,
         )
 
     def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:

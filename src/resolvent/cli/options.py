@@ -27,8 +27,19 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="WORKERS",
-        help="Who goes through files that are scanned: threads, processes, ray (a Ray of this "
-        "machine, or the cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+        help="Who goes through files that are scanned, and with strategy search or exact tries "
+        "several ways side by side: threads, processes, ray (a Ray of this machine, or the "
+        "cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+    ),
+]
+OnIfAsked = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WORKERS",
+        help="Do many at once, on threads, processes, ray (a Ray of this machine, or the cluster "
+        "of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+        show_default="one after another",
     ),
 ]
 

@@ -400,6 +400,8 @@ def _print_summary(
         print(f"{result.machines[kind].title}: {certificate}")
     for line in result.tried_text():
         print(f"tried: {line}")
+    for line in result.ran_text():
+        print(f"side by side: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
     print(f"learned from {result.learned_from}")
