@@ -188,6 +188,7 @@ void FoldingTree::fold_child(Id into, Child child) {
     // there is to fetch what it needs, and what comes after it.
     fetch_ahead(answers_.data() + at(child.state).first_answer);
     fetch_ahead(&at(at(child.state).first_child));
+    fetch_ahead(&at(child.state + 1));
     return;
   }
   Node& node = at(into);
