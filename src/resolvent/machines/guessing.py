@@ -77,32 +77,39 @@ def _votes(answers: Codes, state: int) -> Votes:
 
 def _moves(table: Codes, state: int, votes: Votes) -> Codes:
     """Return where labels lead from a state, those that it was never shown by the others' votes."""
-    moves = table[state].copy()
+    moves: Codes = table[state].copy()
     unknown = np.flatnonzero(moves < 0)
     other, label = np.nonzero(table[:, unknown] >= 0)
     target = table[other, unknown[label]]
     target = np.where(target == other, state, target)
-    counted = _counted(label, target, votes[other], (len(unknown), len(table)))
-    best = counted.argmax(1)
-    stays = counted[np.arange(len(unknown)), state] >= counted.max(1)
-    moves[unknown] = np.where(stays, state, best)
+    moves[unknown] = state
+    voted_on, elected = _elected(label, target, votes[other], state)
+    moves[unknown[voted_on]] = elected
     return moves
 
 
 def _answers(answers: Codes, state: int, votes: Votes) -> Codes:
     """Return what a state answers, to what it was never asked by the others' votes."""
-    told = answers[state].copy()
-    unknown = np.flatnonzero((told < 0) & (answers >= 0).any(0))
+    told: Codes = answers[state].copy()
+    unknown = np.flatnonzero(told < 0)
     other, question = np.nonzero(answers[:, unknown] >= 0)
     given = answers[other, unknown[question]]
-    shape = (len(unknown), int(answers.max(initial=0)) + 1)
-    told[unknown] = _counted(question, given, votes[other], shape).argmax(1)
+    voted_on, elected = _elected(question, given, votes[other])
+    told[unknown[voted_on]] = elected
     return told
 
 
-def _counted(
-    of: NDArray[np.int64], choice: Codes, votes: Votes, shape: tuple[int, int]
-) -> NDArray[np.float64]:
-    """Return the votes [what is voted on, choice], added up in the order of the states."""
-    found = np.bincount(of * shape[1] + choice, votes, minlength=shape[0] * shape[1])
-    return np.asarray(found).reshape(shape)
+def _elected(
+    voted_on: NDArray[np.int64], choice: Codes, votes: Votes, preferred: int = -1
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what was voted on, each once, and the choice with most votes.
+
+    Of equals the preferred one is elected, or else the first.
+    """
+    width = int(choice.max(initial=0)) + 1
+    pairs, place = np.unique(voted_on * width + choice, return_inverse=True)
+    total = np.bincount(place, votes)
+    on, chosen = np.divmod(pairs, width)
+    order = np.lexsort((chosen, chosen != preferred, -total, on))
+    once, first = np.unique(on[order], return_index=True)
+    return once, chosen[order][first]
