@@ -6,7 +6,9 @@ import resolvent as rs
 def test_the_public_names():
     assert sorted(rs.__all__) == [
         "AugmentObservation",
+        "ClusterError",
         "ContradictoryTraces",
+        "DamagedFile",
         "Diagnosis",
         "Discretise",
         "EdgeRewardMachine",
@@ -28,9 +30,11 @@ def test_the_public_names():
         "Options",
         "Plan",
         "ResolventError",
+        "ResumeWarning",
         "RewardMachine",
         "Score",
         "SpaceWarning",
+        "StorageError",
         "Strategy",
         "TableWarning",
         "TimeLimitReached",

@@ -19,12 +19,16 @@ from resolvent.control import (
 from resolvent.diagnosis import Diagnosis, Finding, diagnose
 from resolvent.display.report import report
 from resolvent.errors import (
+    ClusterError,
     ContradictoryTraces,
+    DamagedFile,
     MissingExtra,
     ModelError,
     OptionError,
     ResolventError,
+    ResumeWarning,
     SpaceWarning,
+    StorageError,
     TableWarning,
     TimeLimitReached,
     TraceError,
@@ -76,7 +80,9 @@ __version__ = version("resolvent")
 __all__ = [
     "UNSEEN",
     "AugmentObservation",
+    "ClusterError",
     "ContradictoryTraces",
+    "DamagedFile",
     "Diagnosis",
     "Discretise",
     "EdgeRewardMachine",
@@ -98,9 +104,11 @@ __all__ = [
     "Options",
     "Plan",
     "ResolventError",
+    "ResumeWarning",
     "RewardMachine",
     "Score",
     "SpaceWarning",
+    "StorageError",
     "Strategy",
     "TableWarning",
     "TimeLimitReached",

@@ -1,6 +1,5 @@
 """Traces in codes that several shards share, ready for the compiled pass."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +14,7 @@ from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
 from resolvent.traces.choosing import content_keys, core_columns, trace_keys
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
-
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from resolvent.workers import cores
 
 _WHETHER = Vocabulary([False, True])
 
@@ -128,7 +126,7 @@ class CodedShard:
         """
         if self.rounding:
             return trace_keys(self.traces)
-        return content_keys(self.columns, self.alphabets.values, THREADS)
+        return content_keys(self.columns, self.alphabets.values, cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:
