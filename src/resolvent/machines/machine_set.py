@@ -125,6 +125,23 @@ class Machines(Mapping[str, Machine]):
             self.doubt,
         )
 
+    def guessing(self) -> Self:
+        """Return these machines with a guess wherever something is `UNSEEN` in a state.
+
+        For predictions where any answer is better than none: of fresh traces more steps are
+        right, and none is unseen but what no state was ever shown. `Machine.guessing` says how.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=30, seed=0)
+        >>> fresh = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=1)
+        >>> machines = rs.infer(traces[:4]).machines
+        >>> machines.score(fresh)["transition"].unseen
+        18
+        >>> machines.guessing().score(fresh)["transition"].unseen
+        0
+        """
+        return self.replacing(*(one.guessing() for one in self.machines))
+
     def predict_all(
         self,
         observation: Symbol,
