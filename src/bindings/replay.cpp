@@ -1,5 +1,6 @@
 // Traces as columns that are checked once and replayed often.
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -9,6 +10,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "key_residues.hpp"
 #include "replay.hpp"
 
 namespace {
@@ -186,6 +188,15 @@ class TraceColumns {
 void bind_replay(nb::module_& module) {
   module.attr("NEXT_OBSERVATION") = resolvent::next_observation;
   module.attr("WHETHER_TERMINATED") = resolvent::whether_terminated;
+  module.def(
+      "key_residues",
+      [](const Rows& keys, std::uint64_t base, std::uint64_t other_base) {
+        constexpr std::uint64_t modulus = (std::uint64_t{1} << 61) - 1;
+        require(base < modulus && other_base < modulus, "a base must be below 2^61 - 1");
+        nb::gil_scoped_release no_gil;
+        return resolvent::key_residues(span_of(keys), base, other_base);
+      },
+      "keys"_a, "base"_a, "other_base"_a);
   nb::class_<TraceColumns>(module, "TraceColumns")
       .def(nb::init<Ids, Ids, Ids, std::vector<Ids>, Rows, Ids, Id, Id, Id, std::vector<Id>>(), nb::kw_only(),
            "observation"_a, "label"_a, "action"_a, "outputs"_a, "offsets"_a, "ended"_a, "observations"_a, "labels"_a,

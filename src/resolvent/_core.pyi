@@ -273,6 +273,8 @@ def merge_as(
 NEXT_OBSERVATION: int
 WHETHER_TERMINATED: int
 
+def key_residues(keys: Rows, base: int, other_base: int) -> tuple[int, int]: ...
+
 class TraceColumns:
     def __init__(
         self,

@@ -392,7 +392,7 @@ against cyanroom (trace 22, step 3)
     traces = machines.senses.on(as_trace_set(traces))
     made = machines.provenance
     infer_again = None
-    if made is not None and made.traces_sha256 == traces.digest:
+    if made is not None and made.is_of(traces):
         named = made.options.get("strategy")
         # Of a strategy that is not built in, a file knows the name alone.
         own = isinstance(named, str) and named not in STRATEGIES

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.choosing import content_keys, core_columns, trace_keys
+from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 
@@ -126,9 +126,11 @@ class CodedShard:
         >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
         (True, False, True)
         """
-        if self.rounding:
-            return trace_keys(self.traces)
-        return content_keys(self.columns, self.alphabets.values, THREADS)
+        columns, values = self.columns, self.alphabets.values
+        if self.alphabets.answers:  # machines see some columns rounded: others may differ
+            sizes = {name: len(column) for name, column in values.items()}
+            columns = core_columns(self.traces, self.codes, sizes)
+        return content_keys(columns, values, THREADS)
 
     @cached_property
     def length(self) -> NDArray[np.int64]:

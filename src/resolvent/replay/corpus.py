@@ -44,7 +44,7 @@ class Corpus:
         self.rounding = dict(rounding or {})
         self.steps = 0
         self._held: list[CodedShard] | None = None
-        self._hasher: TraceDigest | None = None
+        self._hashed: TraceDigest | None = None
         self._hashing = Lock()
         self._digest: str | None = None
         self._pool = None if self.in_memory else _Pool(pool_steps)
@@ -55,7 +55,9 @@ class Corpus:
             if not alone:
                 common.add(traces.values, shards.name(number) or "the traces")
             if self._pool is not None:
-                self._pool.add(first[-1], CodedShard.alone(traces))
+                shard = CodedShard.alone(traces)
+                self._pool.add(first[-1], shard)
+                self._hashed = (self._hashed or TraceDigest()) + _digested(shard)
             first.append(first[-1] + len(traces))
             self.steps += traces.steps
             if progress:
@@ -66,6 +68,8 @@ class Corpus:
             self.alphabets = Alphabets.of(shards.read(0).values, self.rounding)
         else:
             self.alphabets = _alphabets(common.values(), self.rounding)
+        if common.made_floats:
+            self._hashed = None
         if self.in_memory:
             self._held = self._coded_anew()
 
@@ -106,15 +110,16 @@ class Corpus:
             shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
             if self._held is not None:
                 more._held = [*self._held, shard]
-            if self._hasher is not None:
-                more._hasher = self._hasher.copy()
-                more._hasher.add(*_digested(shard))
+            if self._hashed is not None:
+                more._hashed = self._hashed + _digested(CodedShard.alone(traces))
             return more
         common = CommonValues()
         common.add(known, "the traces before")
         common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
         more.alphabets = _alphabets(common.values(), self.rounding)
-        more._hasher = None
+        more._hashed = None
+        if self._hashed is not None and not common.made_floats:
+            more._hashed = self._hashed + _digested(CodedShard.alone(traces))
         if self._held is not None:
             more._held = more._coded_anew()
         return more
@@ -133,13 +138,8 @@ class Corpus:
             for number in range(since, len(self.shards)):
                 yield self._coded(number, self.shards.read(number))
         else:
-            hasher = None if self._hasher else TraceDigest(self.alphabets.values)
             for number, traces in enumerate(self.shards):
-                shard = self._coded(number, traces)
-                if hasher:
-                    hasher.add(*_digested(shard))
-                yield shard
-            self._hasher = hasher or self._hasher
+                yield self._coded(number, traces)
 
     def sample(self, steps: int) -> NDArray[np.int64]:
         """Return the numbers of some traces, rising, with so many steps or a little more.
@@ -209,26 +209,16 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all traces, as `TraceSet.digest` of them together would be.
-
-        Hashing goes on from here when there are more traces.
-        """
+        """The digest of all traces, as `TraceSet.digest` of them together would be."""
         with self._hashing:  # whoever asks while it is under way waits for it
             if self._digest is None:
-                self._digest = self._hashed().hexdigest()
+                if self._hashed is None:
+                    self._hashed = sum(map(_digested, self.coded()), TraceDigest())
+                self._digest = self._hashed.hexdigest(self.alphabets.values)
             return self._digest
 
-    def _hashed(self) -> TraceDigest:
-        if self._hasher is None:
-            hasher = TraceDigest(self.alphabets.values)
-            for shard in self.coded():
-                hasher.add(*_digested(shard))
-            self._hasher = hasher
-        return self._hasher
-
     def __getstate__(self) -> dict[str, Any]:
-        # A hash under way cannot be written down, and codes follow from the traces.
-        made_again = {"_hasher": None, "_hashing": None, "_held": None}
+        made_again = {"_hashing": None, "_held": None}  # codes follow from the traces
         return {**self.__dict__, "_digest": self.digest, **made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -292,9 +282,8 @@ def _joined(shards: Shards, traces: TraceSet) -> Shards:
     return JoinedShards([*sources, ShardsInMemory([traces])])
 
 
-def _digested(shard: CodedShard) -> tuple[Any, ...]:
-    traces = shard.traces
-    return shard.codes, shard.length, traces.terminated, traces.truncated
+def _digested(shard: CodedShard) -> TraceDigest:
+    return TraceDigest.of(shard.key, shard.traces.steps)
 
 
 def _alphabets(values: Mapping[str, Sequence[Any]], rounding: Mapping[str, int]) -> Alphabets:

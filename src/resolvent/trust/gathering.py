@@ -339,7 +339,7 @@ def gather(
         kind: _about(one, traces, shown, machines, teller.of(f"{short(kind)} machine"))
         for kind, one in asked.items()
     }
-    known = machines.provenance is not None and machines.provenance.traces_sha256 == traces.digest
+    known = machines.provenance is not None and machines.provenance.is_of(traces)
     holdout = None
     teller.begin("testing on held-out traces")
     if not known:

@@ -147,7 +147,7 @@ def _origin(machines: Machines, traces: TraceSet) -> list[str]:
     made = machines.provenance
     if made is None:
         return []
-    same = made.traces_sha256 == traces.digest
+    same = made.is_of(traces)
     source = "these traces" if same else f"{amount(made.traces, 'other trace')}"
     strategy = short(str(made.options.get("strategy", "unknown")))
     return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
