@@ -1,0 +1,31 @@
+// Columns of a table, as they were read → codes, and where episodes begin.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "samples.hpp"
+
+namespace resolvent {
+
+// Where each episode begins, if rows stand in order: the episodes', which the columns of `episode`
+// tell apart, rising, and within each those of `time`, if there are any, rising with every row.
+// Columns must be equally long.
+std::optional<std::vector<Row>> starts_in_order(std::span<const std::span<const Row>> episode,
+                                                std::span<const std::span<const Row>> time, std::size_t rows);
+
+// The distinct numbers, rising, and for each row the place of its own among them.
+struct Distinct {
+  std::vector<Row> values;
+  std::vector<Id> codes;
+};
+
+// Nothing where the numbers lie so far apart that a table of `most` would not do.
+std::optional<Distinct> distinct_integers(std::span<const Row> numbers, std::size_t most);
+
+// The codes with one more before each of the places in `at`, which must not fall and lie within.
+std::vector<Id> with_inserted(std::span<const Id> codes, std::span<const Row> at, Id code);
+
+}  // namespace resolvent
