@@ -94,6 +94,7 @@ def trace():
 
 # What a name stands for, or what it gives back; those that take an argument get a folder.
 MADE = {
+    "ClusterError": lambda: rs.ClusterError("nobody answers"),
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
     "Noise": lambda: rs.Noise(outcomes=True, labels=0.02, rewards="gaussian"),

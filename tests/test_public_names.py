@@ -6,6 +6,7 @@ import resolvent as rs
 def test_the_public_names():
     assert sorted(rs.__all__) == [
         "AugmentObservation",
+        "ClusterError",
         "ContradictoryTraces",
         "Diagnosis",
         "Discretise",

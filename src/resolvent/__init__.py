@@ -19,6 +19,7 @@ from resolvent.control import (
 from resolvent.diagnosis import Diagnosis, Finding, diagnose
 from resolvent.display.report import report
 from resolvent.errors import (
+    ClusterError,
     ContradictoryTraces,
     MissingExtra,
     ModelError,
@@ -76,6 +77,7 @@ __version__ = version("resolvent")
 __all__ = [
     "UNSEEN",
     "AugmentObservation",
+    "ClusterError",
     "ContradictoryTraces",
     "Diagnosis",
     "Discretise",

@@ -20,6 +20,10 @@ class TraceError(ResolventError):
     """Traces that cannot be read or do not have the shape of traces."""
 
 
+class StorageError(TraceError):
+    """Trouble of where files are stored that may pass: it failed, or nobody answered. Try again."""
+
+
 class ModelError(ResolventError):
     """A machine or model file that cannot be read or does not fit its use."""
 
@@ -123,6 +127,10 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
 
 class TimeLimitReached(ResolventError):  # noqa: N818
     """The search was stopped by its time limit before it had an answer."""
+
+
+class ClusterError(ResolventError):
+    """A cluster, or a process, that cannot be reached, does not fit or was lost."""
 
 
 class MissingExtra(ResolventError, ImportError):  # noqa: N818

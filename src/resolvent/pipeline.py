@@ -40,6 +40,7 @@ from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
 from resolvent.trust import Evidence, gather
 from resolvent.wording import amount
+from resolvent.workers import Workers, at_work
 
 EVERYTHING = Labelling("action+observation")
 """Labels that tell all that was seen and done."""
@@ -66,6 +67,7 @@ def infer(
     engine: str = "native",
     seed: int = 0,
     effort: float = 1.0,
+    on: str | Workers = "threads",
     time_limit: float | None = None,
     progress: Listener | None = None,
 ) -> InferenceResult:
@@ -123,6 +125,11 @@ def infer(
         seed: Of the search, for "auto", "search" and "exact".
         effort: How much is tried at most before the best found so far is taken: 2 is twice
             as much. It is counted in work, so that the same traces give the same machines.
+        on: Who goes through the pieces of a scanned folder: "threads" of this process,
+            "processes" of this machine, or "ray", a cluster: that of `ray.init`, of
+            "ray:ADDRESS" or of `RAY_ADDRESS`, or else a Ray of this machine alone, which takes
+            seconds to begin. Or `Workers` of your own. The machines are the same. Needs the extra
+            `ray`.
         time_limit: Seconds for the whole inference. After that the best machines so far are
             returned: `result.unfinished` says which are not finished, and what share of the
             answers they get wrong. Only reading files that takes longer is an error.
@@ -158,6 +165,7 @@ def infer(
         refine=refine,
         seed=seed,
         effort=effort,
+        on=on,
     )
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     return infer_with(options, as_traces(traces, named), progress)
@@ -173,6 +181,16 @@ def infer_with(
 
     `rewards` are levels of rewards that are known already.
     """
+    with at_work(options.on):
+        return _inferred(options, traces, progress, rewards)
+
+
+def _inferred(
+    options: Options,
+    traces: TraceSet | TraceFolder,
+    progress: Listener | None,
+    rewards: RewardLevels | None,
+) -> InferenceResult:
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
@@ -351,6 +369,13 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
+    with at_work(result.options.on):
+        return _updated(result, traces, progress)
+
+
+def _updated(
+    result: InferenceResult, traces: TraceSet, progress: Listener | None
+) -> InferenceResult:
     traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")

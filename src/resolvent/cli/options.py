@@ -24,6 +24,17 @@ MaxSteps = Annotated[
 ]
 
 
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="WORKERS",
+        help="Who goes through files that are scanned: threads, processes, ray (a Ray of this "
+        "machine, or the cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+    ),
+]
+
+
 def _no_empty_name(listed: str | None) -> str | None:
     if listed is not None and "" in (names_in(listed) or ()):
         raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")

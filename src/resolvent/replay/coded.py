@@ -1,6 +1,5 @@
 """Traces in codes that several shards share, ready for the compiled pass."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +14,7 @@ from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
 from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
-
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from resolvent.workers import cores
 
 _WHETHER = Vocabulary([False, True])
 
@@ -130,7 +128,7 @@ class CodedShard:
         if self.alphabets.answers:  # machines see some columns rounded: others may differ
             sizes = {name: len(column) for name, column in values.items()}
             columns = core_columns(self.traces, self.codes, sizes)
-        return content_keys(columns, values, THREADS)
+        return content_keys(columns, values, cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:

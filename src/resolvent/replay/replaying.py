@@ -5,6 +5,8 @@ conflict between two of them is found as well.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -12,13 +14,19 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.replay.coded import THREADS, Alphabets, CodedShard
-from resolvent.replay.corpus import Corpus
+from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.corpus import CodedPieces, Corpus
 from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
 from resolvent.replay.tables import Tables
-from resolvent.traces import Codes, Label, TraceSet
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
 from resolvent.wording import listed, short
+from resolvent.workers import Threads, Workers, cores
+
+REPLAYING = "replaying"
+"""What going through pieces of files with machines is called."""
+
+WITHOUT_ALPHABETS = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
 
 
 def replay(
@@ -37,15 +45,38 @@ def replay(
     which is faster.
     """
     tables = Tables.of(machines, corpus.alphabets, trivial)
-    together: Replay | None = None
-    for number, shard in enumerate(corpus.coded(since), since + 1):
-        shown = replay_shard(tables, shard, shortest=shortest)
-        together = shown if together is None else together + shown
-        if progress:
-            progress(number)
-    if together is None:
+    numbers = range(since, len(corpus.shards))
+    if not numbers:
         raise ModelError("there are no traces to replay")
-    return together
+    if corpus.in_memory:
+        shown = []
+        for number, shard in enumerate(corpus.coded(since), since + 1):
+            shown.append(replay_shard(tables, shard, shortest=shortest))
+            if progress:
+                progress(number)
+        return reduce(Replay.__add__, shown)
+    # Traces that came later are in memory.
+    workers: Workers = Threads() if since else corpus.workers
+    work = Replaying(corpus.pieces, tables, shortest)
+    together = workers.together(work, numbers, Replay.__add__, called=REPLAYING, report=progress)
+    return replace(together, alphabets=corpus.alphabets)
+
+
+@dataclass(frozen=True, eq=False)
+class Replaying:
+    """Replays one piece, wherever that is done.
+
+    What it returns is without alphabets: whoever asks has them, and they may be large.
+    """
+
+    pieces: CodedPieces
+    tables: Tables
+    shortest: bool
+
+    def __call__(self, number: int) -> Replay:
+        """Read and replay a piece."""
+        shown = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
+        return replace(shown, alphabets=WITHOUT_ALPHABETS)
 
 
 def replay_traces(
@@ -133,7 +164,7 @@ def replay_shard(
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
-        threads=THREADS,
+        threads=cores(),
     )
     situations = np.empty(len(found["situation_number"]), SITUATION)
     for name in SITUATION.names or ():

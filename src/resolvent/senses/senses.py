@@ -67,6 +67,11 @@ class SensedShards:
         """Return one shard."""
         return self.senses.on(self.shards.read(number))
 
+    @property
+    def rows(self) -> int | None:
+        """How many rows the source says it holds; None where it does not say."""
+        return getattr(self.shards, "rows", None)
+
     def name(self, number: int) -> str | None:
         """Call a shard as its source does."""
         return self.shards.name(number)

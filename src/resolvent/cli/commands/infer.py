@@ -12,6 +12,7 @@ import typer
 from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
     Json,
+    On,
     Outputs,
     check_target,
     choice,
@@ -28,8 +29,10 @@ from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
 from resolvent.pipeline import FINDING_EVENTS, infer_with
 from resolvent.progress import Progress
+from resolvent.replay.corpus import READING
+from resolvent.replay.replaying import REPLAYING
 from resolvent.result import InferenceResult
-from resolvent.running import READING, REFINE_ABOVE, REPLAYING
+from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import TraceSet
@@ -141,6 +144,7 @@ def infer(
         float,
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = _DEFAULTS.effort,
+    on: On = "threads",
     held_out: HeldOutShare = None,
     no_held_out: NoHeldOut = False,
     time_limit: Annotated[
@@ -217,6 +221,7 @@ def infer(
         seed=seed,
         effort=effort,
         time_limit=time_limit,
+        on=on,
     )
     columns = columns_to_read(options.outputs or ())
     with ProgressBar() as bar, saying_warnings():
@@ -305,7 +310,10 @@ def _show(
 ) -> None:
     """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, piece {now.done} of {now.total}", Amount(now.total, "pieces")
+        if machine == REPLAYING:
+            machine = f"{machine}, round {now.round}"
+        text = f"{machine}: {now.done:,} of {amount(now.total, 'piece')}"
+        of = Amount(now.steps, "steps") if now.steps else None
     elif machine == FINDING_EVENTS:
         text, of = "looking for events", None
     elif now.total == 0:

@@ -47,7 +47,7 @@ def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     kept, codes = distinct(pa.chunked_array([encoded.indices]))
     values = encoded.dictionary
     if len(kept) < len(values):  # one of a large file may hold far more than these rows
-        values, kept = values.take(pa.array(kept, pa.int64())), range(len(kept))
+        values, kept = values.take(pa.array(kept, pa.int64())), [*range(len(kept))]
     listed = values.to_pylist()
     return [None if place is None else listed[place] for place in kept], codes
 

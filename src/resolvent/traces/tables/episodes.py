@@ -81,8 +81,10 @@ def episodes_of(
     times = [_times(table[name], name, place) for name in order]
     keys = [*groups, *times]
     if all(_fits(key) for key in keys):  # mostly they are sorted already
-        wide = [[key.astype(np.int64, copy=False) for key in some] for some in (groups, times)]
-        starts = _core.starts_in_order(*wide, table.num_rows)
+        episodes, within = (
+            [key.astype(np.int64, copy=False) for key in some] for some in (groups, times)
+        )
+        starts = _core.starts_in_order(episodes, within, table.num_rows)
         if starts is not None:
             return Episodes(range(table.num_rows), starts)
     rows = np.lexsort(keys[::-1])
