@@ -78,15 +78,15 @@ class TraceColumns {
     return nb::cast(array(std::move(out)));
   }
 
-  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& order, Id first, Id lag, bool answers,
+  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& rank, Id first, Id lag, bool answers,
                   bool situations, bool unknown_states, bool earliest, bool states, unsigned threads) const {
     require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1, "a reading starts at label 0 or 1, at most one step late");
-    check_codes(span_of(order), static_cast<std::int64_t>(columns_.traces()), 0);
+    require(rank.size() == 0 || rank.size() == columns_.traces(), "each trace needs its rank");
     const std::vector<ReplayedMachine> checked = checked_machines(machines, answers && situations);
     resolvent::Replay found;
     {
       nb::gil_scoped_release no_gil;
-      found = resolvent::replay(columns_, span_of(order), {first, lag}, checked, 
+      found = resolvent::replay(columns_, span_of(rank), {first, lag}, checked, 
                                 {answers, answers && situations, unknown_states, earliest, states},
                                 threads);
     }
@@ -203,6 +203,6 @@ void bind_replay(nb::module_& module) {
            "actions"_a, "output_sizes"_a)
       .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a,
            "threads"_a)
-      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "order"_a, "first"_a, "lag"_a,
+      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a,
            "answers"_a, "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
 }

@@ -300,7 +300,7 @@ class TraceColumns:
         self,
         machines: list[tuple[Ids, int, bool]],
         *,
-        order: Ids,
+        rank: Ids,
         first: int,
         lag: int,
         answers: bool,

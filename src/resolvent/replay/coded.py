@@ -136,9 +136,11 @@ class CodedShard:
         return np.diff(self.traces.offsets)
 
     @cached_property
-    def order(self) -> Codes:
-        """The traces by length and key: the same however they were shuffled."""
-        return np.lexsort((self.key, self.length)).astype(np.int32)
+    def rank(self) -> Codes:
+        """The place of each trace by length and key: the same however they were shuffled."""
+        rank = np.empty(len(self.traces), np.int32)
+        rank[np.lexsort((self.key, self.length))] = np.arange(len(rank), dtype=np.int32)
+        return rank
 
     @cached_property
     def columns(self) -> _core.TraceColumns:

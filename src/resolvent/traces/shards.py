@@ -105,6 +105,9 @@ class TraceFolder:
         self.rows = pieces.rows
         self._pieces, self._layout = pieces, layout
         self._warned = False
+        self._in_order: set[int] = (
+            set()
+        )  # pieces that were seen to be so
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -147,8 +150,12 @@ class TraceFolder:
     def _read(self, number: int) -> tuple[TraceSet, list[str]]:
         """Read one piece, and say what was left out."""
         left_out: list[str] = []
-        rows = self._pieces.read(number, self._layout.columns)
-        traces = self._layout.traces(rows, left_out.append)
+        known = number in self._in_order
+        layout = self._layout.without_order() if known else self._layout
+        rows = self._pieces.read(number, layout.columns)
+        traces = layout.traces(rows, left_out.append)
+        if not known and layout.in_order(rows):
+            self._in_order.add(number)
         return traces, [f"{self._pieces.name(number)}: {text}" for text in left_out]
 
     def _said(self, traces: TraceSet, left_out: Sequence[str]) -> TraceSet:
