@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "blocks.hpp"
 #include "columns.hpp"
 #include "completion.hpp"
 #include "folding.hpp"
@@ -147,11 +148,13 @@ nb::object distinct_pairs(const Ids& first, const Ids& second, std::int64_t firs
 }
 
 nb::object recode(const Ids& codes, const Ids& table) {
-  nb::gil_scoped_release no_gil;
-  check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
-  auto out = resolvent::recode(span_of(codes), span_of(table));
-  nb::gil_scoped_acquire gil;
-  return nb::cast(array(std::move(out)));
+  CodeBlock out(codes.size());
+  {
+    nb::gil_scoped_release no_gil;
+    check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
+    resolvent::recode(span_of(codes), span_of(table), out.codes());
+  }
+  return out.to_python();
 }
 
 nb::object walk_states(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "blocks.hpp"
 #include "table_rows.hpp"
 
 namespace {
@@ -30,27 +31,35 @@ nb::object starts_in_order(const std::vector<Rows>& episode, const std::vector<R
 }
 
 nb::object distinct_integers(const Rows& numbers, std::size_t most) {
-  std::optional<resolvent::Distinct> found;
+  CodeBlock codes(numbers.size());
+  std::optional<std::vector<Row>> found;
   {
     nb::gil_scoped_release no_gil;
-    found = resolvent::distinct_integers(span_of(numbers), most);
+    found = resolvent::distinct_integers(span_of(numbers), most, codes.codes());
   }
   if (!found) return nb::none();
-  return nb::make_tuple(array(std::move(found->values)), array(std::move(found->codes)));
+  return nb::make_tuple(array(std::move(*found)), codes.to_python());
 }
 
-nb::object with_inserted(const Ids& codes, const Rows& at, Id code) {
+nb::object recode_with_inserted(const Ids& codes, const Ids& table, const Rows& at, Id inserted) {
   Row before = 0;
   for (const Row place : span_of(at)) {
     require(place >= before && place <= static_cast<Row>(codes.size()), "places must not fall, and lie within");
     before = place;
   }
-  std::vector<Id> out;
+  CodeBlock out(codes.size() + at.size());
   {
     nb::gil_scoped_release no_gil;
-    out = resolvent::with_inserted(span_of(codes), span_of(at), code);
+    check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), 0);
+    resolvent::recode_with_inserted(span_of(codes), span_of(table), span_of(at), inserted, out.codes());
   }
-  return nb::cast(array(std::move(out)));
+  return out.to_python();
+}
+
+nb::object repeated_code(Id code, std::size_t times) {
+  CodeBlock out(times);
+  std::ranges::fill(out.codes(), code);
+  return out.to_python();
 }
 
 }  // namespace
@@ -58,5 +67,6 @@ nb::object with_inserted(const Ids& codes, const Rows& at, Id code) {
 void bind_traces(nb::module_& module) {
   module.def("starts_in_order", &starts_in_order, "episode"_a, "time"_a, "rows"_a);
   module.def("distinct_integers", &distinct_integers, "numbers"_a, "most"_a);
-  module.def("with_inserted", &with_inserted, "codes"_a, "at"_a, "code"_a);
+  module.def("recode_with_inserted", &recode_with_inserted, "codes"_a, "table"_a, "at"_a, "inserted"_a);
+  module.def("repeated_code", &repeated_code, "code"_a, "times"_a);
 }

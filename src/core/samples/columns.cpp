@@ -50,11 +50,9 @@ Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std:
   return pairs;
 }
 
-std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table) {
-  std::vector<Id> out(codes.size());
+void recode(std::span<const Id> codes, std::span<const Id> table, std::span<Id> out) {
   for (std::size_t row = 0; row < codes.size(); ++row)
     out[row] = codes[row] == none ? none : table[index(codes[row])];
-  return out;
 }
 
 }  // namespace resolvent

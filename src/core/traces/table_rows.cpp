@@ -42,8 +42,8 @@ std::optional<std::vector<Row>> starts_in_order(std::span<const std::span<const 
   return starts;
 }
 
-std::optional<Distinct> distinct_integers(std::span<const Row> numbers, std::size_t most) {
-  Distinct found;
+std::optional<std::vector<Row>> distinct_integers(std::span<const Row> numbers, std::size_t most, std::span<Id> codes) {
+  std::vector<Row> found;
   if (numbers.empty()) return found;
   Row least = numbers.front();
   Row largest = least;
@@ -63,27 +63,26 @@ std::optional<Distinct> distinct_integers(std::span<const Row> numbers, std::siz
   }
   for (std::size_t at = 0; at < code_of.size(); ++at) {
     if (code_of[at] == none) continue;
-    code_of[at] = static_cast<Id>(found.values.size());
-    found.values.push_back(least + static_cast<Row>(at));
+    code_of[at] = static_cast<Id>(found.size());
+    found.push_back(least + static_cast<Row>(at));
   }
-  found.codes.resize(numbers.size());
   const Id* const table = code_of.data();
-  std::ranges::transform(numbers, found.codes.begin(), [=](Row number) { return table[number - least]; });
+  std::ranges::transform(numbers, codes.begin(), [=](Row number) { return table[number - least]; });
   return found;
 }
 
-std::vector<Id> with_inserted(std::span<const Id> codes, std::span<const Row> at, Id code) {
-  std::vector<Id> out;
-  out.reserve(codes.size() + at.size());
-  std::size_t from = 0;
+void recode_with_inserted(std::span<const Id> codes, std::span<const Id> table, std::span<const Row> at, Id inserted,
+                          std::span<Id> out) {
+  const auto value = [table = table.data()](Id code) { return table[code]; };
+  auto from = codes.begin();
+  auto to = out.begin();
   for (const Row place : at) {
-    const auto to = static_cast<std::size_t>(place);
-    out.insert(out.end(), codes.begin() + static_cast<Row>(from), codes.begin() + place);
-    out.push_back(code);
-    from = to;
+    const auto until = codes.begin() + place;
+    to = std::transform(from, until, to, value);
+    *to++ = inserted;
+    from = until;
   }
-  out.insert(out.end(), codes.begin() + static_cast<Row>(from), codes.end());
-  return out;
+  std::transform(from, codes.end(), to, value);
 }
 
 }  // namespace resolvent

@@ -16,16 +16,13 @@ namespace resolvent {
 std::optional<std::vector<Row>> starts_in_order(std::span<const std::span<const Row>> episode,
                                                 std::span<const std::span<const Row>> time, std::size_t rows);
 
-// The distinct numbers, rising, and for each row the place of its own among them.
-struct Distinct {
-  std::vector<Row> values;
-  std::vector<Id> codes;
-};
+// Writes for each row the place of its number among the distinct ones, and returns these, rising;
+// nothing where the numbers lie so far apart that a table of `most` would not do.
+std::optional<std::vector<Row>> distinct_integers(std::span<const Row> numbers, std::size_t most, std::span<Id> codes);
 
-// Nothing where the numbers lie so far apart that a table of `most` would not do.
-std::optional<Distinct> distinct_integers(std::span<const Row> numbers, std::size_t most);
-
-// The codes with one more before each of the places in `at`, which must not fall and lie within.
-std::vector<Id> with_inserted(std::span<const Id> codes, std::span<const Row> at, Id code);
+// Writes `table[code]` for each code, and `inserted` before each of the places in `at`, which must
+// not fall and lie within. Codes must be in the table.
+void recode_with_inserted(std::span<const Id> codes, std::span<const Id> table, std::span<const Row> at, Id inserted,
+                          std::span<Id> out);
 
 }  // namespace resolvent

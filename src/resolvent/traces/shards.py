@@ -105,9 +105,7 @@ class TraceFolder:
         self.rows = pieces.rows
         self._pieces, self._layout = pieces, layout
         self._warned = False
-        self._in_order: set[int] = (
-            set()
-        )  # pieces that were seen to be so
+        self._in_order: set[int] = set()  # pieces that were seen to be so
 
     def __len__(self) -> int:
         return len(self._pieces)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, symbol_text
+from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.episodes import Episodes, RowNumbers, episodes_of, numbers_of
 from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
 from resolvent.traces.tables.sources import TableSource
 from resolvent.traces.trace_set import Column, TraceSet
-from resolvent.traces.vocabulary import Codes, Interner, distinct_pairs
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 from resolvent.wording import amount, visible
 
 NOTHING_SEEN = "nothing"
@@ -183,7 +183,7 @@ class _Table:
     def _observations(self) -> Column:
         roles, at = self.roles, self.episodes.ends[self.extra]
         if roles.observation is None:
-            return [NOTHING_SEEN], np.zeros(len(self.episodes.rows) + len(at), np.int32)
+            return [NOTHING_SEEN], _core.repeated_code(0, len(self.episodes.rows) + len(at))
         values, codes = self._symbols(roles.observation, self.episodes.rows)
         if not len(at):
             return values, codes
@@ -222,17 +222,12 @@ class _Table:
         if roles.next_label is not None:
             return self._after_each(self._label_column(roles.next_label, self.steps))
         if roles.label is None:
-            return [NO_EVENT], np.zeros(len(rows) + len(at), np.int32)
-        values, codes = self._label_column(roles.label, rows)
-        none = _position(values, NO_EVENT)
-        return _with(values, NO_EVENT), _core.with_inserted(codes, at, none)
+            return [NO_EVENT], _core.repeated_code(0, len(rows) + len(at))
+        return _with_no_event(self._label_column(roles.label, rows), at)
 
     def _after_each(self, labels: Column) -> Column:
         """Return labels of steps as what has happened after them, with no event at the start."""
-        values, codes = labels
-        starts = np.cumsum(self.lengths) - self.lengths
-        none = _position(values, NO_EVENT)
-        return _with(values, NO_EVENT), _core.with_inserted(codes, starts, none)
+        return _with_no_event(labels, np.cumsum(self.lengths) - self.lengths)
 
     def _symbols(
         self, names: Names | None, rows: RowNumbers, constant: str | None = None
@@ -340,14 +335,17 @@ def _labels_of(actions: Column) -> Column:
     return labels, codes
 
 
-def _with(values: Sequence[Any], value: Any) -> list[Any]:
-    """Return the values, and one more unless it is among them."""
-    return [*values] if value in values else [*values, value]
+def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:
+    """Return labels with no event before each of these places.
 
-
-def _position(values: Sequence[Any], value: Any) -> int:
-    """Return where a value stands, or would stand if it came last."""
-    return values.index(value) if value in values else len(values)
+    >>> _with_no_event(([frozenset("b"), frozenset("a")], np.int32([0, 1])), np.array([0]))[1]
+    array([0, 2, 1], dtype=int32)
+    """
+    values, codes = labels
+    kept = Vocabulary(sorted({*values, NO_EVENT}, key=label_order))  # the order of trace sets
+    table = codes_of(values, kept, -1)
+    none = kept.code(NO_EVENT)
+    return kept, _core.recode_with_inserted(codes, table, at.astype(np.int64), none)
 
 
 def _together(first: Column, second: Column) -> tuple[list[Any], Codes, Codes]:
