@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning benchmark-billion
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -83,6 +83,10 @@ benchmark-scaling: $(STAMPS)/developing
 # One Parquet file of 2 GB, scanned and inferred from: two minutes, 2 GB of disk.
 benchmark-scanning: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scanning.py
+
+# A billion steps in a thousand files, of 3 GB: half an hour, most of it to write them.
+benchmark-billion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/billion.py --stages
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing
