@@ -1,6 +1,7 @@
 """What the compiled core makes of columns of a table, against what NumPy makes of them."""
 
 import gc
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -27,12 +28,10 @@ def test_starts_of_rows_in_order(rows, times, ordered):
     many = 3 - times
     starts = _core.starts_in_order(columns[:many], columns[many:], len(rows))
     keys = [row[:many] for row in rows]
-    pairs = [*zip(rows, rows[1:], strict=False)]
-    rising = all(one < other for one, other in pairs) if times else keys == sorted(keys)
+    rising = all(one < other for one, other in pairwise(rows)) if times else keys == sorted(keys)
     if rising:
-        assert starts.tolist() == [
-            at for at in range(len(rows)) if keys[at] != keys[at - 1] or not at
-        ]
+        begins = [not at or keys[at] != keys[at - 1] for at in range(len(rows))]
+        assert starts.tolist() == np.flatnonzero(begins).tolist()
     else:
         assert starts is None
 
