@@ -14,7 +14,8 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning benchmark-billion
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-billion benchmark-workers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -29,11 +30,11 @@ types: $(STAMPS)/developing
 	$(BIN)/mypy
 
 unit: $(STAMPS)/developing
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
 
 # Everything, the slow tests too.
 nightly: lint types
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 # Chromium, in which tests open the report; without one they are skipped.
 browser:
@@ -87,6 +88,9 @@ benchmark-scanning: $(STAMPS)/developing
 # A billion steps in a thousand files, of 3 GB: half an hour, most of it to write them.
 benchmark-billion: $(STAMPS)/developing
 	$(BIN)/python benchmarks/billion.py --stages
+
+benchmark-workers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/workers.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing

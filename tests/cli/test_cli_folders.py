@@ -42,6 +42,37 @@ def test_a_large_folder_is_refined_to_the_same_machines(
     assert "replayed, all traces are explained" in run("infer", folder).out
 
 
+def test_a_large_folder_over_ray(
+    run: Run, folder: Path, tmp_path: Path, large: None, ray_of_two: object
+) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    assert run("infer", folder, "-o", here).code == 0
+    outcome = run("infer", folder, "-o", there, "--on", "ray")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert there.read_bytes() == here.read_bytes()
+    part = folder / "part-2.parquet"
+    part.write_bytes(part.read_bytes()[:-40] + b"?" * 40)
+    outcome = run("infer", folder, "--on", "ray", "--json")
+    assert outcome.code == 2
+    assert "part-2.parquet" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("dask", "on='dask': choose threads, processes, ray or ray:ADDRESS"),
+        ("ray:127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
+    ],
+)
+def test_workers_that_are_not_there_are_refused_in_a_line(
+    run: Run, folder: Path, large: None, monkeypatch: pytest.MonkeyPatch, on: str, said: str
+) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    outcome = run("infer", folder, "--on", on)
+    assert outcome.code == 2
+    assert said in outcome.error
+
+
 def test_check_goes_through_a_large_folder(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import reduce
 from multiprocessing import get_context
+from threading import current_thread, main_thread
 from typing import Any, TypeVar
 
 from resolvent.errors import ClusterError
@@ -132,12 +133,25 @@ class Processes:
 
 def _begun(processes: int) -> ProcessPoolExecutor:
     # A fork of a process with threads may hang, and the core and PyArrow have threads.
-    return ProcessPoolExecutor(processes, get_context("spawn"), initializer=_prepare)
+    pool = ProcessPoolExecutor(
+        processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
+    )
+    with _not_interrupted():
+        pool.submit(int)  # begins all processes
+    return pool
 
 
-def _prepare() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began the process ends it
-    take_cores(1)
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Begin processes that Ctrl-C does not reach: whoever began them ends them."""
+    if current_thread() is not main_thread():
+        yield  # only the main thread may say what becomes of signals
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

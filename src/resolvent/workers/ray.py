@@ -4,6 +4,7 @@ Ray schedules, moves results, and tries again what was lost with a worker or a n
 """
 
 import importlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ RETRIES = 5
 FAN_IN = 8
 """Results that are combined by one task."""
 
-_SECONDS_BETWEEN_LOOKS = 0.2
+_QUEUED = 2
+"""Tasks for each processor that Ray is given at a time: it has one to do, and the next at hand."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,17 @@ class Ray:
     ) -> Iterator[Made]:
         """Return what is made of every piece, in the order of the pieces."""
         ray = self._ray()
-        ahead, telling = 2 * _slots(ray), Telling()
-        task, given = _task(ray, fold, 2), ray.put(work)
-        waiting: list[Any] = []
-        with _explaining(ray, called), _cancelling(ray, waiting):
+        task, given, telling = _task(ray, fold, 2), ray.put(work), Telling()
+        waiting: deque[Any] = deque()
+        begun = 0
+        with _explaining(ray, called):
             for number in range(len(pieces)):
-                while len(waiting) < min(len(pieces), number + ahead):
-                    name = _task_name(called, len(waiting), 1, len(pieces))
-                    piece = [pieces[len(waiting)]]
-                    waiting.append(task.options(name=name).remote(given, None, piece))
-                made, note = ray.get(waiting[number])
-                waiting[number] = ()  # Ray need not keep what the caller has
+                while begun < len(pieces) and len(waiting) < _QUEUED * _slots(ray):
+                    name = _task_name(called, begun, 1, len(pieces))
+                    refs = task.options(name=name).remote(given, None, [pieces[begun]])
+                    waiting.append(refs)
+                    begun += 1
+                made, note = ray.get(waiting.popleft())
                 telling.tell([note])
                 yield made
                 if report is not None:
@@ -82,26 +84,23 @@ class Ray:
         """Return what is made of all pieces, combined in their order, in a tree of tasks."""
         ray = self._ray()
         given, join = ray.put(work), ray.put(combine)
-        runs = neighbours(pieces, _slots(ray))
-        task, first = _task(ray, fold, 2), 0
-        tasks = []
-        for run in runs:
-            name = _task_name(called, first, len(run), len(pieces))
-            tasks.append(task.options(name=name).remote(given, join, run))
-            first += len(run)
-        made, notes = (list(refs) for refs in zip(*tasks, strict=True))
         joining = _task(ray, _combined, 1).options(name=f"resolvent: {called}, combining")
-        level = made
-        every = [*notes]
-        while len(level) > 1:
-            level = [
-                joining.remote(join, *level[start : start + FAN_IN])
-                for start in range(0, len(level), FAN_IN)
-            ]
-            every += level
-        with _explaining(ray, called), _cancelling(ray, every):
-            said = _awaited(ray, notes, list(map(len, runs)), report)
-            result: Made = ray.get(level[0])
+        tree = _Tree(lambda refs: joining.remote(join, *refs))
+        task, first = _task(ray, fold, 2), 0
+        folding = []
+        for run in neighbours(pieces, _slots(ray)):
+            folding.append((_task_name(called, first, len(run), len(pieces)), run))
+            first += len(run)
+
+        def begin(number: int) -> Any:
+            name, run = folding[number]
+            made, note = task.options(name=name).remote(given, join, run)
+            tree.add(made)
+            return note
+
+        with _explaining(ray, called):
+            said = _awaited(ray, begin, [len(run) for _, run in folding], report)
+            result: Made = ray.get(tree.root())
         Telling().tell(said)
         return result
 
@@ -113,22 +112,33 @@ class Ray:
         *,
         called: str,
     ) -> list[Made | None]:
-        """Work on all pieces side by side until one is enough; the other tasks are killed."""
+        """Work on all pieces side by side until one is enough; the others are killed."""
         ray = self._ray()
-        task, given = _task(ray, _made_alone, 1), ray.put(work)
-        names = [_task_name(called, number, 1, len(pieces)) for number in range(len(pieces))]
-        refs = [
-            task.options(name=name).remote(given, piece)
-            for name, piece in zip(names, pieces, strict=True)
-        ]
+        # Actors can be killed at any time; see docs/decisions/workers.md for tasks.
+        kind = ray.remote(
+            num_cpus=1,
+            max_restarts=RETRIES,
+            max_task_retries=RETRIES,
+        )(_Alone)
+        given = ray.put(work)
+        actors, refs = [], []
+        for number, piece in enumerate(pieces):
+            name = _task_name(called, number, 1, len(pieces))
+            actors.append(kind.remote())
+            refs.append(actors[-1].made.options(name=name).remote(given, piece))
         made: list[Made | None] = [None] * len(pieces)
-        number, waiting, stop = {ref: at for at, ref in enumerate(refs)}, list(refs), False
-        with _explaining(ray, called), _cancelling(ray, refs):
-            while waiting and not stop:
-                done, waiting = ray.wait(waiting, num_returns=1)
-                for ref in done:
-                    made[number[ref]] = result = ray.get(ref)
-                    stop |= enough(result)
+        number_of, waiting, stop = {ref: at for at, ref in enumerate(refs)}, list(refs), False
+        try:
+            with _explaining(ray, called):
+                while waiting and not stop:
+                    done, waiting = ray.wait(waiting, num_returns=1)
+                    for ref in done:
+                        made[number_of[ref]] = result = ray.get(ref)
+                        ray.kill(actors[number_of[ref]])  # its processor is for the next one
+                        stop |= enough(result)
+        finally:
+            for actor in actors:
+                ray.kill(actor)
         return made
 
     def reached(self) -> str:
@@ -189,49 +199,78 @@ def _combined(combine: Callable[[Made, Made], Made], *made: Made) -> Made:
     return result
 
 
-def _made_alone(work: Callable[[Given], Made], piece: Given) -> Made:
-    return fold(work, None, [piece])[0]
+class _Alone:
+    """Works on one piece in a process of its own."""
+
+    def made(self, work: Callable[[Given], Made], piece: Given) -> Made:
+        return fold(work, None, [piece])[0]
 
 
-def _awaited(ray: Any, notes: list[Any], sizes: list[int], report: Report | None) -> list[Any]:
-    """Wait for tasks by the notes they leave, and return these; what fails first is raised.
+class _Tree:
+    """Results that come in order, combined as soon as there are enough neighbours.
 
-    That is the first task in order, not in time, so that an error does not depend on chance.
+    >>> tree = _Tree("".join)
+    >>> for letter in "abcdefghijklmnopqrs":
+    ...     tree.add(letter)
+    >>> tree.levels, tree.root()
+    ([['q', 'r', 's'], ['abcdefgh', 'ijklmnop']], 'abcdefghijklmnopqrs')
     """
-    said: list[Any] = [None] * len(notes)
-    waiting = {note: number for number, note in enumerate(notes)}
-    done, failed = 0, None
-    while waiting:
-        refs = list(waiting)
-        ready, _ = ray.wait(refs, num_returns=len(refs), timeout=_SECONDS_BETWEEN_LOOKS)
+
+    def __init__(self, combine: Callable[[list[Any]], Any]) -> None:
+        self.combine = combine
+        self.levels: list[list[Any]] = []
+
+    def add(self, one: Any, level: int = 0) -> None:
+        """Take in the next result."""
+        if level == len(self.levels):
+            self.levels.append([])
+        self.levels[level].append(one)
+        if len(self.levels[level]) == FAN_IN:
+            together = self.combine(self.levels[level])
+            self.levels[level] = []
+            self.add(together, level + 1)
+
+    def root(self) -> Any:
+        """Return all results combined. Those of lower levels came later."""
+        last: list[Any] = []
+        for level in self.levels:
+            refs = [*level, *last]
+            last = [self.combine(refs)] if len(refs) > 1 else refs
+        return last[0]
+
+
+def _awaited(
+    ray: Any, begin: Callable[[int], Any], sizes: list[int], report: Report | None
+) -> list[Any]:
+    """Begin tasks as there is room for them, and return the notes they leave.
+
+    What fails first is raised: first in order, not in time, so that an error does not depend on
+    chance. Whatever ends the waiting, no more tasks are begun, and the few under way are left to
+    end by themselves.
+    """
+    said: list[Any] = [None] * len(sizes)
+    waiting: dict[Any, int] = {}
+    begun = done = 0
+    failed = None
+    while waiting or (begun < len(sizes) and failed is None):
+        while failed is None and begun < len(sizes) and len(waiting) < _QUEUED * _slots(ray):
+            waiting[begin(begun)] = begun
+            begun += 1
+        ready, _ = ray.wait(list(waiting), num_returns=1)
         for ref in ready:
-            number = waiting.pop(ref, None)
-            if number is None:
-                continue
+            number = waiting.pop(ref)
             try:
                 said[number] = ray.get(ref)
             except ray.exceptions.RayError as error:
                 failed = error
                 waiting = {ref: before for ref, before in waiting.items() if before < number}
-            else:
-                done += sizes[number]
-        if ready and report is not None and failed is None:
-            report(done)
+                continue
+            done += sizes[number]
+            if report is not None and failed is None:
+                report(done)
     if failed is not None:
         raise failed
     return said
-
-
-@contextmanager
-def _cancelling(ray: Any, refs: list[Any]) -> Iterator[None]:
-    """Stop tasks that are not done when a block ends, however it ends."""
-    try:
-        yield
-    finally:
-        for ref in refs:
-            one = ref[0] if isinstance(ref, list | tuple) and ref else ref
-            if not isinstance(one, tuple):
-                ray.cancel(one, force=True)
 
 
 @contextmanager

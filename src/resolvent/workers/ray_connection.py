@@ -114,15 +114,14 @@ def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | Non
     # A function within another goes to the nodes as it is: they may not have this package.
     def ask() -> dict[str, str | None]:
         import platform
-        from importlib import metadata
+        from importlib import import_module, metadata
 
         found: dict[str, str | None] = {
             "Python": ".".join(platform.python_version_tuple()[:2]),
             "resolvent": None,
         }
         try:
-            import resolvent  # noqa: F401
-
+            import_module("resolvent")
             found["resolvent"] = metadata.version("resolvent")
         except ImportError:
             pass
