@@ -14,6 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
+.PHONY: benchmark-kills
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-workers
 
@@ -89,6 +90,11 @@ benchmark-scanning: $(STAMPS)/developing
 benchmark-billion: $(STAMPS)/developing
 	$(BIN)/python benchmarks/billion.py --stages
 
+# Nodes, workers and drivers killed while machines are inferred: eight minutes.
+benchmark-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/kills.py
+
+# Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py
 

@@ -24,6 +24,10 @@ class StorageError(TraceError):
     """Trouble of where files are stored that may pass: it failed, or nobody answered. Try again."""
 
 
+class DamagedFile(TraceError):  # noqa: N818
+    """A file, or a part of one, that cannot be read since it is damaged or gone."""
+
+
 class ModelError(ResolventError):
     """A machine or model file that cannot be read or does not fit its use."""
 
@@ -141,6 +145,10 @@ class TableWarning(UserWarning):
     """A table was read, but not all that it holds; the message says what is missing and why."""
 
 
+class ResumeWarning(UserWarning):
+    """A result that an earlier run kept cannot be used; it is made again."""
+
+
 class SpaceWarning(UserWarning):
     """An environment is wrapped, but deep learners do not take all that it shows."""
 
@@ -161,4 +169,4 @@ def locating(where: str) -> Iterator[None]:
     try:
         yield
     except TraceError as error:
-        raise TraceError(f"{where}: {error}") from error
+        raise type(error)(f"{where}: {error}") from error

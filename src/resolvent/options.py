@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError
+from resolvent.keeping import Store
 from resolvent.merging import (
     STRATEGIES,
     Strategy,
@@ -24,7 +25,7 @@ from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.wording import short, visible
 from resolvent.workers import Workers, workers_named
 
-_RUN_ONLY = ("engine", "time_limit", "refine", "on")
+_RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 """Options that say how machines are found and not which ones: files do not hold them."""
 
 
@@ -58,6 +59,7 @@ class Options:
     seed: int = 0
     effort: float = 1.0
     on: str | Workers = "threads"
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -87,6 +89,8 @@ class Options:
         put(self, "effort", _number("effort", self.effort))
         check_seed_and_effort(self.seed, self.effort)
         workers_named(self.on)  # to refuse what nobody knows
+        if self.resume is not None:
+            put(self, "resume", Store(str(self.resume)).place)
         if self.time_limit is not None:
             put(self, "time_limit", _number("time_limit", self.time_limit))
             if not self.time_limit > 0:

@@ -29,6 +29,7 @@ from resolvent.refinement import (
 from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.coded import Alphabets
 from resolvent.replay.corpus import READING
+from resolvent.replay.keeping import keeping
 from resolvent.replay.replaying import REPLAYING
 from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
 from resolvent.samples import Histories
@@ -90,7 +91,7 @@ class Run:
         self.progress = progress
         self.replaying = 0.0
         self.given = given
-        self.workers = workers_named(options.on)
+        self.workers = keeping(workers_named(options.on), options.resume)
         self._round = 1
 
     def corpus_of(self, shards: Shards) -> Corpus:
@@ -253,6 +254,8 @@ class Run:
             self.time_left,
             self.progress,
             rewards=self.senses.rewards,
+            # Threads are there whoever asks: what they would do is done as it always was.
+            workers=None if self.workers.name == "threads" else self.workers,
         )
 
     def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:

@@ -104,11 +104,10 @@ def test_the_core_uses_a_share_of_the_cores(workers):
     assert cores() == CORES
 
 
-def test_warnings_of_other_processes_are_said_here_once(workers):
+def test_warnings_of_tasks_are_said_here_once(ray_of_two):
     with pytest.warns(rs.TableWarning) as said:
-        workers.together(told, range(20), joined, called="reading")
-    if not isinstance(workers, Threads):
-        assert [str(one.message) for one in said] == ["piece 0: a row was dropped"]
+        Ray().together(told, range(20), joined, called="reading")
+    assert [str(one.message) for one in said] == ["piece 0: a row was dropped"]
 
 
 def test_processes_in_short(processes):

@@ -20,6 +20,7 @@ from resolvent.traces.shards import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import listed, short
+from resolvent.workers import Workers
 
 _FIRST = ("transition", "reward")
 
@@ -168,7 +169,7 @@ class Machines(Mapping[str, Machine]):
             predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet | TraceFolder) -> Score:
+    def score(self, traces: TraceSet | TraceFolder, on: str | Workers = "threads") -> Score:
         """Replay traces through all machines: how many steps are right, wrong, unseen.
 
         The short way to `resolvent.replay.score`; a scanned folder is gone through file by
@@ -176,7 +177,7 @@ class Machines(Mapping[str, Machine]):
         """
         from resolvent.replay import score
 
-        return score(self, traces)
+        return score(self, traces, on)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""

@@ -17,8 +17,8 @@ from resolvent.replay.looking import Look, Looking, Pooling, digested
 from resolvent.replay.pool import Numbered, Pool
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
-from resolvent.traces.digest import TraceDigest
-from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
+from resolvent.traces.digest import TraceDigest, digest_in_sequence
+from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, leaving_out
 from resolvent.workers import Threads, Workers
 
 POOL_STEPS = 1_000_000
@@ -51,12 +51,13 @@ class CodedPieces:
 
 
 @dataclass(frozen=True)
-class _Fetching:
+class Fetching:
     """Reads some traces of a piece, given by its number and theirs within it."""
 
     shards: Shards
 
     def __call__(self, wanted: tuple[int, NDArray[np.int64]]) -> TraceSet:
+        """Read a piece, and return those of its traces."""
         number, traces = wanted
         return self.shards.read(number).take(traces)
 
@@ -95,6 +96,7 @@ class Corpus:
             self.alphabets = self._alphabets_in_memory(progress)
         else:
             look = self._look(pool_steps, progress)
+            self.shards = leaving_out(shards, dict(look.gaps))
             counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
             common = look.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
@@ -124,7 +126,11 @@ class Corpus:
         looking = Looking(shards, pool_steps, getattr(shards, "rows", None))
         look: Look = self.workers.together(looking, pieces, add, called=READING, report=progress)
         if short := look.pool.short:
-            pooling = Pooling(shards, pool_steps, np.cumsum(look.traces) - look.traces)
+            pooling = Pooling(
+                leaving_out(shards, dict(look.gaps)),
+                pool_steps,
+                np.cumsum(look.traces) - look.traces,
+            )
             more = self.workers.together(pooling, short, add, called=READING)
             look = replace(look, pool=look.pool.with_all_of(more))
         return look
@@ -242,7 +248,7 @@ class Corpus:
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
         local = [(shard, those - self._first[shard]) for shard, those in wanted]
         workers: Workers = Threads(1) if self.in_memory else self.workers
-        found = workers.each(_Fetching(self.shards), local, called=READING)
+        found = workers.each(Fetching(self.shards), local, called=READING)
         for (_, those), traces in zip(wanted, found, strict=True):
             kept.append(those)
             sets.append(traces)
@@ -273,6 +279,15 @@ class Corpus:
                     self._hashed = sum(map(digested, self.coded()), TraceDigest())
                 self._digest = self._hashed.hexdigest(self.alphabets.values)
             return self._digest
+
+    @property
+    def digest_in_sequence(self) -> str:
+        """The digest that files of machines held at first; it goes through all traces."""
+        parts = (
+            (shard.codes, shard.length, shard.traces.terminated, shard.traces.truncated)
+            for shard in self.coded()
+        )
+        return digest_in_sequence(self.alphabets.values, parts)
 
     def __getstate__(self) -> dict[str, Any]:
         # A cluster cannot be written down, and codes follow from the traces.

@@ -12,7 +12,8 @@ from resolvent.replay.coded import CodedShard
 from resolvent.replay.pool import Pool
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.shards import Shards
+from resolvent.traces.gap import Gap
+from resolvent.traces.shards import Shards, look_at
 
 LEAST_STEPS = 50_000
 """Steps that a piece gives to the pool at least, if it has them."""
@@ -38,7 +39,7 @@ class Looking:
 
     def __call__(self, number: int) -> "Look":
         """Read a piece, and return what there is in it."""
-        traces = self.shards.read(number)
+        traces, gap = look_at(self.shards, number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
@@ -49,6 +50,7 @@ class Looking:
             digested(shard),
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
             Pool.of(shard, self.pool_steps, given=(number, most)),
+            () if gap is None else ((number, gap),),
         )
 
 
@@ -74,7 +76,8 @@ class Look:
     """What there is in neighbouring pieces.
 
     `traces` are how many each piece has. `news` are the values that each piece is the first to
-    have, by its number and column; a piece without any is left out.
+    have, by its number and column; a piece without any is left out. `gaps` are what cannot be
+    read of pieces, by their numbers, as files are damaged.
 
     What two runs of pieces hold is put together by `+`, the second following the first.
     """
@@ -83,6 +86,7 @@ class Look:
     digest: TraceDigest
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
+    gaps: tuple[tuple[int, Gap], ...] = ()
 
     def __add__(self, other: "Look") -> "Look":
         known, news = self._known, list(self.news)
@@ -96,6 +100,7 @@ class Look:
             self.digest + other.digest,
             tuple(news),
             self.pool + other.pool.moved(int(self.traces.sum())),
+            self.gaps + other.gaps,
         )
         found.__dict__["_known"] = known  # it need not be put together again
         return found

@@ -103,7 +103,7 @@ def replay_traces(
     (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
-    _check_columns(machines, shard.alphabets)
+    check_columns(machines, shard.alphabets)
     return replay_shard(
         Tables.of(machines, shard.alphabets),
         shard,
@@ -117,7 +117,7 @@ def replay_traces(
 def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     """Return the state of every machine at every step of traces; −1 where it is not known."""
     shard = CodedShard.alone(traces)
-    _check_columns(machines, shard.alphabets)
+    check_columns(machines, shard.alphabets)
     tables = Tables.of(machines, shard.alphabets)
     return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
 
@@ -131,7 +131,8 @@ def rounding_of(machines: Machines) -> dict[str, int]:
     }
 
 
-def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
+def check_columns(machines: Machines, alphabets: Alphabets) -> None:
+    """Refuse traces that lack a column which one of the machines predicts."""
     known = (OBSERVATION, TERMINATED, *alphabets.columns)
     for kind, machine in machines.items():
         if machine.predicts not in known:

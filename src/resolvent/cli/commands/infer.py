@@ -11,9 +11,11 @@ import typer
 
 from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
+    Damaged,
     Json,
     On,
     Outputs,
+    Resume,
     check_target,
     choice,
     columns_to_read,
@@ -145,6 +147,8 @@ def infer(
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = _DEFAULTS.effort,
     on: On = "threads",
+    resume: Resume = None,
+    damaged: Damaged = "refuse",
     held_out: HeldOutShare = None,
     no_held_out: NoHeldOut = False,
     time_limit: Annotated[
@@ -222,11 +226,20 @@ def infer(
         effort=effort,
         time_limit=time_limit,
         on=on,
+        resume=resume,
     )
     columns = columns_to_read(options.outputs or ())
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        traces = opened(source, table, columns, bar, in_pieces=refine is not False, format=format)
+        traces = opened(
+            source,
+            table,
+            columns,
+            bar,
+            in_pieces=refine is not False,
+            format=format,
+            damaged=damaged,
+        )
         seconds_reading = time.perf_counter() - started
 
         def show(machine: str, now: Progress, again: str = "") -> None:
@@ -387,6 +400,8 @@ def _print_summary(
         print(f"{result.machines[kind].title}: {certificate}")
     for line in result.tried_text():
         print(f"tried: {line}")
+    for line in result.ran_text():
+        print(f"side by side: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
     print(f"learned from {result.learned_from}")
