@@ -16,7 +16,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-kills
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-workers
+.PHONY: benchmark-billion benchmark-workers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -86,9 +86,14 @@ benchmark-scaling: $(STAMPS)/developing
 benchmark-scanning: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scanning.py
 
+# A billion steps in a thousand files, of 3 GB: half an hour, most of it to write them.
+benchmark-billion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/billion.py --stages
+
 # Nodes, workers and drivers killed while machines are inferred: eight minutes.
 benchmark-kills: $(STAMPS)/developing
 	$(BIN)/python benchmarks/kills.py
+
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py

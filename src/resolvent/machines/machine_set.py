@@ -38,6 +38,16 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     traces_sha256: str
     options: dict[str, Any]
 
+    def is_of(self, traces: TraceSet) -> bool:
+        """Whether machines were inferred from these traces, as the machines read them.
+
+        Files may hold the digest of before, which went through all codes in sequence.
+        """
+        if (len(traces), traces.steps) != (self.traces, self.steps):
+            return False
+        made = self.traces_sha256
+        return traces.digest == made or traces.digest_in_sequence == made
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Machines(Mapping[str, Machine]):

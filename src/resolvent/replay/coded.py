@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.choosing import content_keys, core_columns, trace_keys
+from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 from resolvent.workers import cores
@@ -124,9 +124,11 @@ class CodedShard:
         >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
         (True, False, True)
         """
-        if self.rounding:
-            return trace_keys(self.traces)
-        return content_keys(self.columns, self.alphabets.values, cores())
+        columns, values = self.columns, self.alphabets.values
+        if self.alphabets.answers:  # machines see some columns rounded: others may differ
+            sizes = {name: len(column) for name, column in values.items()}
+            columns = core_columns(self.traces, self.codes, sizes)
+        return content_keys(columns, values, cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:
@@ -134,9 +136,11 @@ class CodedShard:
         return np.diff(self.traces.offsets)
 
     @cached_property
-    def order(self) -> Codes:
-        """The traces by length and key: the same however they were shuffled."""
-        return np.lexsort((self.key, self.length)).astype(np.int32)
+    def rank(self) -> Codes:
+        """The place of each trace by length and key: the same however they were shuffled."""
+        rank = np.empty(len(self.traces), np.int32)
+        rank[np.lexsort((self.key, self.length))] = np.arange(len(rank), dtype=np.int32)
+        return rank
 
     @cached_property
     def columns(self) -> _core.TraceColumns:

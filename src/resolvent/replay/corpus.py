@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from resolvent.errors import TracePlace
 from resolvent.replay.coded import Alphabets, CodedShard
-from resolvent.replay.looking import Look, Looking, Pooling
+from resolvent.replay.looking import Look, Looking, Pooling, digested
 from resolvent.replay.pool import Numbered, Pool
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
-from resolvent.traces.digest import TraceDigest
+from resolvent.traces.digest import TraceDigest, digest_in_sequence
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, leaving_out
 from resolvent.workers import Threads, Workers
 
@@ -85,7 +85,7 @@ class Corpus:
         self.rounding = dict(rounding or {})
         self.workers: Workers = workers or Threads()
         self._held: list[CodedShard] | None = None
-        self._hasher: TraceDigest | None = None
+        self._hashed: TraceDigest | None = None
         self._hashing = Lock()
         self._digest: str | None = None
         self._pool: Pool | None = None
@@ -98,7 +98,9 @@ class Corpus:
             look = self._look(pool_steps, progress)
             self.shards = leaving_out(shards, dict(look.gaps))
             counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
-            self.alphabets = _alphabets(look.values(shards), self.rounding)
+            common = look.common(shards)
+            self.alphabets = _alphabets(common.values(), self.rounding)
+            self._hashed = None if common.made_floats else look.digest
             self._fetched = list(look.pool.sets)
         self._first = np.array([0, *np.cumsum(counts)], np.int64)
         if self.in_memory:
@@ -171,15 +173,16 @@ class Corpus:
             shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
             if self._held is not None:
                 more._held = [*self._held, shard]
-            if self._hasher is not None:
-                more._hasher = self._hasher.copy()
-                more._hasher.add(*_digested(shard))
+            if self._hashed is not None:
+                more._hashed = self._hashed + digested(CodedShard.alone(traces))
             return more
         common = CommonValues()
         common.add(known, "the traces before")
         common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
         more.alphabets = _alphabets(common.values(), self.rounding)
-        more._hasher = None
+        more._hashed = None
+        if self._hashed is not None and not common.made_floats:
+            more._hashed = self._hashed + digested(CodedShard.alone(traces))
         if self._held is not None:
             more._held = more._coded_anew()
         return more
@@ -269,26 +272,26 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all traces, as `TraceSet.digest` of them together would be.
-
-        Hashing goes on from here when there are more traces.
-        """
+        """The digest of all traces, as `TraceSet.digest` of them together would be."""
         with self._hashing:  # whoever asks while it is under way waits for it
             if self._digest is None:
-                self._digest = self._hashed().hexdigest()
+                if self._hashed is None:
+                    self._hashed = sum(map(digested, self.coded()), TraceDigest())
+                self._digest = self._hashed.hexdigest(self.alphabets.values)
             return self._digest
 
-    def _hashed(self) -> TraceDigest:
-        if self._hasher is None:
-            hasher = TraceDigest(self.alphabets.values)
-            for shard in self.coded():
-                hasher.add(*_digested(shard))
-            self._hasher = hasher
-        return self._hasher
+    @property
+    def digest_in_sequence(self) -> str:
+        """The digest that files of machines held at first; it goes through all traces."""
+        parts = (
+            (shard.codes, shard.length, shard.traces.terminated, shard.traces.truncated)
+            for shard in self.coded()
+        )
+        return digest_in_sequence(self.alphabets.values, parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A hash under way cannot be written down, nor a cluster, and codes follow from the traces.
-        made_again = {"_hasher": None, "_hashing": None, "_held": None, "workers": Threads()}
+        # A cluster cannot be written down, and codes follow from the traces.
+        made_again = {"_hashing": None, "_held": None, "workers": Threads()}
         return {**self.__dict__, "_digest": self.digest, **made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -318,11 +321,6 @@ def _joined(shards: Shards, traces: TraceSet) -> Shards:
         return ShardsInMemory([*shards.sets, traces])
     sources = shards.sources if isinstance(shards, JoinedShards) else (shards,)
     return JoinedShards([*sources, ShardsInMemory([traces])])
-
-
-def _digested(shard: CodedShard) -> tuple[Any, ...]:
-    traces = shard.traces
-    return shard.codes, shard.length, traces.terminated, traces.truncated
 
 
 def _alphabets(values: Mapping[str, Sequence[Any]], rounding: Mapping[str, int]) -> Alphabets:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.pool import Pool
 from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
 from resolvent.traces.gap import Gap
 from resolvent.traces.shards import Shards, look_at
 
@@ -43,11 +44,12 @@ class Looking:
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
             most = min(max(share, LEAST_STEPS), most)
+        shard = CodedShard.alone(traces)
         return Look(
             np.array([len(traces)]),
-            traces.steps,
+            digested(shard),
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
-            Pool.of(CodedShard.alone(traces), self.pool_steps, given=(number, most)),
+            Pool.of(shard, self.pool_steps, given=(number, most)),
             () if gap is None else ((number, gap),),
         )
 
@@ -81,7 +83,7 @@ class Look:
     """
 
     traces: NDArray[np.int64]
-    steps: int
+    digest: TraceDigest
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
     gaps: tuple[tuple[int, Gap], ...] = ()
@@ -95,7 +97,7 @@ class Look:
                 known = _with(known, fresh)
         found = Look(
             np.append(self.traces, other.traces),
-            self.steps + other.steps,
+            self.digest + other.digest,
             tuple(news),
             self.pool + other.pool.moved(int(self.traces.sum())),
             self.gaps + other.gaps,
@@ -103,8 +105,13 @@ class Look:
         found.__dict__["_known"] = known  # it need not be put together again
         return found
 
-    def values(self, shards: Shards) -> dict[str, list[Any]]:
-        """Return the values of every column.
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.digest.steps
+
+    def common(self, shards: Shards) -> CommonValues:
+        """Return the values of every column, put together.
 
         Raises:
             TraceError: when pieces have other columns than the first, or values of other types.
@@ -112,7 +119,7 @@ class Look:
         common = CommonValues()
         for piece, values in self.news:
             common.add(values, shards.name(piece) or "the traces")
-        return common.values()
+        return common
 
     @cached_property
     def _known(self) -> Known:
@@ -123,6 +130,11 @@ class Look:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
+
+def digested(shard: CodedShard) -> TraceDigest:
+    """Return what is kept of a shard's traces to tell them from others."""
+    return TraceDigest.of(shard.key, shard.traces.steps)
 
 
 def _fresh(values: Sequence[Any], known: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:

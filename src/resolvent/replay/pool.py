@@ -63,6 +63,8 @@ class Pool:
         return replace(self, number=self.number + by, sets=sets)
 
     def __add__(self, other: "Pool") -> "Pool":
+        if self.is_full:
+            other = other._up_to(int(self.key[-1]))
         together = Pool(
             self.steps,
             np.append(self.number, other.number),
@@ -70,8 +72,29 @@ class Pool:
             np.append(self.key, other.key),
             cut=self.cut + other.cut,
         )._lowest()
-        sets = (_needed(one, together.number) for one in (*self.sets, *other.sets))
-        return replace(together, sets=tuple(one for one in sets if len(one[0])))
+        return replace(together, sets=together._needed((*self.sets, *other.sets)))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether traces of higher keys than these do not belong here."""
+        return self.steps is not None and int(self.length.sum()) >= self.steps
+
+    def _up_to(self, key: int) -> "Pool":
+        found = self._first(int(np.searchsorted(self.key, key, side="right")))
+        return found if len(found.number) else replace(found, sets=())
+
+    def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
+        """Leave out traces that are not in the pool, once they are half: copying takes time."""
+        if sum(traces.steps for _, traces in sets) <= 2 * int(self.length.sum()):
+            return sets
+        numbers = np.sort(self.number)
+        found = []
+        for held, traces in sets:
+            at = np.minimum(np.searchsorted(numbers, held), len(numbers) - 1)
+            stays = numbers[at] == held
+            if stays.any():
+                found.append((held[stays], traces.take(np.flatnonzero(stays))))
+        return tuple(found)
 
     @property
     def short(self) -> list[int]:
@@ -107,12 +130,3 @@ class Pool:
 def _enough(length: NDArray[np.int64], steps: int) -> int:
     """Return how many of the first traces have so many steps together."""
     return int(np.searchsorted(np.cumsum(length), steps)) + 1
-
-
-def _needed(one: Numbered, numbers: NDArray[np.int64]) -> Numbered:
-    """Leave out traces that are not in the pool, once they are half: copying takes time."""
-    held, traces = one
-    stays = np.isin(held, numbers)
-    if 2 * np.count_nonzero(stays) > len(held):
-        return one
-    return held[stays], traces.take(np.flatnonzero(stays))

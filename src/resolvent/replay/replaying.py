@@ -29,6 +29,9 @@ REPLAYING = "replaying"
 WITHOUT_ALPHABETS = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
 
 
+_AS_THEY_LIE = np.empty(0, np.int32)
+
+
 def replay(
     machines: Machines,
     corpus: Corpus,
@@ -153,11 +156,9 @@ def replay_shard(
     if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
         return _nothing(tables, shard, states)
     numbered = answers and _can_number_situations(tables, shard)
-    # Memory is gone through fastest as it lies; the first that shows a thing is kept.
-    order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
     found = shard.columns.replay(
         [(one.transitions, one.column, one.supplemented) for one in tables.machines],
-        order=order,
+        rank=shard.rank if shortest else _AS_THEY_LIE,
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=answers,

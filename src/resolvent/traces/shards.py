@@ -154,6 +154,7 @@ class TraceFolder:
         self.skips = pieces.stored.skips and gaps is None
         self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
+        self._in_order: set[int] = set()  # pieces that were seen to be so
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -217,14 +218,20 @@ class TraceFolder:
         from resolvent.traces.places.gaps import read_around, read_or_find
 
         left_out: list[str] = []
-        columns, gap = self._layout.columns, None
+        known = number in self._in_order
+        layout = self._layout.without_order() if known else self._layout
+        columns, gap = layout.columns, None
         if self.skips:
             rows, gap = read_or_find(self._pieces, number, columns)
         elif number in self.gaps:
             rows = read_around(self._pieces, number, columns, self.gaps[number])
         else:
             rows = self._pieces.read(number, columns)
-        traces = self._layout.traces(rows, left_out.append)
+        traces = layout.traces(rows, left_out.append)
+        # What is left out because it is damaged may depend on which columns are read.
+        whole = not self.skips and number not in self.gaps
+        if whole and not known and layout.in_order(rows):
+            self._in_order.add(number)
         return traces, gap, [f"{self._pieces.name(number)}: {text}" for text in left_out]
 
     def _said(self, traces: TraceSet, gap: Gap | None, left_out: Sequence[str]) -> TraceSet:

@@ -143,7 +143,7 @@ def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
     if not found.broken or made is None or len(traces) != found.traces:
         return traces
     others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
-    return others if found.senses.on(others).digest == made.traces_sha256 else traces
+    return others if made.is_of(found.senses.on(others)) else traces
 
 
 def _under_chance(

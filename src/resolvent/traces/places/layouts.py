@@ -15,6 +15,7 @@ from resolvent.traces.places.alike import check_alike
 from resolvent.traces.places.blocks import FILE_NAME, Footer, StoredFiles
 from resolvent.traces.places.listing import StoredFile
 from resolvent.traces.places.pieces import Pieces, Rows, footers, pieces_of
+from resolvent.traces.tables.episodes import rows_in_order
 from resolvent.traces.tables.roles import Roles, as_names
 from resolvent.traces.tables.rows import traces_of_rows
 from resolvent.traces.tables.sources import TableSource, without_views
@@ -33,6 +34,12 @@ class Layout(Protocol):
 
     def traces(self, rows: Rows, warn: Warn) -> TraceSet:
         """Make traces of what was read; `warn` is told what of it they leave out."""
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order, so that they can be read `without_order` next time."""
+
+    def without_order(self) -> "Layout":
+        """Return a layout for rows in order, which does not read what they are ordered by."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,14 @@ class OwnLayout:
         table = _blank_at_ends(rows.table, self.constant, [ACTION])
         with locating(rows.spans[0][0]):
             return traces_of_own(table, self.further)
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order of episodes and steps."""
+        return rows_in_order(rows.table, ["episode"], ["step"])
+
+    def without_order(self) -> "OwnLayout":
+        """Return a layout for rows in order."""
+        return replace(self, columns=tuple(name for name in self.columns if name != "step"))
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,15 @@ class NamedLayout:
         table = _blank_at_ends(without_views(rows.table), self.constant, of_steps)
         source = _Read(list(self.columns), table.select, rows=rows)
         return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order of episodes and, within each, of what orders them."""
+        order = as_names(self.roles.order)
+        return bool(order) and rows_in_order(rows.table, as_names(self.roles.episode), order)
+
+    def without_order(self) -> "NamedLayout":
+        """Return a layout for rows in order."""
+        return replace(self, roles=replace(self.roles, order=None))
 
 
 @dataclass(frozen=True)
