@@ -160,7 +160,9 @@ MADE = {
 
 NO_DATA = {
     "AugmentObservation": "an environment at work",
+    "ShapeReward": "an environment at work",
     "VectorAugmentObservation": "environments at work",
+    "VectorShapeReward": "environments at work",
     "report": "writes a file, and gives nothing back",
 }
 
