@@ -63,8 +63,7 @@ class Shown:
         """Return at which place a state was shown at each step: at the first without machines."""
         if states is None:
             return np.zeros(steps, np.int32)
-        shown = self.positions[kind][states].astype(np.int32)
-        return np.where(states < 0, -1, shown).astype(np.int32)
+        return self.positions[kind][states].astype(np.int32)
 
 
 class Following:

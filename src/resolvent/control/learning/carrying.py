@@ -11,31 +11,57 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
 from resolvent.errors import OptionError
 from resolvent.machines import Machines
-from resolvent.replay import states_at_steps
+from resolvent.samples.timing import labels_read
 from resolvent.traces import TraceSet
 from resolvent.traces.live.naming import Names
 from resolvent.traces.symbols import Symbol, as_symbol
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, codes_of
 
 States = tuple[int, ...]
 
+NONE = -1
+"""A label that is not read."""
+
 
 def met_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
-    """Return the state of each machine at every step of traces as recorded; −1 if unknown."""
-    return states_at_steps(machines, machines.senses.on(traces))
+    """Return the state of each machine at every step of traces as recorded, as live ones show it.
+
+    So a label that a machine was never shown leaves its state as it is.
+
+    >>> from resolvent.environments import House
+    >>> from resolvent.traces import Trace
+    >>> told = [None, "flood", "key", "flood"]
+    >>> walk = TraceSet([Trace(["corridor"] * 4, told, ["up"] * 3, [0] * 3)])
+    >>> met_at_steps(House().machines(), walk)["transition"].tolist()
+    [0, 0, 1]
+    """
+    sensed = machines.senses.on(traces)
+    read = labels_read(sensed, machines.timing)
+    found = {}
+    for kind, machine in machines.items():
+        codes = np.append(codes_of(sensed.labels, machine.labels, NONE), NONE)
+        stay = np.arange(machine.states, dtype=np.int32)[:, None]
+        moves = np.where(machine.transitions < 0, stay, machine.transitions).astype(np.int32)
+        found[kind] = _core.walk_states(
+            np.ascontiguousarray(moves.ravel()),
+            len(machine.labels),
+            codes[read].astype(np.int32),
+            sensed.offsets,
+        )
+    return found
 
 
 def met_together(before: Codes, after: Codes, sizes: tuple[int, int]) -> NDArray[np.int64]:
     """Return how often each state of one machine is met at a step with each of another.
 
-    >>> met_together(np.int32([0, 0, 1]), np.int32([0, 1, -1]), (2, 2)).tolist()
-    [[1, 1], [0, 0]]
+    >>> met_together(np.int32([0, 0, 1]), np.int32([0, 1, 1]), (2, 2)).tolist()
+    [[1, 1], [0, 1]]
     """
-    both = (before >= 0) & (after >= 0)
-    pairs = before[both].astype(np.int64) * sizes[1] + after[both]
+    pairs = before.astype(np.int64) * sizes[1] + after
     return np.bincount(pairs, minlength=sizes[0] * sizes[1]).reshape(sizes)
 
 
@@ -72,9 +98,8 @@ def _most_often(
     """
     earlier = np.stack(list(met_at_steps(old, traces).values()), axis=1)
     later = np.stack(list(met_at_steps(new, traces).values()), axis=1)
-    known = (earlier >= 0).all(axis=1) & (later >= 0).all(axis=1)
     seen = traces.at_step(traces.observation_codes)
-    steps = np.column_stack([seen, later, earlier])[known]
+    steps = np.column_stack([seen, later, earlier])
     kinds, counts = np.unique(steps, axis=0, return_counts=True)
     width = 1 + later.shape[1]
     under: dict[tuple[int, States], States] = {}
