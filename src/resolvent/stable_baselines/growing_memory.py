@@ -141,7 +141,7 @@ class GrowingMemory(VecEnvWrapper):
         labels: Any = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
-        outputs: Iterable[str] | None = None,
+        outputs: tuple[str, ...] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(venv, VecEnv):
@@ -153,7 +153,7 @@ class GrowingMemory(VecEnvWrapper):
             raise OptionError(f"most_states={most_states}: use at least 1")
         if labels is not None:
             options["labels"] = labels
-        checked = Options(outputs=None if outputs is None else tuple(outputs), **options)
+        checked = Options(outputs=outputs, **options)
         self._infer_options = {**options, "outputs": checked.outputs}
         kinds = KINDS if checked.outputs is None else tuple(map(_kind, checked.outputs))
         inner = venv.observation_space
@@ -225,7 +225,8 @@ class GrowingMemory(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         """Take what came of the actions."""
-        observations, rewards, dones, infos = self.venv.step_wait()
+        observations, rewards, dones, told = self.venv.step_wait()
+        infos = list(told)
         self.steps += 1
         seen, before = split(self._batch_space, observations), self._raw
         self._raw = seen
@@ -259,6 +260,7 @@ class GrowingMemory(VecEnvWrapper):
             self.result = self.result.update(traces)
         machines = self.result.machines
         if self.machines is not None and _moves_alike(self.machines, machines):
+            self.shown.machines = machines
             return None
         changed = self.shown.change(machines, self._traces)
         for number, episode in enumerate(self._running):
