@@ -34,7 +34,7 @@ STARTS = 8
 
 WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     "house": ({"id": "resolvent/House-v0"}, "current"),
-    "T-maze, corridor of 8": ({"id": "resolvent/TMaze-v0", "length": 8}, "current-with-initial"),
+    "T-maze, corridor of 5": ({"id": "resolvent/TMaze-v0", "length": 5}, "current-with-initial"),
 }
 """How each world is made, and when its labels are read."""
 SMALL: dict[str, Any] = {
@@ -231,13 +231,18 @@ def main() -> None:
     """Measure, print the table and, if asked, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=30_000, help="that a learner may take")
+    parser.add_argument("--steps", type=int, default=20_000, help="that a learner may take")
     parser.add_argument("--episodes", type=int, default=200, help="at random, for given machines")
+    parser.add_argument("--world", default="", help="worlds whose names hold this")
     parser.add_argument("--only", help="learners whose names hold this")
     parser.add_argument("--output", type=Path, help="write the figures here, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    settings = {name: Setting.of(*world, options.episodes) for name, world in WORLDS.items()}
+    settings = {
+        name: Setting.of(*world, options.episodes)
+        for name, world in WORLDS.items()
+        if options.world in name
+    }
     print(f"\n{options.seeds} seeds: median steps until optimal, and the range\n")
     print(f"| learner | {' | '.join(settings)} |\n|---|{'---:|' * len(settings)}", flush=True)
     figures: dict[str, dict[str, list[int | None]]] = {}

@@ -9,10 +9,12 @@ collect_ignore = ["conftest.py"]  # of doctests, for there are others of that na
 
 
 def pytest_collection_modifyitems(items):
-    """Run all tests that need Ray in one process, so that it is begun once."""
+    """Run all tests that need Ray in one process, so that it is begun once; PyTorch likewise."""
     for item in items:
         if "ray_of_two" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("ray"))
+        elif "stable_baselines" in item.nodeid:
+            item.add_marker(pytest.mark.xdist_group("stable-baselines"))
 
 
 @pytest.fixture(scope="session")

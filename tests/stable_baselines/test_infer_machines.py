@@ -134,6 +134,15 @@ def test_machines_may_stay_as_they_are_after_a_while():
     assert all(steps <= 256 for steps in callback.changes)
 
 
+def test_a_learner_that_goes_on_need_not_wait_anew():
+    envs = growing(2)
+    model = PPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, **SMALL)
+    callback = InferMachines(every=300)
+    for _ in range(3):
+        model.learn(256, callback=callback, reset_num_timesteps=False)
+    assert envs.machines is not None
+
+
 def test_without_a_growing_memory_a_line_says_what_to_do():
     model = PPO("MlpPolicy", make_vec_env(house, n_envs=1), n_steps=8, batch_size=8, **SMALL)
     with pytest.raises(rs.OptionError, match=r"give the learner GrowingMemory\(make_vec_env"):

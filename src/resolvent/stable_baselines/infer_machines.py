@@ -54,7 +54,8 @@ class InferMachines(BaseCallback):
         self.memory = memory_inside(self.training_env)
         if isinstance(self.model, OffPolicyAlgorithm) and self.model.replay_buffer is not None:
             self.memory.remembers = self.model.replay_buffer.buffer_size
-        self._due = self.model.num_timesteps + self.every
+        # A learner that goes on keeps its count, and so does this.
+        self._due = min(self._due, self.model.num_timesteps + self.every)
 
     def _on_step(self) -> bool:
         return True
