@@ -28,9 +28,7 @@ def pages(folder: Path) -> dict[Path, str]:
     """Return the text of each page that has sections, all of them as they should be."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     return {
-        path: _SECTION.sub(_written, text)
-        for path, text in texts.items()
-        if _SECTION.search(text)
+        path: _SECTION.sub(_written, text) for path, text in texts.items() if _SECTION.search(text)
     }
 
 

@@ -102,7 +102,8 @@ def reached(make, steps):
             _, shaped, ended, _, info = env.step(action)
             led = env._follows._augmented.unwrapped.state, *env._follows.situation
             table[here, action] = shaped, info["unshaped_reward"], None if ended else led
-            paths.append((*path, action))
+            if not ended:
+                paths.append((*path, action))
     return seen, table
 
 
@@ -121,7 +122,7 @@ def best_actions(seen, table, which, actions):
     }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(worlds(states=4, actions=2), st.integers(0, 3), st.sampled_from(["situation", "states"]))
 def test_the_best_policy_stays_the_best(world, seed, by):
     """In random worlds, by value iteration over what the wrapper pays, known or not."""
@@ -129,7 +130,7 @@ def test_the_best_policy_stays_the_best(world, seed, by):
     few = rs.collect(env, episodes=3, seed=seed)  # too few: much is not known
     try:
         plan = rs.plan(rs.infer(few, noise="none"), few, gamma=GAMMA)
-    except rs.ContradictoryTraces:  # what is seen and the labels do not tell these worlds
+    except (rs.ContradictoryTraces, rs.ModelError):  # what is seen does not tell these worlds
         assume(False)
 
     def make():

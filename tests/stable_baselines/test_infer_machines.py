@@ -105,6 +105,24 @@ def test_steps_in_a_replay_buffer_are_shown_as_new_machines_see_them(buffer_size
     assert held(model.replay_buffer, envs) > min(buffer_size, 1_200)
 
 
+def test_a_buffer_that_shares_rows_is_emptied():
+    envs = growing(2)
+    model = DQN(
+        "MlpPolicy",
+        envs,
+        buffer_size=10_000,
+        learning_starts=100,
+        optimize_memory_usage=True,
+        replay_buffer_kwargs={"handle_timeout_termination": False},
+        **SMALL,
+    )
+    callback = InferMachines(every=300)
+    model.learn(600, callback=callback)
+    assert callback.changes
+    steps = (600 - callback.changes[-1]) // 2
+    assert steps <= model.replay_buffer.pos <= steps + 4
+
+
 @pytest.mark.parametrize("normalized", [False, True])
 def test_the_learner_looks_again(normalized):
     """What it acts by next is what the new machines show."""

@@ -39,11 +39,10 @@ class CounterfactualReplayBuffer(ReplayBuffer):
     >>> traces = rs.collect(house, episodes=200, seed=0)
     >>> plan = rs.plan(rs.infer(traces), traces)
     >>> env = rs.AugmentObservation(house, plan.machines, mode="flatten")
-    >>> dqn = DQN(
-    ...     "MlpPolicy", env, replay_buffer_class=CounterfactualReplayBuffer,
-    ...     replay_buffer_kwargs={"env": env, "plan": plan}, learning_starts=1_000,
-    ...     buffer_size=10_000, seed=0, device="cpu",
-    ... )
+    >>> kind, kept = CounterfactualReplayBuffer, {"env": env, "plan": plan}
+    >>> imagines = {"replay_buffer_class": kind, "replay_buffer_kwargs": kept}
+    >>> small = {"buffer_size": 10_000, "learning_starts": 1_000, "device": "cpu", "seed": 0}
+    >>> dqn = DQN("MlpPolicy", env, **imagines, **small)
     >>> dqn.learn(100).replay_buffer.imagined > 50
     True
     """

@@ -10,7 +10,6 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from resolvent.errors import OptionError
-from resolvent.stable_baselines.counterfactual_replay_buffer import CounterfactualReplayBuffer
 from resolvent.stable_baselines.growing_memory import GrowingMemory
 from resolvent.stable_baselines.positions import Positions
 
@@ -127,8 +126,11 @@ def carry_weights(
 
 
 def show_anew(buffer: ReplayBuffer, memory: GrowingMemory) -> None:
-    """Show the steps in a replay buffer as the machines of now see them."""
-    if isinstance(buffer, CounterfactualReplayBuffer) or buffer.optimize_memory_usage:
+    """Show the steps in a replay buffer as the machines of now see them.
+
+    Its rows have to be the steps, one after the other; any other buffer is emptied.
+    """
+    if type(buffer) is not ReplayBuffer or buffer.optimize_memory_usage:
         buffer.reset()
         return
     size = buffer.buffer_size
