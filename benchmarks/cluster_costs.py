@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from workers import processor
 
 import resolvent as rs
 from resolvent.replay import Corpus
@@ -38,6 +37,7 @@ from resolvent.samples import LabelTiming
 from resolvent.workers import Ray, Threads, Workers
 from resolvent.workers.folding import TASKS_PER_SLOT
 from resolvent.workers.ray import FAN_IN
+from workers import processor
 
 MILLION = 1_000_000
 LENGTH = 100
@@ -298,7 +298,7 @@ def measured_costs(under: Path, small: World, large: World) -> Costs:
         row=adding / (2 * large.rows),
         file=opening / 2_000,
         footers_a_second=opened,
-        load=processor_of(lambda: pickle.loads(content)) / 2_000,
+        load=processor_of(lambda: pickle.loads(content)) / 2_000,  # noqa: S301 -- our own
         piece_bytes=(sent[1] - sent[0]) / 1_000,
         learn=learned(folder),
         stored=sum(one.stat().st_size for one in folder.iterdir()) / 2 / MILLION,
@@ -343,7 +343,6 @@ def costs_of_ray() -> dict[str, float]:
     task = (time.process_time() - began) / 1_000
     done = ray.put(1)
     wait = processor_of(lambda: [ray.wait([*waiting, done], num_returns=1) for _ in range(20)]) / 20
-    del waiting
     workers.close()
     return {"begin": begun / 2, "ray_process": begun / 2, "task": task, "wait": wait}
 
