@@ -126,6 +126,8 @@ class Costs:
         load: A piece that a task is told of with all others, when it takes its work in hand.
         piece_bytes: What is sent to tell of a piece.
         task: A task of Ray, for the driver.
+        work_task: A task of Ray, for the worker.
+        moved: A byte that a task of Ray returns, for who makes it and who takes it.
         wait: What the driver takes to see that one of a thousand tasks has ended.
         begin: To begin a Ray of one machine.
         ray_process: A worker of Ray, the first time it works: it imports what it needs.
@@ -145,6 +147,8 @@ class Costs:
     load: float
     piece_bytes: float
     task: float
+    work_task: float
+    moved: float
     wait: float
     begin: float
     ray_process: float
@@ -214,8 +218,11 @@ def predicted(costs: Costs, job: Job) -> dict[str, float]:
     later += loading
     passes = 1 + job.passes
     working = first + job.passes * later
+    returned = look_bytes(job, job.pieces / job.tasks) + job.passes * replay_bytes(job)
+    if job.ray:
+        working += job.tasks * (passes * costs.work_task + returned * costs.moved)
     begin = (costs.begin + job.slots * costs.ray_process) if job.ray else 0.0
-    sent = job.tasks * costs.task + job.tasks * costs.wait * 2 * job.slots / 1_000
+    sent = job.tasks * costs.task + job.tasks * costs.wait * min(2 * job.slots, 32) / 1_000
     driver = job.files * costs.file + (passes * sent if job.ray else 0.0)
     levels = math.ceil(math.log(max(job.tasks, 2), FAN_IN))
     # What tasks return is combined at the end, level by level: a gigabyte a second.
@@ -228,7 +235,6 @@ def predicted(costs: Costs, job: Job) -> dict[str, float]:
         + job.passes * costs.learn
         + (costs.ray_process + costs.begin if job.ray else 0.0)
     )
-    back = job.tasks * (look_bytes(job, job.pieces / job.tasks) + job.passes * replay_bytes(job))
     return {
         "begin": begin,
         "working": working,
@@ -238,7 +244,7 @@ def predicted(costs: Costs, job: Job) -> dict[str, float]:
         "clock": clock,
         "read": job.steps * costs.stored * passes,
         "to a node": work_bytes(costs, job) * passes,
-        "back": back * (1 + 1 / FAN_IN),
+        "back": job.tasks * returned * (1 + 1 / FAN_IN),
     }
 
 
@@ -258,8 +264,13 @@ def measured_costs(under: Path, small: World, large: World) -> Costs:
     scanned = rs.scan_traces(folder, **ROLES)
     corpus = Corpus(scanned)
     pieces = corpus.pieces
-    look = processor_of(lambda: [digested(CodedShard.alone(read(scanned, at))) for at in (0, 1)])
-    scanned.read(0), scanned.read(1)
+
+    def first_pass() -> None:
+        anew = rs.scan_traces(folder, **ROLES)  # it is not known yet that rows stand in order
+        for number in (0, 1):
+            digested(CodedShard.alone(anew.read(number)))
+
+    look = processor_of(first_pass)
     read_again = processor_of(lambda: [pieces.read(at).rank for at in (0, 1)])
     replays = {}
     for world in (small, large):
@@ -306,13 +317,6 @@ def measured_costs(under: Path, small: World, large: World) -> Costs:
     )
 
 
-def read(scanned: Any, number: int) -> rs.TraceSet:
-    """Read a piece as in a first pass: it is not known yet that its rows stand in order."""
-    scanned._in_order.clear()
-    traces: rs.TraceSet = scanned.read(number)
-    return traces
-
-
 def many_files(under: Path, files: int) -> Path:
     """Write files of a hundred steps."""
     folder = under / "many"
@@ -337,14 +341,34 @@ def costs_of_ray() -> dict[str, float]:
     workers, before = Ray(), processor()
     workers.together(len, ["a"], int.__add__, called="starting")
     begun = sum(processor().values()) - sum(before.values())
-    nothing = ray.remote(num_cpus=1, num_returns=2)(_sleeping)
+    sleeping: Any = ray.remote(num_cpus=1, num_returns=2)(_sleeping)
     began = time.process_time()
-    waiting = [nothing.options(name=f"waiting {at}").remote(at)[1] for at in range(1_000)]
+    waiting = [sleeping.options(name=f"waiting {at}").remote(at)[1] for at in range(1_000)]
     task = (time.process_time() - began) / 1_000
     done = ray.put(1)
     wait = processor_of(lambda: [ray.wait([*waiting, done], num_returns=1) for _ in range(20)]) / 20
+    workers.close()  # and the tasks with it
+    workers.together(len, ["a", "b"], int.__add__, called="starting")
+    used = []
+    for work in (_nothing, _array, _nothing, _array):  # the first time there is more to load
+        before = processor()
+        list(workers.each(work, range(48), called="returning"))
+        after = processor()
+        used.append(sum(after[kind] - before[kind] for kind in ("here", "working")) / 48)
     workers.close()
-    return {"begin": begun / 2, "ray_process": begun / 2, "task": task, "wait": wait}
+    more = {"work_task": max(used[2] - task, 0.0), "moved": max(used[3] - used[2], 0.0) / _ARRAY}
+    return {**more, "begin": begun / 2, "ray_process": begun / 2, "task": task, "wait": wait}
+
+
+_ARRAY = 8_000_000
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _array(number: int) -> np.ndarray:
+    return np.full(_ARRAY // 8, number)
 
 
 def _sleeping(number: int) -> tuple[int, int]:
@@ -367,7 +391,9 @@ def passed(workers: Workers, folder: Path, world: World) -> tuple[dict[str, floa
     return used, corpus, shown
 
 
-def compare(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turns: int) -> list:
+def compare(
+    costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turns: int
+) -> list[Any]:
     """Print what the model says of larger folders beside what they take."""
     found = []
     title = f"{'':>10}{'steps':>9}{'states':>8}{'inputs':>8}{'predicted':>11}{'measured':>10}"
@@ -397,7 +423,7 @@ def compare(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turn
     return found
 
 
-def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]) -> list:
+def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]) -> list[Any]:
     """Print what the model says of bytes beside what is sent and comes back."""
     found = []
     print(f"\n{'bytes':>34}{'predicted':>12}{'measured':>12}{'error':>8}")
@@ -434,7 +460,7 @@ def size(value: Any) -> int:
     return len(pickle.dumps(value, 5))
 
 
-def project(costs: Costs, world: World, groups: int) -> list:
+def project(costs: Costs, world: World, groups: int) -> list[Any]:
     """Print what the model says of clusters; a file has so many pieces."""
     found = []
     print(f"\n{world.states} states, {world.inputs} inputs, {groups} pieces of a million a file")

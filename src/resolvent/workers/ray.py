@@ -104,6 +104,8 @@ class Ray:
             tree.add(made)
             return note
 
+        if report is not None:
+            report(0)  # Ray may have taken a while to begin
         with _explaining(ray, called):
             said = _awaited(ray, begin, [len(run) for _, run in folding], report)
             result: Made = ray.get(tree.root())
