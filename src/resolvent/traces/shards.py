@@ -249,10 +249,10 @@ class TraceFolder:
             rows = read_around(self._pieces, number, columns, self.gaps[number])
         else:
             rows = self._pieces.read(number, columns, self.arrangements)
-        traces = layout.traces(rows, left_out.append)
+        traces, stands = layout.traces(rows, left_out.append)
         # What is left out because it is damaged may depend on which columns are read.
         if known is None and gap is None and number not in self.gaps:
-            self.arrangements[number] = Arrangement(rows.front, layout.in_order(rows))
+            self.arrangements[number] = Arrangement(rows.front, stands)
         return traces, gap, [f"{self._pieces.name(number)}: {text}" for text in left_out]
 
     def _said(self, traces: TraceSet, gap: Gap | None, left_out: Sequence[str]) -> TraceSet:

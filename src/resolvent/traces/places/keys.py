@@ -20,7 +20,20 @@ def run_of(codes: NDArray[Any], code: Any) -> int:
     return int(np.argmax(other)) if other.any() else len(codes)
 
 
-def row_of(episode: Episode, schema: pa.Schema) -> pa.Table:
+def rows_of(keys: pa.Table, episode: Episode) -> NDArray[np.bool_]:
+    """Return which rows are of an episode.
+
+    >>> rows_of(pa.table({"day": [1, 1, 2], "run": ["a", "b", "b"]}), (1, "b")).tolist()
+    [False, True, False]
+    """
+    names = keys.column_names
+    if len(names) == 1 and pa.types.is_integer(keys[names[0]].type) and not keys[0].null_count:
+        return np.asarray(keys[0].to_numpy() == episode[0])
+    codes = episode_codes([_one_row(episode, keys.schema), keys], names)
+    return np.asarray(codes[1:] == codes[0])
+
+
+def _one_row(episode: Episode, schema: pa.Schema) -> pa.Table:
     """Return an episode as a row of a table like others."""
     columns = []
     for value, kind in zip(episode, schema.types, strict=True):

@@ -42,7 +42,7 @@ from resolvent.traces.places.keys import (
     hashes,
     joined,
     repeats,
-    row_of,
+    rows_of,
     run_of,
 )
 from resolvent.traces.places.listing import StoredFile
@@ -224,8 +224,7 @@ class Pieces:
         if episode is None:
             return None
         keys = table.select(list(self.episode))
-        codes = episode_codes([keys, row_of(episode, keys.schema)], self.episode)
-        return np.asarray(codes[:-1] == codes[-1])
+        return rows_of(keys, episode)
 
     def _front_by_keys(self, number: int) -> int:
         """Return what `_front` does, from the episodes of a piece and of the one before it."""
