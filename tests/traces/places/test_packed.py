@@ -61,8 +61,11 @@ def test_a_piece_more_is_a_few_dozen_bytes_more_and_no_object(tmp_path):
     files = sorted(tmp_path.iterdir())
     words = {"episode": "run", "input": "event", "output": "out"}
     few, many = (rs.scan_traces(files[:count], **words) for count in (20, 40))
+    for one in (few, many):
+        for number in range(len(one)):
+            one.read(number)  # what is found then is sent as well
     sent = [pickle.dumps(one, protocol=5) for one in (few, many)]
-    assert (len(sent[1]) - len(sent[0])) / 20 < 90
+    assert (len(sent[1]) - len(sent[0])) / 20 < 110
     buffers: list[pickle.PickleBuffer] = []
     beside = [
         len(pickle.dumps(one, protocol=5, buffer_callback=buffers.append)) for one in (few, many)
