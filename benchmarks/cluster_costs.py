@@ -203,9 +203,12 @@ def look_bytes(job: Job, pieces: float) -> float:
 
 
 def work_bytes(costs: Costs, job: Job) -> float:
-    """Return the bytes of the work of a pass: pieces, first traces, machines, values."""
+    """Return the bytes of the work of a later pass: pieces, machines, values.
+
+    Of each piece also its first trace, and how its rows stand: two numbers and a flag.
+    """
     tables = job.world.states * (job.world.inputs + 1) * 4
-    return job.pieces * (costs.piece_bytes + 8) + tables + job.world.inputs * 60 + 2_000
+    return job.pieces * (costs.piece_bytes + 8 + 17) + tables + job.world.inputs * 60 + 2_000
 
 
 def predicted(costs: Costs, job: Job) -> dict[str, float]:
