@@ -7,6 +7,7 @@ import typer
 
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import (
+    Damaged,
     Json,
     Machines,
     On,
@@ -47,6 +48,7 @@ def report(
         ),
     ] = None,
     on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Write one HTML page: the machines drawn, traces replayed, and the evidence.
@@ -65,7 +67,7 @@ def report(
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, columns_of(loaded), bar)
+        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
         evidence = gathered(loaded, given, on, bar)
         bar.show("writing the page", 0.0)
         write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
