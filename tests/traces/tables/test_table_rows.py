@@ -1,6 +1,5 @@
 """What the compiled core makes of columns of a table, against what NumPy makes of them."""
 
-import gc
 from itertools import pairwise
 
 import numpy as np
@@ -78,7 +77,6 @@ def test_an_array_that_is_held_is_never_written_to_again():
         made = [_core.repeated_code(turn * 10 + at, LARGE + at) for at in range(5)]
         held.append(made[turn % 5])
         del made
-        gc.collect()
     for turn, one in enumerate(held):
         assert len(one) == LARGE + turn % 5
         assert np.all(one == turn * 10 + turn % 5)
