@@ -147,7 +147,7 @@ def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
                 f"{name} pass: reading",
                 lambda at=number, layout=layout: scanned._pieces.read(at, layout.columns),
             )
-            traces = timed(
+            traces, _ = timed(
                 f"{name} pass: coding", lambda rows=rows, layout=layout: layout.traces(rows, print)
             )
             shard = CodedShard.among(0, traces, alphabets, {})

@@ -55,10 +55,12 @@ def runs_of(rows):
 @example(([1, 5, 4, 3, 9, 5, 6, 7], [], 4, 4, True))
 @example(([1, 5, 5, 5, 5, 5, 5, 6, 5], [], 2, 2, True))
 @example(([3, 3, 2, 2, 1, 1], [2, 4], 1, 2, True))
+@example(([1, 1, 5, 5, 2, 3, 3, 3, 5, 5, 6, 6, 7, 8, 9, 9], [], 4, 8, True))
+@example((["b"] * 7 + ["a"] * 7, [], 2, 3, True))
 def test_pieces_hold_whole_runs_or_are_refused(drawn):
     rows, cuts, group, piece, statistics = drawn
     together = len({run for run, _ in groupby(rows)}) == sum(1 for _ in groupby(rows))
-    refused, steps, found = None, 0, []
+    refused, steps, found, again = None, 0, [], []
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(pieces, "PIECE_ROWS", piece):
         write(folder, rows, cuts, group, statistics)
         try:
@@ -67,6 +69,12 @@ def test_pieces_hold_whole_runs_or_are_refused(drawn):
                 traces = scanned.read(number)
                 found += [trace.columns["answer"] for trace in traces]
                 steps += traces.steps
+            # Whoever reads them later, here or elsewhere, relies on what was found.
+            told = rs.scan_traces(folder, episode="run", **WORDS)
+            told.remember(scanned.arrangements)
+            for source in (scanned, told):
+                passed = [trace.columns["answer"] for traces in source for trace in traces]
+                again.append(sorted(passed))
         except rs.TraceError as error:
             refused = str(error)
     if refused:
@@ -74,6 +82,7 @@ def test_pieces_hold_whole_runs_or_are_refused(drawn):
         assert not together
     else:
         assert sorted(found) == runs_of(rows)
+        assert again == [sorted(found)] * 2
         assert steps == scanned.rows == len(rows)
 
 

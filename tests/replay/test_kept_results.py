@@ -38,9 +38,9 @@ def read(monkeypatch):
     """The numbers of the pieces that are read, as they are."""
     numbers, original = [], Pieces.read
 
-    def counted(self, number, columns):
+    def counted(self, number, *given):
         numbers.append(number)
-        return original(self, number, columns)
+        return original(self, number, *given)
 
     monkeypatch.setattr(Pieces, "read", counted)
     return numbers

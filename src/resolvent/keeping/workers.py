@@ -16,7 +16,7 @@ from resolvent.workers.working import Report
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-_FORMAT = 1
+_FORMAT = 2
 """To be raised whenever the same work gives something else, or the same thing means another."""
 
 

@@ -18,7 +18,13 @@ from resolvent.replay.pool import Numbered, Pool
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
-from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, leaving_out
+from resolvent.traces.shards import (
+    JoinedShards,
+    Shards,
+    ShardsInMemory,
+    leaving_out,
+    remember,
+)
 from resolvent.workers import Threads, Workers
 
 POOL_STEPS = 1_000_000
@@ -125,6 +131,7 @@ class Corpus:
         shards, pieces = self.shards, range(len(self.shards))
         looking = Looking(shards, pool_steps, getattr(shards, "rows", None))
         look: Look = self.workers.together(looking, pieces, add, called=READING, report=progress)
+        remember(shards, dict(look.arrangements))
         if short := look.pool.short:
             pooling = Pooling(
                 leaving_out(shards, dict(look.gaps)),

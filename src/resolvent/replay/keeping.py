@@ -8,12 +8,13 @@ from resolvent.replay.pool import Pool
 from resolvent.replay.replaying import Replaying
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.traces import TraceSet
+from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.gap import Gap
 from resolvent.workers import Workers
 
 RESULTS = {
-    Looking: Results(Look, (Look, Pool, Gap, TraceDigest)),
+    Looking: Results(Look, (Look, Pool, Gap, Arrangement, TraceDigest)),
     Pooling: Results(Pool, (Pool,)),
     Fetching: Results(TraceSet),
     Replaying: Results(Replay, (Replay, Sightings, Alphabets)),

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.pool import Pool
+from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.gap import Gap
-from resolvent.traces.shards import Shards, look_at
+from resolvent.traces.shards import Shards, arrangements_of, look_at
 
 LEAST_STEPS = 50_000
 """Steps that a piece gives to the pool at least, if it has them."""
@@ -40,6 +41,7 @@ class Looking:
     def __call__(self, number: int) -> "Look":
         """Read a piece, and return what there is in it."""
         traces, gap = look_at(self.shards, number)
+        stands = arrangements_of(self.shards).get(number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
@@ -51,6 +53,7 @@ class Looking:
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
             Pool.of(shard, self.pool_steps, given=(number, most)),
             () if gap is None else ((number, gap),),
+            () if stands is None else ((number, stands),),
         )
 
 
@@ -77,7 +80,8 @@ class Look:
 
     `traces` are how many each piece has. `news` are the values that each piece is the first to
     have, by its number and column; a piece without any is left out. `gaps` are what cannot be
-    read of pieces, by their numbers, as files are damaged.
+    read of pieces, by their numbers, as files are damaged. `arrangements` are how the rows of
+    pieces stand, by their numbers, where that is known: who reads them next need not look again.
 
     What two runs of pieces hold is put together by `+`, the second following the first.
     """
@@ -87,6 +91,7 @@ class Look:
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
     gaps: tuple[tuple[int, Gap], ...] = ()
+    arrangements: tuple[tuple[int, Arrangement], ...] = ()
 
     def __add__(self, other: "Look") -> "Look":
         known, news = self._known, list(self.news)
@@ -101,6 +106,7 @@ class Look:
             tuple(news),
             self.pool + other.pool.moved(int(self.traces.sum())),
             self.gaps + other.gaps,
+            self.arrangements + other.arrangements,
         )
         found.__dict__["_known"] = known  # it need not be put together again
         return found

@@ -6,14 +6,17 @@ from typing import Any
 
 from resolvent.senses.discretise import Discretise
 from resolvent.senses.reward_levels import RewardLevels
+from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.gap import Gap
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.shards import (
     Shards,
     ShardsInMemory,
+    arrangements_of,
     gaps_of,
     leaving_out,
     look_at,
+    remember,
     seal_of,
 )
 from resolvent.traces.trace_set import TraceSet
@@ -94,6 +97,15 @@ class SensedShards:
     def gaps(self) -> Mapping[int, Gap]:
         """What is left out of shards, by their numbers."""
         return gaps_of(self.shards)
+
+    @property
+    def arrangements(self) -> Mapping[int, Arrangement]:
+        """How the rows of shards stand that were read already, by their numbers."""
+        return arrangements_of(self.shards)
+
+    def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
+        """Take over how the rows of shards stand, from who read them."""
+        remember(self.shards, arrangements)
 
     def seal(self, number: int) -> Any:
         """Return all that a shard depends on, as plain data; None if it is in memory."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from resolvent.errors import OptionError, TableWarning
+from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.gap import Gap, gaps_text
 from resolvent.traces.symbols import Symbol
@@ -66,6 +67,17 @@ def are_same(one: Shards, other: Shards) -> bool:
     if isinstance(one, TraceFolder) and isinstance(other, TraceFolder):
         return one._pieces is other._pieces and one._layout is other._layout
     return one is other
+
+
+def arrangements_of(shards: Shards) -> Mapping[int, Arrangement]:
+    """Return how the rows of shards stand that were read already, by their numbers."""
+    return getattr(shards, "arrangements", {})
+
+
+def remember(shards: Shards, arrangements: Mapping[int, Arrangement]) -> None:
+    """Tell shards how their rows stand, as others found who read them."""
+    if arrangements:
+        shards.remember(arrangements)  # type: ignore[attr-defined]
 
 
 def seal_of(shards: Shards, number: int) -> Any:
@@ -145,7 +157,8 @@ class TraceFolder:
     `scan_traces` makes it. A piece is a file or, of a large one, row groups that follow each
     other. Any piece may be read by itself, in any order and in any process. `rows` is how many
     rows the files say they hold. `gaps` are what is left out of pieces, by their numbers, as files
-    are damaged; where this is still to be found out (`skips`), there are none.
+    are damaged; where this is still to be found out (`skips`), there are none. `arrangements` are
+    how the rows of pieces stand that were read already; others are read as if for the first time.
     """
 
     def __init__(
@@ -161,7 +174,7 @@ class TraceFolder:
         self.skips = pieces.stored.skips and gaps is None
         self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
-        self._in_order: set[int] = set()  # pieces that were seen to be so
+        self.arrangements: dict[int, Arrangement] = {}
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -203,7 +216,14 @@ class TraceFolder:
         """
         fixed = TraceFolder(self.place, self._pieces, self._layout, gaps)
         fixed._warned = self._warned
+        fixed.remember(self.arrangements)
         return fixed
+
+    def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
+        """Take over how the rows of pieces stand, by the pieces' numbers, from who read them."""
+        self.arrangements |= {
+            number: one for number, one in arrangements.items() if number not in self.gaps
+        }
 
     def seal(self, number: int) -> Any:
         """Return all that the traces of a piece depend on, as plain data."""
@@ -229,20 +249,20 @@ class TraceFolder:
         from resolvent.traces.places.gaps import read_around, read_or_find
 
         left_out: list[str] = []
-        known = number in self._in_order
-        layout = self._layout.without_order() if known else self._layout
+        known = self.arrangements.get(number)
+        in_order = known is not None and known.in_order
+        layout = self._layout.without_order() if in_order else self._layout
         columns, gap = layout.columns, None
         if self.skips:
             rows, gap = read_or_find(self._pieces, number, columns)
         elif number in self.gaps:
             rows = read_around(self._pieces, number, columns, self.gaps[number])
         else:
-            rows = self._pieces.read(number, columns)
-        traces = layout.traces(rows, left_out.append)
+            rows = self._pieces.read(number, columns, self.arrangements)
+        traces, stands = layout.traces(rows, left_out.append)
         # What is left out because it is damaged may depend on which columns are read.
-        whole = not self.skips and number not in self.gaps
-        if whole and not known and layout.in_order(rows):
-            self._in_order.add(number)
+        if known is None and gap is None and number not in self.gaps:
+            self.arrangements[number] = Arrangement(rows.front, stands)
         return traces, gap, [f"{self._pieces.name(number)}: {text}" for text in left_out]
 
     def _said(self, traces: TraceSet, gap: Gap | None, left_out: Sequence[str]) -> TraceSet:

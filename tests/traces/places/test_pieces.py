@@ -175,6 +175,16 @@ def test_a_run_that_touches_the_next_piece_but_not_its_beginning_is_refused(tmp_
         list(rs.scan_traces(tmp_path / "log.parquet", **words))
 
 
+def test_a_run_in_two_pieces_but_not_where_they_meet_is_refused(tmp_path):
+    # 5 is in the first row group of a piece of two, and in the next piece.
+    run = [1, 1, 1, 5, 5, 2, 3, 3, 3, 3, 5, 5, 6, 6, 7]
+    table = log_of([1] * 15, run).drop_columns(["time"])
+    words = {key: value for key, value in WORDS.items() if key != "order"}
+    written(table, tmp_path / "log.parquet", 5)
+    with pytest.raises(rs.TraceError, match=r"row 3 and .* row 10, with"):
+        rs.scan_traces(tmp_path / "log.parquet", **words).read(0)
+
+
 def test_rows_may_be_in_any_order_within_a_piece(tmp_path):
     table = log_of([5, 5])
     shuffled = table.take([9, 3, 1, 7, 0, 8, 2, 5, 4, 6])

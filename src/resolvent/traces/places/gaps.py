@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from resolvent.errors import DamagedFile
 from resolvent.traces.gap import Gap
-from resolvent.traces.places.pieces import Pieces, Rows, episode_codes
+from resolvent.traces.places.keys import episode_codes
+from resolvent.traces.places.pieces import Pieces, Rows
 
 
 def read_or_find(pieces: Pieces, number: int, columns: Sequence[str]) -> tuple[Rows, Gap | None]:

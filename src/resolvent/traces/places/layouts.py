@@ -32,11 +32,11 @@ class Layout(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
 
-    def traces(self, rows: Rows, warn: Warn) -> TraceSet:
-        """Make traces of what was read; `warn` is told what of it they leave out."""
+    def traces(self, rows: Rows, warn: Warn) -> tuple[TraceSet, bool]:
+        """Make traces of what was read, and say whether it can be read `without_order` next time.
 
-    def in_order(self, rows: Rows) -> bool:
-        """Whether the rows stand in order, so that they can be read `without_order` next time."""
+        That is so if rows are known to stand in order. `warn` is told what the traces leave out.
+        """
 
     def without_order(self) -> "Layout":
         """Return a layout for rows in order, which does not read what they are ordered by."""
@@ -56,18 +56,16 @@ class OwnLayout:
     further: tuple[str, ...]
     constant: tuple[str, ...] = ()
 
-    def traces(self, rows: Rows, warn: Warn) -> TraceSet:
+    def traces(self, rows: Rows, warn: Warn) -> tuple[TraceSet, bool]:
         """Make traces of what was read, of which nothing is left out."""
         if not rows.table.num_rows:
             rewards = [REWARD] if REWARD in self.columns else []
-            return _no_traces([*rewards, *self.further])
+            return _no_traces([*rewards, *self.further]), False
         table = _blank_at_ends(rows.table, self.constant, [ACTION])
         with locating(rows.spans[0][0]):
-            return traces_of_own(table, self.further)
-
-    def in_order(self, rows: Rows) -> bool:
-        """Whether the rows stand in order of episodes and steps."""
-        return rows_in_order(rows.table, ["episode"], ["step"])
+            traces = traces_of_own(table, self.further)
+        counted = "step" in self.columns
+        return traces, counted and rows_in_order(rows.table, ["episode"], ["step"])
 
     def without_order(self) -> "OwnLayout":
         """Return a layout for rows in order."""
@@ -93,20 +91,15 @@ class NamedLayout:
         """The columns that are read."""
         return self.roles.wanted
 
-    def traces(self, rows: Rows, warn: Warn) -> TraceSet:
+    def traces(self, rows: Rows, warn: Warn) -> tuple[TraceSet, bool]:
         """Make traces of what was read, as `read_table` does."""
         if not rows.table.num_rows:
             rewards = [REWARD] if self.roles.reward is not None else []
-            return _no_traces([*rewards, *self.roles.column_of_output])
+            return _no_traces([*rewards, *self.roles.column_of_output]), False
         of_steps = [name for name in self.roles.of_steps if name not in self.constant]
         table = _blank_at_ends(without_views(rows.table), self.constant, of_steps)
         source = _Read(list(self.columns), table.select, rows=rows)
         return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
-
-    def in_order(self, rows: Rows) -> bool:
-        """Whether the rows stand in order of episodes and, within each, of what orders them."""
-        order = as_names(self.roles.order)
-        return bool(order) and rows_in_order(rows.table, as_names(self.roles.episode), order)
 
     def without_order(self) -> "NamedLayout":
         """Return a layout for rows in order."""

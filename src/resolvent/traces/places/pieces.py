@@ -6,11 +6,12 @@ several pieces have to follow each other: otherwise they are refused, never cut.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from resolvent.errors import DamagedFile, TraceError
+from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.places.addresses import without_secrets
 from resolvent.traces.places.blocks import (
     Block,
@@ -27,22 +29,44 @@ from resolvent.traces.places.blocks import (
     footer_of,
     whole_keys,
 )
+from resolvent.traces.places.bounds import (
+    are_apart,
+    are_in_order,
+    bounds_around,
+    bounds_by_place,
+    touching,
+)
+from resolvent.traces.places.keys import (
+    Episode,
+    episode_codes,
+    hashes,
+    joined,
+    repeats,
+    rows_of,
+    run_of,
+)
 from resolvent.traces.places.listing import StoredFile
-from resolvent.traces.tables.distinct import distinct
-from resolvent.traces.vocabulary import distinct_pairs
 from resolvent.wording import visible
 
 PIECE_ROWS = 1 << 20
 """Row groups are read together as long as they have no more rows than this."""
 
 _READERS = 8
+_NOTHING_KNOWN: Mapping[int, Arrangement] = MappingProxyType({})
+
+_LOOKED_AT = 1 << 12
+"""Rows of a piece that are looked at first to find out how far an episode goes on there."""
 
 
 class Rows(NamedTuple):
-    """Rows that were read, and where they stand: (file's name, first row there, count)."""
+    """Rows that were read, and where they stand: (file's name, first row there, count).
+
+    `front` is how many rows the piece has before them, of an episode that began before it.
+    """
 
     table: pa.Table
     spans: tuple[tuple[str, int, int], ...]
+    front: int = 0
 
     def place(self, row: int) -> str:
         """Name a row as an error would."""
@@ -64,6 +88,10 @@ class Pieces:
         episode: The columns that tell episodes apart.
         goes_on: Whether an episode may go on in a piece from the one before it.
         remedy: What to do where the rows of an episode do not follow each other.
+        shared: The only episode that a piece may share with the one before it, where footers
+            tell it.
+        fronts: How many rows at the front of a piece go on from the one before it, by its number,
+            where that was found at opening.
     """
 
     stored: StoredFiles
@@ -72,6 +100,8 @@ class Pieces:
     episode: tuple[str, ...]
     goes_on: tuple[bool, ...]
     remedy: str
+    shared: tuple[Episode | None, ...] = ()
+    fronts: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.cuts) - 1
@@ -130,56 +160,107 @@ class Pieces:
             found.append(_digest(self._own_seals[number], found[-1] if goes_on else None))
         return tuple(reversed(found))
 
-    def read(self, number: int, columns: Sequence[str]) -> Rows:
-        """Read the columns of all episodes that begin in a piece; there may be none."""
-        blocks = self._blocks(number)
-        table = self.stored.read(blocks, columns)
-        rows = table.num_rows
-        went_on = self.goes_on[number]
-        goes_on = number + 1 < len(self) and self.goes_on[number + 1]
-        if not (went_on or goes_on):
-            return Rows(table, (self._span(blocks[0], 0, rows),))
-        before = self._blocks(number - 1) if went_on else ()
-        after = self._blocks(number + 1) if goes_on else ()
-        keys = [self._keys(before), table.select(list(self.episode)), self._keys(after)]
-        lengths = [one.num_rows for one in keys]
-        earlier, own, later = np.split(episode_codes(keys, self.episode), np.cumsum(lengths)[:2])
-        skipped = _run(own, earlier[-1]) if went_on else 0
-        own = own[skipped:]
-        if went_on:
-            self._refuse_shared(own, earlier, (blocks[0], skipped), (before[0], 0))
-        if not len(own):  # all of it is one episode that began before
-            return Rows(table.slice(0, 0), ())
-        parts, spans = [table.slice(skipped)], [self._span(blocks[0], skipped, rows - skipped)]
-        if goes_on and (taken := _run(later, own[-1])):
-            for part in self._rest_of_episode(number + 1, taken, keys[1], columns):
-                parts.append(part.table)
-                spans += part.spans
-        return Rows(_joined(parts), tuple(spans))
+    def read(
+        self,
+        number: int,
+        columns: Sequence[str],
+        known: Mapping[int, Arrangement] = _NOTHING_KNOWN,
+    ) -> Rows:
+        """Read the columns of all episodes that begin in a piece; there may be none.
 
-    def _rest_of_episode(
-        self, number: int, taken: int, keys: pa.Table, columns: Sequence[str]
-    ) -> list[Rows]:
-        """Read the rows with which the last episode goes on from a piece on."""
-        last = keys.slice(keys.num_rows - 1)
-        found = []
+        `known` is how the rows of pieces stand that were read before: nobody looks again at what
+        these share with others.
+        """
+        blocks = self._blocks(number)
+        rows = sum(block.rows for block in blocks)
+        front = self._known_front(number, known)
+        if front == rows > 0 and not self.stored.skips:  # an episode that began before is all of it
+            return Rows(pa.table({name: pa.nulls(0) for name in columns}), (), front)
+        table = self.stored.read(blocks, columns)
+        if front is None:
+            front = self._front(number, table)
+        if front == rows:
+            return Rows(table.slice(0, 0), (), front)
+        parts, spans = [table.slice(front)], [self._span(blocks[0], front, rows - front)]
+        for following, taken in self._going_on(number, table, known):
+            after = self._blocks(following)
+            parts.append(self.stored.read(_holding(after, taken), columns, taken))
+            spans.append(self._span(after[0], 0, taken))
+        return Rows(joined(parts), tuple(spans), front)
+
+    def _known_front(self, number: int, known: Mapping[int, Arrangement]) -> int | None:
+        if number in known:
+            return known[number].front
+        return self.fronts.get(number) if self.goes_on[number] else None
+
+    def _goes_on(self, number: int) -> bool:
+        return number < len(self) and self.goes_on[number]
+
+    def _front(self, number: int, table: pa.Table) -> int:
+        """Return how many rows of a piece come first that go on from the one before it.
+
+        Raises:
+            TraceError: when it shares an episode with one beside it whose rows stand apart.
+        """
+        front = 0
+        if self._goes_on(number):
+            same = self._is_shared(number, table)
+            front = -1 if same is None else run_of(same, True)
+            if same is None or np.any(same[front:]):
+                front = self._front_by_keys(number)
+        if self._goes_on(number + 1):
+            # An episode that the next piece may have as well has to be the last one here.
+            same = self._is_shared(number + 1, table)
+            if same is not None and not same[-1] and np.any(same):
+                self._front_by_keys(number + 1)
+        return front
+
+    def _is_shared(self, number: int, table: pa.Table) -> NDArray[np.bool_] | None:
+        """Return which rows are of the one episode that a piece may share with that before it."""
+        episode = self.shared[number] if self.shared else None
+        if episode is None:
+            return None
+        keys = table.select(list(self.episode))
+        return rows_of(keys, episode)
+
+    def _front_by_keys(self, number: int) -> int:
+        """Return what `_front` does, from the episodes of a piece and of the one before it."""
+        before, blocks = self._blocks(number - 1), self._blocks(number)
+        keys = [self._keys(before), self._keys(blocks)]
+        earlier, own = np.split(episode_codes(keys, self.episode), [keys[0].num_rows])
+        front = run_of(own, earlier[-1])
+        self._refuse_shared(own[front:], earlier, (blocks[0], front), (before[0], 0))
+        return front
+
+    def _going_on(
+        self, number: int, table: pa.Table, known: Mapping[int, Arrangement]
+    ) -> Iterator[tuple[int, int]]:
+        """Find the pieces in which the last episode of one goes on, and with how many rows."""
+        last = table.select(list(self.episode)).slice(table.num_rows - 1)
+        while self._goes_on(number := number + 1):
+            taken = self._known_front(number, known)
+            if taken is None:
+                taken = self._run_of(last, number)
+            if taken:
+                yield number, taken
+            if taken < sum(block.rows for block in self._blocks(number)):
+                return
+
+    def _run_of(self, episode: pa.Table, number: int) -> int:
+        """Return how many rows of an episode a piece begins with, reading as few as possible."""
+        blocks = self._blocks(number)
+        rows, looked_at = sum(block.rows for block in blocks), _LOOKED_AT
         while True:
-            blocks = self._blocks(number)
-            table = self.stored.read(_holding(blocks, taken), columns, taken)
-            found.append(Rows(table, (self._span(blocks[0], 0, taken),)))
-            number += 1
-            ends = taken < sum(block.rows for block in blocks)
-            if ends or number == len(self) or not self.goes_on[number]:
+            looked_at = min(looked_at, rows)
+            keys = self.stored.read(_holding(blocks, looked_at), self.episode, looked_at)
+            codes = episode_codes([episode, keys], self.episode)
+            found = run_of(codes[1:], codes[0])
+            if found < looked_at or looked_at == rows:
                 return found
-            codes = episode_codes([last, self._keys(self._blocks(number))], self.episode)
-            taken = _run(codes[1:], codes[0])
-            if not taken:
-                return found
+            looked_at *= 16
 
     def _keys(self, blocks: Sequence[Block]) -> pa.Table:
         """Read the columns that tell the episodes of some blocks of a file apart."""
-        if not blocks:
-            return pa.table({name: pa.nulls(0) for name in self.episode})
         return self.stored.read(blocks, self.episode)
 
     def _span(self, block: Block, skipped: int, rows: int) -> tuple[str, int, int]:
@@ -208,13 +289,16 @@ class Pieces:
             f"between them, so that they are not read together: {self.remedy}"
         )
 
-    def check_together(self, numbers: Sequence[int]) -> None:
+    def check_together(self, numbers: Sequence[int]) -> dict[int, int]:
         """Refuse an episode whose rows in some pieces, which follow each other, do not.
 
-        It reads the columns that tell episodes apart, and keeps a number for each episode.
+        It reads the columns that tell episodes apart, and keeps a number for each episode. What it
+        returns are `fronts`.
         """
+        fronts: dict[int, int] = {}
         begun: list[NDArray[np.int64]] = []
         last: pa.Table | None = None
+        last_of = -1
         at_end = self._blocks(numbers[0])[0], 0
         for number in numbers:
             block = self._blocks(number)[0]
@@ -230,14 +314,18 @@ class Pieces:
                 codes = episode_codes([keys], self.episode)
             else:
                 both = episode_codes([last, keys], self.episode)
-                codes, skipped = both[1:], _run(both[1:], both[0])
+                codes, skipped = both[1:], run_of(both[1:], both[0])
                 self._refuse_shared(codes[skipped:], both[:1], (block, skipped), at_end)
+            if last_of == number - 1 and self._goes_on(number):
+                fronts[number] = skipped
             _, firsts = np.unique(codes[skipped:], return_index=True)
-            begun.append(_hashes(keys.take(firsts + skipped)))
-            last, end = keys.slice(keys.num_rows - 1), self._blocks(number)[-1]
+            begun.append(hashes(keys.take(firsts + skipped)))
+            last, last_of = keys.slice(keys.num_rows - 1), number
+            end = self._blocks(number)[-1]
             at_end = end, end.rows - 1
-        for found, number in _repeats(begun):
+        for found, number in repeats(begun):
             self._refuse_same(numbers[found], numbers[number])
+        return fronts
 
     def _refuse_same(self, found: int, number: int) -> None:
         """Refuse an episode that two pieces have, unless only hashes of episodes are equal."""
@@ -256,72 +344,6 @@ def _holding(blocks: Sequence[Block], rows: int) -> Sequence[Block]:
     """Return as many of the first blocks as have so many rows."""
     ends = np.cumsum([block.rows for block in blocks])
     return blocks[: int(np.searchsorted(ends, rows)) + 1]
-
-
-def _run(codes: NDArray[np.int64], code: int) -> int:
-    """Return how many of the first codes are this one."""
-    other = codes != code
-    return int(np.argmax(other)) if other.any() else len(codes)
-
-
-def _hashes(keys: pa.Table) -> NDArray[np.int64]:
-    """Return a number for each row, which rows with other values hardly ever have."""
-    if keys.num_columns == 1 and pa.types.is_integer(keys.schema.types[0]):
-        return np.asarray(keys.column(0).cast(pa.int64(), safe=False).to_numpy())
-    rows = zip(*(column.to_pylist() for column in keys.columns), strict=True)
-    return np.fromiter(map(hash, rows), np.int64, keys.num_rows)
-
-
-def _repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Return pairs of arrays that have a number in common, each for one such number.
-
-    >>> list(_repeats([np.array([1, 2]), np.array([3]), np.array([2, 4])]))
-    [(0, 2)]
-    """
-    ends = np.cumsum([len(one) for one in numbers])
-    joined = np.concatenate(numbers)
-    order = np.argsort(joined, kind="stable")
-    for place in np.flatnonzero(np.diff(joined[order]) == 0).tolist():
-        first, second = np.searchsorted(ends, order[place : place + 2], side="right").tolist()
-        yield first, second
-
-
-def episode_codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return a code for each row of some tables, the same for rows with the same values."""
-    joined = _joined(tables)
-    together: NDArray[Any] | None = None
-    many = 0
-    for name in names:
-        column = joined[name]
-        if len(names) == 1 and pa.types.is_integer(column.type) and not column.null_count:
-            return np.asarray(column.to_numpy())
-        values, codes = distinct(column)
-        if together is None:
-            together, many = codes, len(values)
-        else:
-            kept, together = distinct_pairs(together, codes, many, len(values))
-            many = len(kept)
-    assert together is not None  # noqa: S101 -- there is a column of episodes
-    return together.astype(np.int64)
-
-
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put tables of the same columns one below the other, whatever width their numbers have."""
-    if len(tables) == 1:
-        return tables[0]
-    some = [table for table in tables if table.num_rows] or tables[:1]
-    try:
-        return pa.concat_tables(some, promote_options="permissive")
-    except pa.ArrowException:  # codes of a dictionary beside plain texts
-        return pa.concat_tables([_plain(table) for table in some], promote_options="permissive")
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            plain = table.column(place).cast(field.type.value_type)
-            table = table.set_column(place, field.name, plain)
-    return table
 
 
 def footers(
@@ -365,93 +387,29 @@ def pieces_of(
         if end.is_damaged:  # a piece of its own, in which an episode may begin or end
             cuts.append(len(blocks))
             blocks.append(Block(number, 0, 0, 0))
-            bounds.append(_bounds_by_place(stored, number, ends, episode))
+            bounds.append(bounds_by_place(stored, number, ends, episode))
     if not any(block.rows for block in blocks):
         raise TraceError(f"{stored.files[0].name} holds no traces: the table has no rows")
+    around = [bounds_around(bounds[one:other]) for one, other in pairwise((*cuts, len(blocks)))]
     goes_on = tuple(
         bool(episode)
-        and cut > 0
+        and number > 0
         and (across_files or blocks[cut].file == blocks[cut - 1].file)
-        and not _apart(bounds[cut - 1], bounds[cut])
-        for cut in cuts
+        and not are_apart(around[number - 1], around[number])
+        for number, cut in enumerate(cuts)
     )
     pieces = Pieces(stored, tuple(blocks), (*cuts, len(blocks)), tuple(episode), goes_on, remedy)
     scopes: dict[int, list[int]] = {}
     for number, cut in enumerate(cuts):
         if blocks[cut].rows:
             scopes.setdefault(0 if across_files else blocks[cut].file, []).append(number)
+    shared: list[Episode | None] = [None] * len(pieces)
+    fronts: dict[int, int] = {}
     for scope in scopes.values() if episode else ():
-        around = [_around(bounds[pieces.cuts[one] : pieces.cuts[one + 1]]) for one in scope]
-        if not _in_order(around):
-            pieces.check_together(scope)
-    return pieces
-
-
-class _Beyond(NamedTuple):
-    """A value before all others, or after them."""
-
-    before: bool
-
-    def __lt__(self, other: Any) -> bool:
-        return self.before and self != other
-
-    def __gt__(self, other: Any) -> bool:
-        return not self.before and self != other
-
-
-def _bounds_by_place(
-    stored: StoredFiles, number: int, ends: Sequence[Footer], episode: Sequence[str]
-) -> Bounds | None:
-    """Return what is known of the episodes of a file that cannot be read: what its path says."""
-    in_files = {name for end in ends for name in end.schema.names}
-    told = {
-        name: value
-        for name, value in stored.constants(number).items()
-        if name not in in_files and value is not None
-    }
-    if not told.keys() & set(episode):
-        return None
-    least, most = (tuple(told.get(name, _Beyond(end)) for name in episode) for end in (True, False))
-    return least, most
-
-
-def _apart(one: Bounds | None, other: Bounds | None) -> bool:
-    """Whether two blocks certainly share no episode."""
-    if one is None or other is None:
-        return False
-    try:
-        return one[1] < other[0] or other[1] < one[0]
-    except TypeError:
-        return False
-
-
-def _around(bounds: Sequence[Bounds | None]) -> Bounds | None:
-    """Return the bounds of all blocks of a piece together."""
-    known = [one for one in bounds if one is not None]
-    if len(known) < len(bounds):
-        return None
-    try:
-        return min(one[0] for one in known), max(one[1] for one in known)
-    except TypeError:
-        return None
-
-
-def _in_order(bounds: Sequence[Bounds | None]) -> bool:
-    """Whether pieces certainly share no episode but, at most, one with a neighbour.
-
-    >>> _in_order([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
-    True
-    >>> _in_order([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
-    False
-    """
-    if len(bounds) < 2:
-        return True
-    known = [(one, number) for number, one in enumerate(bounds) if one is not None]
-    try:
-        ordered = sorted(known)
-    except TypeError:
-        return False
-    return len(known) == len(bounds) and all(
-        one[1] < other[0] or (one[1] == other[0] and abs(first - second) == 1)
-        for (one, first), (other, second) in pairwise(ordered)
-    )
+        if not are_in_order([around[number] for number in scope]):
+            fronts |= pieces.check_together(scope)
+        elif not stored.skips:  # of damaged files nobody can tell what they share
+            for number in scope:
+                if goes_on[number]:
+                    shared[number] = touching(around[number - 1], around[number])
+    return replace(pieces, shared=tuple(shared), fronts=fronts)

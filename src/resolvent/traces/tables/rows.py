@@ -37,7 +37,8 @@ def traces_of(source: TableSource, roles: Roles, *, moved_by_actions: bool = Fal
     def warn(text: str) -> None:
         warnings.warn(text, TableWarning, stacklevel=8)
 
-    return traces_of_rows(source, source.read(roles.wanted), roles, warn, moved_by_actions)
+    table = source.read(roles.wanted)
+    return traces_of_rows(source, table, roles, warn, moved_by_actions)[0]
 
 
 def traces_of_rows(
@@ -46,10 +47,14 @@ def traces_of_rows(
     roles: Roles,
     warn: Callable[[str], None],
     moved_by_actions: bool,
-) -> TraceSet:
-    """Make traces of what was read; `warn` is told what of it they leave out."""
+) -> tuple[TraceSet, bool]:
+    """Make traces of what was read, and say whether the rows stood in order.
+
+    `warn` is told what of the rows the traces leave out.
+    """
     episodes = episodes_of(table, as_names(roles.episode), as_names(roles.order), source.place)
-    return _Table(source, table, roles, episodes, warn).traces(moved_by_actions)
+    traces = _Table(source, table, roles, episodes, warn).traces(moved_by_actions)
+    return traces, isinstance(episodes.rows, range)
 
 
 @dataclass(frozen=True)
