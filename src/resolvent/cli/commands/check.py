@@ -12,7 +12,7 @@ import typer
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.places import Place, opened
+from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
@@ -56,6 +56,7 @@ def check(
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
         given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         checked = _check(loaded, given, evidence, on, bar, started)
     if json:
         print_json(checked.figures())

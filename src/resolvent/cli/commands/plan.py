@@ -21,7 +21,7 @@ from resolvent.cli.options import (
     check_target,
     choice,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.control import Plan, Runs
@@ -110,6 +110,7 @@ def plan(
     started = time.perf_counter()
     with ProgressBar() as bar, saying_warnings():
         given = opened(traces, table, (), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         planning = time.perf_counter()
         found = plan_for(
             stored,

@@ -14,7 +14,7 @@ from resolvent.cli.options import (
     check_target,
     columns_of,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import ProgressBar
@@ -68,6 +68,7 @@ def report(
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
         given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         evidence = gathered(loaded, given, on, bar)
         bar.show("writing the page", 0.0)
         write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
