@@ -16,7 +16,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-kills
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-billion benchmark-workers
+.PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -97,6 +97,10 @@ benchmark-kills: $(STAMPS)/developing
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py
+
+# A model of time and of bytes moved, beside what is measured, and what it says of clusters.
+benchmark-cluster-costs: $(STAMPS)/developing
+	$(BIN)/python benchmarks/cluster_costs.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from resolvent.errors import OptionError, TableWarning
-from resolvent.traces.arrangement import Arrangement
+from resolvent.traces.arrangement import Arrangement, Arrangements
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.gap import Gap, gaps_text
 from resolvent.traces.symbols import Symbol
@@ -174,7 +174,7 @@ class TraceFolder:
         self.skips = pieces.stored.skips and gaps is None
         self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
-        self.arrangements: dict[int, Arrangement] = {}
+        self.arrangements = Arrangements()
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -221,9 +221,9 @@ class TraceFolder:
 
     def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
         """Take over how the rows of pieces stand, by the pieces' numbers, from who read them."""
-        self.arrangements |= {
-            number: one for number, one in arrangements.items() if number not in self.gaps
-        }
+        for number, one in arrangements.items():
+            if number not in self.gaps:
+                self.arrangements[number] = one
 
     def seal(self, number: int) -> Any:
         """Return all that the traces of a piece depend on, as plain data."""

@@ -37,7 +37,7 @@ from resolvent.result import InferenceResult
 from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
-from resolvent.traces import TraceSet
+from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.places.listing import place_text
@@ -248,10 +248,15 @@ def infer(
             _show(bar, options.strategy, machine, now, again)
 
         started = time.perf_counter()
+        if on.startswith("ray") and isinstance(traces, TraceFolder):
+            bar.announce(
+                f"waiting for Ray{on.removeprefix('ray').replace(':', ' at ', 1)}", at_once=True
+            )
         result = infer_with(options, traces, show)
         took = time.perf_counter() - started
         about = _About(took)
         if not no_held_out:
+            bar.announce("held out: choosing traces")
             test = held_out_test(
                 result,
                 traces,
