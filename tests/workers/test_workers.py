@@ -12,6 +12,7 @@ from pieces_of_work import (
     doubled,
     ended,
     flaky,
+    hears_ctrl_c,
     is_short,
     joined,
     killed_once,
@@ -40,7 +41,10 @@ def processes():
 SLOW = pytest.param("processes", marks=pytest.mark.slow)  # it takes them long to begin
 
 
-@pytest.fixture(params=["threads", SLOW, "ray"])
+ONCE = pytest.param("ray", marks=pytest.mark.xdist_group("ray"))  # with all that needs Ray
+
+
+@pytest.fixture(params=["threads", SLOW, ONCE])
 def workers(request):
     if request.param == "threads":
         return Threads(2)
@@ -116,6 +120,10 @@ def test_processes_in_short(processes):
         assert processes.together(told, range(3), joined, called="reading") == [0, 1, 2]
     with pytest.raises(rs.TraceError, match="piece 3"):
         processes.together(refused, range(9), joined, called="reading")
+
+
+def test_ctrl_c_reaches_no_process_but_the_one_that_began_them(processes):
+    assert {*processes.each(hears_ctrl_c, range(4), called="asking")} == {False}
 
 
 def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp_path):

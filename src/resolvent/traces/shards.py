@@ -62,6 +62,13 @@ def gaps_of(shards: Shards) -> Mapping[int, Gap]:
     return getattr(shards, "gaps", {})
 
 
+def are_same(one: Shards, other: Shards) -> bool:
+    """Whether shards are the same files read in the same way, but for what is damaged."""
+    if isinstance(one, TraceFolder) and isinstance(other, TraceFolder):
+        return one._pieces is other._pieces and one._layout is other._layout
+    return one is other
+
+
 def arrangements_of(shards: Shards) -> Mapping[int, Arrangement]:
     """Return how the rows of shards stand that were read already, by their numbers."""
     return getattr(shards, "arrangements", {})
@@ -197,7 +204,9 @@ class TraceFolder:
 
         `leaving_out` then holds everybody to it.
         """
-        traces, gap, _ = self._read(number)
+        traces, gap, left_out = self._read(number)
+        if self.skips:  # otherwise whoever reads the piece again is told
+            self._said(traces, None, left_out)
         return traces, gap
 
     def leaving_out(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
@@ -206,6 +215,7 @@ class TraceFolder:
         If more should be damaged when it is read, or less, that is not taken into account.
         """
         fixed = TraceFolder(self.place, self._pieces, self._layout, gaps)
+        fixed._warned = self._warned
         fixed.remember(self.arrangements)
         return fixed
 
@@ -325,7 +335,7 @@ def scan_traces(
         damaged: What to do where files cannot be read since they are damaged, or gone. By default
             that is an error. "skip" leaves out the pieces that cannot be read, and the episodes
             beside them that may have rows there; `result.warnings` of `infer` has what was left
-            out, and a `TableWarning` says so wherever pieces are read one by one.
+            out, and for all else a `TableWarning` says so.
 
     Raises:
         DamagedFile: when a file cannot be read and `damaged` is "refuse".

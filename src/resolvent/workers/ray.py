@@ -169,15 +169,20 @@ class Ray:
 
     def _ray(self) -> Any:
         """Return Ray's module, connected to nodes that have what is needed."""
-        try:
-            ray = importlib.import_module("ray")
-        except ImportError as error:
-            raise MissingExtra(
-                'Ray is not installed: pip install "resolvent[ray]", or choose on="threads"'
-            ) from error
+        ray = part_of_ray()
         connect(ray, self.address)
         check_nodes(ray)
         return ray
+
+
+def part_of_ray(name: str = "ray") -> Any:
+    """Return one of Ray's modules; `MissingExtra` if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra(
+            'Ray is not installed: pip install "resolvent[ray]", or choose on="threads"'
+        ) from error
 
 
 def _slots(ray: Any) -> int:

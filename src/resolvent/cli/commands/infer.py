@@ -21,7 +21,7 @@ from resolvent.cli.options import (
     columns_to_read,
     names_in,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.merge_lines import log_lines
@@ -241,6 +241,8 @@ def infer(
             damaged=damaged,
         )
         seconds_reading = time.perf_counter() - started
+        # What is in memory is searched by several, if it is searched.
+        say_what_is_idle(traces, on if options.strategy.merges else "threads", resume)
 
         def show(machine: str, now: Progress, again: str = "") -> None:
             _show(bar, options.strategy, machine, now, again)
