@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from resolvent.errors import ContradictoryTraces
 from resolvent.exploring.log import Episode, Log
-from resolvent.exploring.mending import mended
+from resolvent.exploring.mending import explains, mended
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
@@ -56,11 +56,21 @@ class Beliefs:
         Machines with more states than those believed in so far are not taken: those explain
         everything, too.
         """
-        traces = self.log.traces(0, under_way)
+        under_way = list(under_way)
+        columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
         self.thorough_at = max(FIRST_THOROUGH, 2 * traces.steps)
+        believed = self.tables
         self.result = self._inferred(traces)
-        self.tables = Tables.of(self.result.machines, self.log)
-        return self.tables
+        found = Tables.of(self.result.machines, self.log)
+        if (
+            believed is not None
+            and explains(believed.for_labels(len(self.log.labels)), columns)
+            and (believed.kinds, believed.timing) == (found.kinds, found.timing)
+            and sum(believed.sizes) <= sum(found.sizes)
+        ):
+            return believed
+        self.tables = found
+        return found
 
     def _inferred(self, traces: TraceSet) -> InferenceResult:
         """Infer, and where that fails read the first label as well, for it may say what matters."""

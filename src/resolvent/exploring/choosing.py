@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
-from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge
+from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
 
 UNREAD: Final = 5.0
 LIKELY: Final = 3.0
 HOPED: Final = 1.0
 TEST: Final = 3.0
 FARTHEST: Final = 1_000
+MOST_SEARCHED: Final = 50_000
 """What a step is worth that may read a new label; that pays if its like does; any other."""
 
 
@@ -141,14 +142,14 @@ def nearest(
 
 
 def within(
-    knowledge: Knowledge, row: int, context: Context, most: int, floor: float = 0.0
+    knowledge: Knowledge, row: int, asked: set[Question], most: int | None, floor: float = 0.0
 ) -> Way | None:
-    """Return the way to a notable question that was never asked in this context.
+    """Return the way to a notable question beside those asked, if these are fewer than `most`.
 
+    Without such a number it is any question that was not asked, notable or not.
     Only labels that open no other context are read on the way.
     """
-    asked = knowledge.contexts.get(context, set())
-    if len(asked & knowledge.notable) >= most:
+    if most is not None and len(asked & knowledge.notable) >= most:
         return None
     came: dict[int, tuple[int, int] | None] = {row: None}
     waiting = deque([(row, 0)])
@@ -161,20 +162,16 @@ def within(
             if led == UNKNOWN:
                 continue
             question = observation, action
-            if question in knowledge.notable and question not in asked:
+            if question not in asked and (most is None or question in knowledge.notable):
                 return _way(came, (here, action), TEST, "whether a state is what it is taken for")
-            if led >= 0 and led not in came and _is_plain(knowledge, led):
+            if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
     return None
 
 
-def _is_plain(knowledge: Knowledge, row: int) -> bool:
-    return knowledge.label_at.get(knowledge.situations[row][0], -2) in knowledge.plain
-
-
 def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
+    knowledge: Knowledge, sources: Iterable[int], most: int | None, given_up: set[Context]
 ) -> Way | None:
     """Return the nearest way into a context in which a notable question was never asked."""
     came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
@@ -185,11 +182,11 @@ def untested(
         for action, led in enumerate(knowledge.following[here]):
             if led < 0:
                 continue
-            label = knowledge.label_at.get(knowledge.situations[led][0], -2)
-            if label >= 0 and label not in knowledge.plain and not knowledge.lag:
+            label = knowledge.read[here][action]
+            if label not in knowledge.plain:
                 context = (label, *states)
                 if context not in given_up:
-                    rest = within(knowledge, led, context, most)
+                    rest = within(knowledge, led, knowledge.contexts.get(context, set()), most)
                     if rest is not None:
                         way = _way(came, (here, action), TEST, rest.why)
                         return Way(way.steps + rest.steps, TEST, rest.why, way.start)
@@ -197,6 +194,42 @@ def untested(
             if led not in came:
                 came[led] = here, action
                 waiting.append(led)
+    return None
+
+
+def untested_pair(
+    knowledge: Knowledge,
+    row: int,
+    context: Context,
+    most: int,
+    given_up: set[tuple[Context, int]],
+) -> Way | None:
+    """Return the nearest way to read two labels after which too little was asked."""
+    came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
+    waiting = deque(came)
+    while waiting and len(came) < MOST_SEARCHED:
+        node = waiting.popleft()
+        here, before = node
+        states = knowledge.situations[here][1:]
+        for action, led in enumerate(knowledge.following[here]):
+            if led < 0:
+                continue
+            label, after = knowledge.read[here][action], before
+            if label not in knowledge.plain:
+                after = (label, *states)
+                pair = before, label
+                if pair not in given_up:
+                    rest = within(knowledge, led, knowledge.pairs.get(pair, set()), most)
+                    if rest is not None:
+                        steps = [(here, action)]
+                        while (earlier := came[node]) is not None:
+                            node, action = earlier
+                            steps.append((node[0], action))
+                        return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
+                    given_up.add(pair)
+            if (led, after) not in came:
+                came[led, after] = node, action
+                waiting.append((led, after))
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.exploring.log import Columns, Log
+from resolvent.exploring.log import Columns, Episode, Log
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
@@ -26,7 +26,10 @@ MANY_LABELS: Final = 16
 
 Context: TypeAlias = tuple[int, ...]
 """How the present states came about: the label read last with the states before it, or −1 with
-the observation that an episode began with."""
+the observation and the label that an episode began with."""
+
+Question: TypeAlias = tuple[int, int]
+"""Observation and action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,23 @@ class Knowledge:
         self.rows: dict[tuple[int, ...], int] = {}
         self.situations: list[tuple[int, ...]] = []
         self.following: list[list[int]] = []
+        self.read: list[list[int]] = []
         self.reward: list[list[float]] = []
         self.unsettled: set[tuple[int, int]] = set()
         self.starts: dict[int, int] = {}
+        self.began: dict[int, tuple[int, int]] = {}
         self.answers: list[dict[tuple[int, ...], float]] = [{} for _ in self.kinds]
         self.guess: dict[tuple[int, int], int] = {}
         self.label_at: dict[int, int] = {}
         self.known = 0
         self.plain = self._plain_labels()
-        self.contexts: dict[Context, set[tuple[int, int]]] = {}
+        self.contexts: dict[Context, set[Question]] = {}
+        self.pairs: dict[tuple[Context, int], set[Question]] = {}
         self.notable: set[tuple[int, int]] = set()
+        self.ends = False
         self._usual: float | None = None
+        self._words: dict[int, set[tuple[int, ...]]] = {}
+        self._read: list[list[int]] = []
         self.least, self.most = np.inf, -np.inf
         self.surprised: str | None = None
         self._take_all(columns)
@@ -80,6 +89,7 @@ class Knowledge:
             self.situations.append(situation)
             self.following.append([UNKNOWN] * len(self.log.actions))
             self.reward.append([0.0] * len(self.log.actions))
+            self.read.append([-1] * len(self.log.actions))
         return number
 
     def begin(self, seen: int, label: int) -> int:
@@ -89,6 +99,7 @@ class Knowledge:
             return UNKNOWN
         row = self.row((seen, *states))
         self.starts[row] = self.starts.get(row, 0) + 1
+        self.began.setdefault(row, (seen, label))
         return row
 
     def led(self, states: list[int] | tuple[int, ...], label: int) -> list[int] | None:
@@ -117,15 +128,18 @@ class Knowledge:
             answer = _answer(kind, seen, reward, ended)
             if answers.setdefault(key, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
+        self.ends = self.ends or ended
         if self._usual is None:
             self._usual = reward
         if ended or reward != self._usual or varies:
             self.notable.add((observation, action))
         was = self.following[row][action]
+        read = before if self.lag else label
+        self.read[row][action] = read
         if ended:
             following = ENDS
         else:
-            led = self.led(states, before if self.lag else label)
+            led = self.led(states, read)
             if led is None:
                 return Taken(UNKNOWN, True, unread=True)
             following = self.row((seen, *led))
@@ -167,13 +181,66 @@ class Knowledge:
         """Return the context after a label was read in these states."""
         return before if label < 0 or label in self.plain else (label, *states)
 
-    def first_context(self, seen: int, label: int) -> Context:
-        """Return the context in which an episode begins."""
-        return (-1, seen, label)
+    def ask(self, context: Context, before: Context, row: int, action: int) -> None:
+        """Note that a question was asked in a context that came after another."""
+        question = self.situations[row][0], action
+        self.contexts.setdefault(context, set()).add(question)
+        if context[0] >= 0 and before:
+            self.pairs.setdefault((before, context[0]), set()).add(question)
 
-    def ask(self, context: Context, row: int, action: int) -> None:
-        """Note that a question was asked in a context."""
-        self.contexts.setdefault(context, set()).add((self.situations[row][0], action))
+    @property
+    def vacuous(self) -> bool:
+        """Whether nothing was ever paid that tells one way to act from another."""
+        return self.uniform and (self.least == 0 or not self.ends)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether the same was paid at every step."""
+        return self.least >= self.most
+
+    def is_notable(self, question: Question) -> bool:
+        """Whether a question is worth asking again: its answer varies, pays or ends something.
+
+        As long as nothing pays, every question is.
+        """
+        return self.uniform or question in self.notable
+
+    def words(self, length: int) -> set[tuple[int, ...]]:
+        """Return the words of so many labels that were read in a row; plain ones do not count."""
+        found = self._words.get(length)
+        if found is None:
+            found = self._words[length] = set()
+            for episode in self._read:
+                found.update(
+                    tuple(episode[first : first + length])
+                    for first in range(len(episode) - length + 1)
+                )
+        return found
+
+    def read_word(self, recent: tuple[int, ...]) -> None:
+        """Note the last labels that were read in a row."""
+        for length, words in self._words.items():
+            if len(recent) >= length:
+                words.add(recent[-length:])
+
+    def located(self, episode: Episode) -> tuple[int, Context, Context]:
+        """Return the situation that an episode has come to, −2 where it is not known.
+
+        With it come the context in which it is, and the one before that, if any.
+        """
+        labels = episode.labels
+        context: Context = (-1, episode.seen[0], labels[0])
+        before: Context = ()
+        states: list[int] | None = [0] * len(self.sizes)
+        for place in range(self.first, len(labels) - self.lag):
+            assert states is not None
+            if place > 0 and labels[place] not in self.plain:
+                before, context = context, (labels[place], *states)
+            states = self.led(states, labels[place])
+            if states is None:
+                return UNKNOWN, context, before
+        assert states is not None
+        return self.row((episode.seen[-1], *states)), context, before
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""
@@ -187,6 +254,7 @@ class Knowledge:
             return
         paid, times = np.unique(columns.rewards, return_counts=True)
         self._usual = float(paid[times.argmax()])
+        self.least, self.most = float(paid[0]), float(paid[-1])
         steps = Steps(columns, self.believed.timing, self.kinds)
         states = [steps.walk(one) for one in self.believed.moves]
         at = columns.at_step()
@@ -219,15 +287,29 @@ class Knowledge:
             )
             self.surprised = self.surprised or taken.surprise
         self._note_contexts(columns, states, at)
+        self._note_words(columns)
         self.starts.clear()
         begins = columns.offsets[:-1]
-        rows = np.stack([seen[begins], *(one[begins] for one in states)])
+        rows = np.stack(
+            [seen[begins], *(one[begins] for one in states), columns.labels[at[begins]]]
+        )
         kinds, counts = np.unique(rows, axis=1, return_counts=True)
-        for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+        for (*kind, label), count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
             if min(kind) >= 0:
-                self.starts[self.row(tuple(kind))] = count
-        self.least = float(columns.rewards.min())
-        self.most = float(columns.rewards.max())
+                row = self.row(tuple(kind))
+                self.starts[row] = self.starts.get(row, 0) + count
+                self.began.setdefault(row, (kind[0], label))
+
+    def _note_words(self, columns: Columns) -> None:
+        """Keep the labels of each episode but for plain ones, and each once in a row."""
+        first = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
+        plain = np.isin(columns.labels, list(self.plain))
+        plain[first] = True
+        for start, stop in zip(first, np.append(first[1:], len(columns.labels)), strict=True):
+            labels = columns.labels[start:stop][~plain[start:stop]]
+            if len(labels):
+                once = np.append(True, labels[1:] != labels[:-1])
+                self._read.append(labels[once].tolist())
 
     def _note_contexts(
         self, columns: Columns, states: list[Codes], at: NDArray[np.int64]
@@ -241,27 +323,57 @@ class Knowledge:
         opens[first] = True
         since = np.maximum.accumulate(np.where(opens, np.arange(steps), 0))
         begins = np.isin(since, first)
-        notable = np.zeros((len(self.log.observations), len(self.log.actions)), bool)
+        shape = len(self.log.observations), len(self.log.actions)
+        notable = np.full(shape, bool(np.ptp(columns.rewards) == 0))
         for observation, action in self.notable:
             notable[observation, action] = True
         seen = columns.seen[at]
         chosen = np.flatnonzero(notable[seen, columns.actions])
-        before = np.maximum(since - 1, 0)
+        opened = np.flatnonzero(opens)
+        place = np.searchsorted(opened, since)
+        earlier = opened[np.maximum(place - 1, 0)]  # the opening before, unless it is the first
         rows = np.stack(
             [
-                begins[chosen],
-                np.where(begins, columns.seen[at][since], read[since])[chosen],
-                np.where(begins, columns.labels[at][since], 0)[chosen],
-                *(np.where(begins, 0, one[before])[chosen] for one in states),
+                *self._context_columns(columns, states, read, since, at, chosen, begins),
+                *self._context_columns(
+                    columns, states, read, earlier, at, chosen, np.isin(earlier, first)
+                ),
                 seen[chosen],
                 columns.actions[chosen],
             ]
         )
-        for is_first, value, label, *rest in np.unique(rows, axis=1).T.tolist():
-            *own, observation, action = rest
-            context = (-1, value, label) if is_first else (value, *own)
-            self.contexts.setdefault(context, set()).add((observation, action))
+        width = 3 + len(states)
+        for row in np.unique(rows, axis=1).T.tolist():
+            context, question = _context(row[:width]), (row[-2], row[-1])
+            self.contexts.setdefault(context, set()).add(question)
+            if context[0] >= 0:
+                before = _context(row[width : 2 * width])
+                self.pairs.setdefault((before, context[0]), set()).add(question)
 
+    def _context_columns(
+        self,
+        columns: Columns,
+        states: list[Codes],
+        read: NDArray[np.int64],
+        since: NDArray[np.int64],
+        at: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        begins: NDArray[np.bool_],
+    ) -> list[NDArray[np.int64]]:
+        """Return the contexts that openings make, as columns, for the chosen steps."""
+        since, begins = since[chosen], begins[chosen]
+        before = np.maximum(since - 1, 0)
+        return [
+            begins,
+            np.where(begins, columns.seen[at][since], read[since]),
+            np.where(begins, columns.labels[at][since], 0),
+            *(np.where(begins, 0, one[before]) for one in states),
+        ]
+
+
+def _context(row: list[int]) -> Context:
+    begins, value, label, *states = row
+    return (-1, value, label) if begins else (value, *states)
 
 def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:
     if kind == "transition":

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from resolvent.exploring.log import Columns
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.traces.vocabulary import Codes
 
@@ -20,6 +21,17 @@ MOST_CHANGES: Final = 60
 """After so many changes it is given up: then machines are inferred from scratch."""
 
 MOST_STATES: Final = 200
+
+
+def explains(tables: Tables, columns: Columns) -> bool:
+    """Whether moves explain all steps, and lead somewhere at each."""
+    steps = Steps(columns, tables.timing, tables.kinds)
+    states = [steps.walk(one) for one in tables.moves]
+    return all(
+        int(one.min()) >= 0
+        and not len(steps.clashes(place, one, None if place == 0 else states[0], tables.sizes[0])[0])
+        for place, one in enumerate(states)
+    )
 
 
 def mended(tables: Tables, steps: Steps) -> Tables | None:
