@@ -29,6 +29,7 @@ from resolvent.errors import (
     TimeLimitReached,
     TraceError,
 )
+from resolvent.exploring import Explorer, Solved, solve
 from resolvent.holding_out import HeldOut, held_out
 from resolvent.machines import (
     UNSEEN,
@@ -81,6 +82,7 @@ __all__ = [
     "Discretise",
     "EdgeRewardMachine",
     "Evidence",
+    "Explorer",
     "Finding",
     "HeldOut",
     "InferenceResult",
@@ -100,6 +102,7 @@ __all__ = [
     "ResolventError",
     "RewardMachine",
     "Score",
+    "Solved",
     "SpaceWarning",
     "Strategy",
     "TableWarning",
@@ -127,6 +130,7 @@ __all__ = [
     "read_traces",
     "report",
     "scan_traces",
+    "solve",
     "to_dot",
     "to_mealy_dot",
     "to_mermaid",

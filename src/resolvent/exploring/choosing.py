@@ -52,9 +52,9 @@ class Hopes:
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
 
     def weigh(
-        self, knowledge: Knowledge, reward_range: tuple[float, float] | None, anything: bool
+        self, knowledge: Knowledge, reward_range: tuple[float, float] | None, target: float
     ) -> None:
-        """Work it out again from what is known now."""
+        """Work it out again from what is known now; a gap up to the target is none."""
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
@@ -65,8 +65,10 @@ class Hopes:
         self.at_most = np.where(more, hopeful.value, safe.value)
         starts = list(knowledge.starts)
         self.matters = np.zeros(known.shape, np.int8)
-        if anything:  # no reason to hope for one thing more than for another
+        if knowledge.uniform:  # no reason to hope for one thing more than for another
             self.matters[~known] = 2
+            return
+        if promised(knowledge, self)[1] <= target:
             return
         slack = safe.rounding + hopeful.rounding
         self._mark(1, following, reward, known, best, self.at_most, slack, starts)

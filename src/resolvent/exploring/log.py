@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.traces import Label, Symbol, TraceSet
+from resolvent.traces.labelling import Labelling
 from resolvent.traces.vocabulary import Codes
 
 CUT, ENDED, STOPPED = 0, 1, 2
@@ -159,3 +160,23 @@ class Log:
             terminated=columns.ended,
             truncated=~columns.ended,
         )
+
+    def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
+        """Make the labels anew of what was seen and done."""
+        self.labels = Coding()
+        step = 0
+        for number, length in enumerate(self.lengths):
+            self._relabel(labelling, self.done, step, step + number, length)
+            step += length
+        for episode in under_way:
+            self._relabel(labelling, episode, 0, 0, len(episode))
+
+    def _relabel(
+        self, labelling: Labelling, episode: Episode, step: int, place: int, length: int
+    ) -> None:
+        named = self.observations.values
+        episode.labels[place] = self.labels(labelling.at_reset(named[episode.seen[place]]))
+        for number in range(length):
+            action = self.actions[episode.actions[step + number]]
+            led_to = named[episode.seen[place + number + 1]]
+            episode.labels[place + number + 1] = self.labels(labelling.after_step(action, led_to))

@@ -62,14 +62,15 @@ class Mind:
         seed: int,
         reward_range: tuple[float, float] | None,
         depth: int,
+        target: float = 0.0,
     ) -> None:
         self.log, self.beliefs, self.seed = log, beliefs, seed
-        self.reward_range, self.depth = reward_range, depth
+        self.reward_range, self.depth, self.target = reward_range, depth, target
         self.knowledge: Knowledge | None = None
         self.hopes = Hopes(gamma)
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
-        self.settled = False
+        self.settled = self.thought_over = False
         self._weighed_at = -1
         self._confirmed: set[int] = set()
         self._given_up: set[Context] = set()
@@ -206,7 +207,7 @@ class Mind:
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
         if fully or before < 0 or known - before >= max(4, known // 20):
-            self.hopes.weigh(knowledge, self.reward_range, knowledge.uniform)
+            self.hopes.weigh(knowledge, self.reward_range, self.target)
             self._weighed_at = known
 
     def weigh(self) -> None:
@@ -241,7 +242,7 @@ class Mind:
         else:
             wrong = self._foreseen(knowledge, cursor, action, reward, seen, label, before, ended)
         if ended or cut:
-            self._close(cursor, ENDED if ended else CUT)
+            self.close(cursor, ENDED if ended else CUT)
         if wrong:
             self.beliefs.repair(one.episode for one in self.cursors)
             self.rebuild()
@@ -277,7 +278,7 @@ class Mind:
         else:  # somebody else decided
             cursor.way = []
         if taken.news:
-            self.settled = False
+            self.settled = self.thought_over = False
             self._given_up.clear()
             self._given_up_pairs.clear()
             self._all_asked.clear()
@@ -286,9 +287,10 @@ class Mind:
 
     def stop(self, cursor: Cursor) -> None:
         """End an episode that is of no more use."""
-        self._close(cursor, STOPPED)
+        self.close(cursor, STOPPED)
 
-    def _close(self, cursor: Cursor, end: int) -> None:
+    def close(self, cursor: Cursor, end: int) -> None:
+        """Put an episode with those that are over."""
         self.log.close(cursor.episode, end)
         cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
         cursor.row = UNKNOWN
@@ -310,6 +312,7 @@ class Mind:
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
         self._weighed_at, self.settled, self._empty = -1, False, 0
+        self.thought_over = False
         self._confirmed.clear()
         self._given_up.clear()
         self._given_up_pairs.clear()
