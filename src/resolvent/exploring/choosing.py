@@ -144,14 +144,13 @@ def nearest(
 
 
 def within(
-    knowledge: Knowledge, row: int, asked: set[Question], most: int | None, floor: float = 0.0
+    knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
 ) -> Way | None:
     """Return the way to a notable question beside those asked, if these are fewer than `most`.
 
-    Without such a number it is any question that was not asked, notable or not.
     Only labels that open no other context are read on the way.
     """
-    if most is not None and len(asked & knowledge.notable) >= most:
+    if len(asked & knowledge.notable) >= most:
         return None
     came: dict[int, tuple[int, int] | None] = {row: None}
     waiting = deque([(row, 0)])
@@ -164,7 +163,7 @@ def within(
             if led == UNKNOWN:
                 continue
             question = observation, action
-            if question not in asked and (most is None or question in knowledge.notable):
+            if question not in asked and question in knowledge.notable:
                 return _way(came, (here, action), TEST, "whether a state is what it is taken for")
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
@@ -173,7 +172,7 @@ def within(
 
 
 def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int | None, given_up: set[Context]
+    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
 ) -> Way | None:
     """Return the nearest way into a context in which a notable question was never asked."""
     came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)

@@ -62,6 +62,7 @@ class Knowledge:
         self.unsettled: set[tuple[int, int]] = set()
         self.starts: dict[int, int] = {}
         self.began: dict[int, tuple[int, int]] = {}
+        self.beginnings: set[tuple[int, int]] = set()
         self.answers: list[dict[tuple[int, ...], float]] = [{} for _ in self.kinds]
         self.guess: dict[tuple[int, int], int] = {}
         self.label_at: dict[int, int] = {}
@@ -100,7 +101,16 @@ class Knowledge:
         row = self.row((seen, *states))
         self.starts[row] = self.starts.get(row, 0) + 1
         self.began.setdefault(row, (seen, label))
+        self.beginnings.add((seen, label))
         return row
+
+    def is_new_start(self, seen: int, label: int) -> bool:
+        """Whether episodes that begin like this never came up, nor any that come to the same."""
+        if (seen, label) in self.beginnings:
+            return False
+        states = self.led([0] * len(self.sizes), label if self.first + self.lag == 0 else -1)
+        known = states is not None and (seen, *states) in self.rows
+        return not known or label not in {one for _, one in self.beginnings}
 
     def led(self, states: list[int] | tuple[int, ...], label: int) -> list[int] | None:
         """Return the states that a label leads to; None where it was never read there."""
@@ -198,13 +208,6 @@ class Knowledge:
         """Whether the same was paid at every step."""
         return self.least >= self.most
 
-    def is_notable(self, question: Question) -> bool:
-        """Whether a question is worth asking again: its answer varies, pays or ends something.
-
-        As long as nothing pays, every question is.
-        """
-        return self.uniform or question in self.notable
-
     def words(self, length: int) -> set[tuple[int, ...]]:
         """Return the words of so many labels that were read in a row; plain ones do not count."""
         found = self._words.get(length)
@@ -299,6 +302,7 @@ class Knowledge:
                 row = self.row(tuple(kind))
                 self.starts[row] = self.starts.get(row, 0) + count
                 self.began.setdefault(row, (kind[0], label))
+                self.beginnings.add((kind[0], label))
 
     def _note_words(self, columns: Columns) -> None:
         """Keep the labels of each episode but for plain ones, and each once in a row."""
@@ -323,8 +327,7 @@ class Knowledge:
         opens[first] = True
         since = np.maximum.accumulate(np.where(opens, np.arange(steps), 0))
         begins = np.isin(since, first)
-        shape = len(self.log.observations), len(self.log.actions)
-        notable = np.full(shape, bool(np.ptp(columns.rewards) == 0))
+        notable = np.zeros((len(self.log.observations), len(self.log.actions)), bool)
         for observation, action in self.notable:
             notable[observation, action] = True
         seen = columns.seen[at]

@@ -13,7 +13,7 @@ from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
-from resolvent.exploring.words import LONGEST, recent_labels, unread_word
+from resolvent.exploring.words import LONGEST, Asked, history_of, recent_labels, unread_word
 
 FIRST_STEPS: Final = 8
 """So many steps are taken at random before machines are thought of."""
@@ -26,6 +26,9 @@ PAIR_TESTS: Final = 2
 
 STARTS_CONFIRMED: Final = 10
 """The plan is carried out from every start, or from so many where there are more."""
+
+CALM_RESETS: Final = 30
+"""After so many episodes that began as others did, there is no other way to begin."""
 
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
@@ -75,8 +78,8 @@ class Mind:
         self._confirmed: set[int] = set()
         self._given_up: set[Context] = set()
         self._given_up_pairs: set[tuple[Context, int]] = set()
-        self._all_asked: set[Context] = set()
-        self._empty = 0
+        self._asked: Asked | None = None
+        self._empty = self._calm = 0
 
     @property
     def steps(self) -> int:
@@ -93,7 +96,13 @@ class Mind:
         cursor.episode = Episode()
         cursor.episode.begin(seen, label)
         cursor.goes_on, cursor.way = True, []
-        cursor.row = UNKNOWN if self.knowledge is None else self.knowledge.begin(seen, label)
+        self._calm += 1
+        cursor.row = UNKNOWN
+        if self.knowledge is not None:
+            if self.knowledge.is_new_start(seen, label):
+                self._calm = 0
+                self.settled = self.thought_over = False
+            cursor.row = self.knowledge.begin(seen, label)
         cursor.start, cursor.context, cursor.before = cursor.row, (-1, seen, label), ()
 
     def act(self, cursor: Cursor) -> int | None:
@@ -145,23 +154,33 @@ class Mind:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
 
-    def _test(
-        self, knowledge: Knowledge, cursor: Cursor, most: int | None = TESTS
-    ) -> Way | None:
-        given_up = self._given_up if most is not None else self._all_asked
-        here = untested(knowledge, [cursor.row], most, given_up)
+    def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        here = untested(knowledge, [cursor.row], TESTS, self._given_up)
         if here is None and self._empty <= EMPTY:
-            return untested(knowledge, knowledge.starts, most, set(given_up))
+            return untested(knowledge, knowledge.starts, TESTS, set(self._given_up))
         return here
 
     def _beyond(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
-        """Look for something that pays: ever longer words, and all questions after each label."""
-        way = self._word(knowledge, cursor, 2)
-        way = way or self._test(knowledge, cursor, None)
-        for length in range(3, LONGEST + 1):
-            way = way or self._word(knowledge, cursor, length)
-        if way is None:
-            self.settled = True
+        """Look for something that pays: ever longer words, and everything after each of them."""
+        for length in range(2, LONGEST + 1):
+            way = self._word(knowledge, cursor, length)
+            way = way or self._again(knowledge, cursor, length - 1)
+            if way is not None:
+                return way
+        self.settled = True
+        return None
+
+    def _again(self, knowledge: Knowledge, cursor: Cursor, length: int) -> Way | None:
+        """Ask again what is known already, after histories of so many labels."""
+        if self._asked is None:
+            columns = self.log.columns(0, [one.episode for one in self.cursors])
+            self._asked = Asked(knowledge, columns)
+        history = history_of(knowledge, cursor.episode.labels[1:])
+        way = self._asked.way(cursor.row, history, length)
+        if way is None and len(cursor.episode):
+            for start in knowledge.starts:
+                if self._asked.way(start, (), length):
+                    return Way((), 0.0, "", UNKNOWN)
         return way
 
     def _pair(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
@@ -188,7 +207,8 @@ class Mind:
         """Act by the plan, where it was not carried out since the machines changed last."""
         left = [one for one in knowledge.starts if one not in self._confirmed]
         done = len(knowledge.starts) - len(left)
-        self.settled = not left or done >= STARTS_CONFIRMED or self._empty > EMPTY
+        confirmed = not left or done >= STARTS_CONFIRMED or self._empty > EMPTY
+        self.settled = confirmed and self._calm >= CALM_RESETS
         if len(cursor.episode) or cursor.row in self._confirmed:
             return None
         way, row, met = [], cursor.row, set[int]()
@@ -262,6 +282,9 @@ class Mind:
         """Compare a step with what is known, and return whether that is wrong."""
         row, planned = cursor.row, cursor.way[:1]
         knowledge.ask(cursor.context, cursor.before, row, action)
+        if self._asked is not None:  # the last label is that of what the step led to
+            history = history_of(knowledge, cursor.episode.labels[1:-1])
+            self._asked.add(history, knowledge.situations[row][0], action)
         read = before if knowledge.lag else label
         if read not in knowledge.plain:
             cursor.before = cursor.context
@@ -281,7 +304,6 @@ class Mind:
             self.settled = self.thought_over = False
             self._given_up.clear()
             self._given_up_pairs.clear()
-            self._all_asked.clear()
         self.surprises += taken.surprise is not None
         return taken.surprise is not None
 
@@ -311,12 +333,12 @@ class Mind:
         columns = self.log.columns(0, [one.episode for one in self.cursors])
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
-        self._weighed_at, self.settled, self._empty = -1, False, 0
+        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
         self.thought_over = False
         self._confirmed.clear()
         self._given_up.clear()
         self._given_up_pairs.clear()
-        self._all_asked.clear()
+        self._asked = None
         for cursor in self.cursors:
             cursor.way = []
             if cursor.goes_on:

@@ -2,15 +2,18 @@
 
 What pays may ask for several things in their order, of which none shows by itself. So where
 nothing was ever paid, all words of labels are read: those of two labels, then of three, and
-so on, the nearest first.
+so on, the nearest first. What is known of states is of no help then: there seems to be one. So
+everything is also asked again after each of the shortest histories.
 """
 
 from collections import deque
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
 from resolvent.exploring.choosing import Way
-from resolvent.exploring.knowledge import Knowledge
-from resolvent.exploring.log import Episode
+from resolvent.exploring.knowledge import UNKNOWN, Knowledge, Question
+from resolvent.exploring.log import Columns, Episode
 
 LONGEST: Final = 6
 MOST_SEARCHED: Final = 20_000
@@ -52,7 +55,7 @@ def _nearest(
             if label >= 0 and label not in knowledge.plain and (not word or word[-1] != label):
                 after = (*word, label)
                 if len(after) >= length and after[-length:] not in read:
-                    return _way(came, node, action, length)
+                    return _way(came, node, action, f"{length} labels in a row that never were read so")
                 after = after[-(length - 1) :]
             if (led, after) not in came:
                 came[led, after] = node, action
@@ -60,16 +63,68 @@ def _nearest(
     return None
 
 
+def history_of(knowledge: Knowledge, labels: Iterable[int]) -> Word:
+    """Return the labels that were read since an episode began, but for plain ones."""
+    return tuple(label for label in labels if label not in knowledge.plain)
+
+
+class Asked:
+    """What was asked after each of the shortest histories of labels."""
+
+    def __init__(self, knowledge: Knowledge, columns: Columns) -> None:
+        self.knowledge = knowledge
+        self.after: dict[Word, set[Question]] = {}
+        labels, seen, actions = (
+            column.tolist() for column in (columns.labels, columns.seen, columns.actions)
+        )
+        for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
+            history: Word = ()
+            for step in range(first, stop):
+                place = step + number
+                if step > first and labels[place] not in knowledge.plain:
+                    history = (*history, labels[place])
+                    if len(history) > LONGEST:
+                        break
+                self.after.setdefault(history, set()).add((seen[place], actions[step]))
+
+    def add(self, history: Word, observation: int, action: int) -> None:
+        """Note what was asked."""
+        if len(history) <= LONGEST:
+            self.after.setdefault(history, set()).add((observation, action))
+
+    def way(self, row: int, history: Word, length: int) -> Way | None:
+        """Return the nearest way to ask what never was after a history of up to so many labels."""
+        if len(history) > length:
+            return None
+        knowledge = self.knowledge
+        came: dict[tuple[int, Word], tuple[tuple[int, Word], int] | None] = {(row, history): None}
+        waiting = deque(came)
+        while waiting and len(came) < MOST_SEARCHED:
+            node = waiting.popleft()
+            here, word = node
+            asked, observation = self.after.get(word, set()), knowledge.situations[here][0]
+            for action, led in enumerate(knowledge.following[here]):
+                if led == UNKNOWN:
+                    continue
+                if word and (observation, action) not in asked:
+                    return _way(came, node, action, "what comes after labels read otherwise")
+                label = knowledge.read[here][action]
+                after = word if label in knowledge.plain else (*word, label)
+                if led >= 0 and len(after) <= length and (led, after) not in came:
+                    came[led, after] = node, action
+                    waiting.append((led, after))
+        return None
+
+
 def _way(
     came: dict[tuple[int, Word], tuple[tuple[int, Word], int] | None],
     node: tuple[int, Word],
     action: int,
-    length: int,
+    why: str,
 ) -> Way:
     steps = [(node[0], action)]
     while (before := came[node]) is not None:
         node, action = before
         steps.append((node[0], action))
-    why = f"{length} labels in a row that never were read so"
     return Way(tuple(reversed(steps)), 1.0, why, node[0])
 
