@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from resolvent.errors import ContradictoryTraces
 from resolvent.exploring.log import Episode, Log
 from resolvent.exploring.mending import explains, mended
@@ -36,6 +38,7 @@ class Beliefs:
     result: InferenceResult | None = None
     thorough_at: int = FIRST_THOROUGH
     repairs: int = 0
+    may_time: bool = True
 
     def repair(self, under_way: Iterable[Episode]) -> Tables:
         """Explain everything again, near what was believed if that can be."""
@@ -73,13 +76,29 @@ class Beliefs:
         return found
 
     def _inferred(self, traces: TraceSet) -> InferenceResult:
-        """Infer, and where that fails read the first label as well, for it may say what matters."""
-        try:
-            return infer_with(self.options, traces)
-        except ContradictoryTraces:
-            if self.options.timing is not LabelTiming.CURRENT:
-                raise
-            timed: Any = LabelTiming.CURRENT_WITH_INITIAL
-            found = infer_with(replace(self.options, timing=timed), traces)
-            self.options = replace(self.options, timing=timed)
-            return found
+        """Infer; where first labels differ, with and without reading them, and take the smaller.
+
+        The first label may say what matters, as the cue of a T-maze does, or stand for something
+        that had not happened yet.
+        """
+        begins = traces.offsets[:-1] + np.arange(len(traces))
+        timings: list[Any] = [self.options.timing]
+        if self.may_time and len(np.unique(traces.label_codes[begins])) > 1:
+            timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
+        found: list[InferenceResult] = []
+        contradiction: ContradictoryTraces | None = None
+        for timing in timings:
+            try:
+                found.append(infer_with(replace(self.options, timing=timing), traces))
+            except ContradictoryTraces as error:
+                contradiction = contradiction or error
+        if not found:
+            assert contradiction is not None
+            raise contradiction
+        best = min(found, key=_states)
+        self.options = replace(self.options, timing=best.options.timing)
+        return best
+
+
+def _states(result: InferenceResult) -> int:
+    return sum(machine.states for machine in result.machines.values())

@@ -39,6 +39,8 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     may_tell: bool = False
     capped: int = 0
     rounds: int = 0
+    confirmed: list[list[int]] = []
+    confirming: int = 0
 
     @property
     def tables(self) -> Tables | None:

@@ -219,7 +219,8 @@ def untested_pair(
             if label not in knowledge.plain:
                 after = (label, *states)
                 pair = before, label
-                if pair not in given_up:
+                # After the start alone, the first label was tested by itself.
+                if before[0] >= 0 and pair not in given_up:
                     rest = within(knowledge, led, knowledge.pairs.get(pair, set()), most)
                     if rest is not None:
                         steps = [(here, action)]

@@ -98,7 +98,7 @@ class Explorer:
         log = Log(symbols)
         self.mind = Mind(
             log,
-            Beliefs(options, log),
+            Beliefs(options, log, may_time=timing is None),
             gamma=gamma,
             seed=seed,
             reward_range=reward_range,
@@ -229,6 +229,11 @@ class Explorer:
         self.mind.close(self.cursor(which), CUT)
         self.capped += 1
 
+    @property
+    def values(self) -> list[Any]:
+        """All actions, as the environment takes them."""
+        return self._values
+
     def value(self, action: int) -> Any:
         """Return the environment's action of a number."""
         return self._values[action]
@@ -287,6 +292,8 @@ class Explorer:
         mind.log = beliefs.log = log
         beliefs.tables, beliefs.thorough_at = point.tables, point.thorough_at
         beliefs.options = replace(beliefs.options, timing=LabelTiming(point.timing))
+        mind.confirmed = {tuple(one) for one in point.confirmed}
+        mind.confirming = point.confirming
         mind.cursors = [Cursor()]
         if under_way is not None:
             mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True

@@ -27,6 +27,9 @@ PAIR_TESTS: Final = 2
 STARTS_CONFIRMED: Final = 10
 """The plan is carried out from every start, or from so many where there are more."""
 
+LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
+"""So many steps, and that share of all, go into carrying out the plan before it is done."""
+
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
@@ -75,11 +78,12 @@ class Mind:
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
         self._weighed_at = -1
-        self._confirmed: set[int] = set()
+        self.confirmed: set[tuple[int, ...]] = set()
+        """The starts from which the plan was carried out, as situations."""
         self._given_up: set[Context] = set()
         self._given_up_pairs: set[tuple[Context, int]] = set()
         self._asked: Asked | None = None
-        self._empty = self._calm = 0
+        self._empty = self._calm = self.confirming = 0
 
     @property
     def steps(self) -> int:
@@ -205,11 +209,14 @@ class Mind:
 
     def _confirmation(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Act by the plan, where it was not carried out since the machines changed last."""
-        left = [one for one in knowledge.starts if one not in self._confirmed]
+        left = [one for one in knowledge.starts if knowledge.situations[one] not in self.confirmed]
         done = len(knowledge.starts) - len(left)
         confirmed = not left or done >= STARTS_CONFIRMED or self._empty > EMPTY
-        self.settled = confirmed and self._calm >= CALM_RESETS
-        if len(cursor.episode) or cursor.row in self._confirmed:
+        # A world that is random may have been lucky once, or twice.
+        often = self.confirming >= LEAST_CONFIRMING + CONFIRMING_SHARE * self.steps
+        self.settled = confirmed and often and self._calm >= CALM_RESETS
+        begun = knowledge.situations[cursor.row]
+        if len(cursor.episode) or (often and begun in self.confirmed):
             return None
         way, row, met = [], cursor.row, set[int]()
         while row >= 0 and row not in met:
@@ -220,7 +227,8 @@ class Mind:
                 break
             way.append(step)
         if not way:
-            self._confirmed.add(cursor.row)
+            self.confirmed.add(begun)
+            self.confirming += 1
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
 
@@ -265,8 +273,14 @@ class Mind:
             self.close(cursor, ENDED if ended else CUT)
         if wrong:
             self.beliefs.repair(one.episode for one in self.cursors)
+            self.confirm_anew()
             self.rebuild()
         return wrong
+
+    def confirm_anew(self) -> None:
+        """Take it that the plan was never carried out, since machines are others now."""
+        self.confirmed.clear()
+        self.confirming = 0
 
     def _foreseen(
         self,
@@ -294,10 +308,16 @@ class Mind:
         cursor.row = max(taken.following, UNKNOWN) if taken.following >= 0 else UNKNOWN
         if planned == [(row, action)]:
             cursor.way.pop(0)
+            self.confirming += cursor.why == _PLAN_HOLDS
             if cursor.way and cursor.way[0][0] != taken.following:
                 cursor.way = []
-            elif not cursor.way and cursor.why == _PLAN_HOLDS and taken.surprise is None:
-                self._confirmed.add(cursor.start)
+            elif (
+                not cursor.way
+                and cursor.why == _PLAN_HOLDS
+                and taken.surprise is None
+                and cursor.start != UNKNOWN
+            ):
+                self.confirmed.add(knowledge.situations[cursor.start])
         else:  # somebody else decided
             cursor.way = []
         if taken.news:
@@ -323,6 +343,7 @@ class Mind:
         after = self.beliefs.rethink(one.episode for one in self.cursors)
         if before is not None and after.same_as(before):
             return False
+        self.confirm_anew()
         self.rebuild()
         return True
 
@@ -335,7 +356,6 @@ class Mind:
         self.knowledge = Knowledge(tables, self.log, columns)
         self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
         self.thought_over = False
-        self._confirmed.clear()
         self._given_up.clear()
         self._given_up_pairs.clear()
         self._asked = None

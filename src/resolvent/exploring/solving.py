@@ -13,12 +13,14 @@ import numpy as np
 
 import msgspec
 from resolvent.control.planning.plans import plan
-from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.errors import ContradictoryTraces, OptionError, ResolventError, TraceError
+from resolvent.exploring.chance import ByChance
 from resolvent.exploring.checkpoint import Point, restored
 from resolvent.exploring.explorer import Explorer
 from resolvent.exploring.repeating import Repeating
-from resolvent.exploring.solved import Round, Solved
-from resolvent.exploring.statement import Kind
+from resolvent.exploring.solved import TRACES, Round, Solved
+from resolvent.exploring.statement import Kind, Statement
+from resolvent.options import Options
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
@@ -50,6 +52,8 @@ def solve(
     states: int | Literal["found"] = "found",
     gamma: float = 0.95,
     reward_range: tuple[float, float] | None = None,
+    noise: Literal["auto", "none"] = "auto",
+    confidence: float = 0.95,
     max_steps: int | None = None,
     seed: int = 0,
     resume: Solved | str | Path | None = None,
@@ -76,6 +80,10 @@ def solve(
             more labels are read before anything is called optimal.
         gamma: What a reward one step later is worth.
         reward_range: What a step nobody has taken may pay, if other than was ever paid.
+        noise: What to do about a world that turns out to be random. "auto": go on with machines
+            that say how often what comes, whose plan holds with a confidence. "none": raise
+            `ContradictoryTraces`, which says what was seen; a folder keeps all of it.
+        confidence: How sure bounds are to be in a random world.
         max_steps: After how many steps an episode is cut; by default the environment's limit,
             or 2,000 where it has none.
         seed: Which all episodes follow from: the same one gives the same result.
@@ -94,6 +102,10 @@ def solve(
         raise OptionError(f"budget={budget}: allow at least one step")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step")
+    if noise not in ("auto", "none"):
+        raise OptionError(f"noise={noise!r}: use 'auto' or 'none'")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     made, own = _made(env)
     if isinstance(resume, str | Path):
         resume = Solved.load(resume)
@@ -112,9 +124,31 @@ def solve(
         )
         limit = max_steps or (None if time_limit(made) is not None else MOST_STEPS)
         solving = Solving(made, explorer, budget, limit, folder, progress)
-        if resume is not None:
-            solving.resume(resume)
-        return solving.run()
+        asked = Options(noise="auto", labels=explorer.labelling, timing=timing, seed=seed)  # type: ignore[arg-type]
+        chance = ByChance(
+            made,
+            asked,
+            gamma=gamma,
+            reward_range=reward_range,
+            confidence=confidence,
+            limit=limit,
+            seed=explorer.seed,
+            label_of=label_of,
+            name_of=name_of,
+            actions=explorer.values,
+        )
+        if resume is not None and resume.statement.contradiction is not None:
+            return solving.by_chance(chance, resume.traces, resume.statement.contradiction)
+        try:
+            if resume is not None:
+                solving.resume(resume)
+            return solving.run()
+        except ContradictoryTraces as contradiction:
+            if noise == "none":
+                solving.keep_traces()
+                raise
+            why = str(contradiction).split(";")[0]
+            return solving.by_chance(chance, explorer.traces(), why)
     finally:
         if own:
             made.close()
@@ -151,6 +185,57 @@ class Solving:
             solved.save(self.folder)
         return solved
 
+    def by_chance(self, chance: ByChance, traces: TraceSet, why: str) -> Solved:
+        """Go on in a world that has turned out to be random."""
+        chance.traces = traces
+        with _interruptions() as interrupted:
+            while True:
+                found = chance.think()
+                sizes = {kind: one.states for kind, one in found.machines.items()}
+                bound = found.bound if np.isfinite(found.bound) else None
+                steps, episodes = chance.traces.steps, len(chance.traces)
+                self.history.append(
+                    Round(steps, episodes, sizes, found.value, bound, "how often what comes")
+                )
+                if self.progress is not None:
+                    self.progress(self.history[-1])
+                if steps >= self.budget or interrupted() or found.bound <= self.explorer.target:
+                    break
+                chance.explore(self.budget, interrupted)
+        statement = Statement(
+            "chance",
+            steps,
+            episodes,
+            sizes,
+            len(found.model),
+            0,
+            found.model.unknown,
+            found.bound,
+            1,
+            found.reward_range,
+            self.explorer.capped,
+            found.confidence,
+            why,
+        )
+        solved = Solved(
+            found,
+            found.machines,
+            chance.traces,
+            tuple(self.history),
+            statement,
+            self.explorer.seed,
+            self.explorer.reward_range,
+        )
+        if self.folder is not None:
+            solved.save(self.folder)
+        return solved
+
+    def keep_traces(self) -> None:
+        """Write all that was seen to the folder, where machines cannot explain it."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.explorer.traces().save(self.folder / TRACES)
+
     def _explore(self, interrupted: Callable[[], bool]) -> Kind | None:
         explorer = self.explorer
         while not explorer.done:
@@ -175,7 +260,7 @@ class Solving:
     def _after_step(self, changed: bool) -> None:
         if changed:
             self._note()
-        if self.explorer.steps >= self._next_point:
+        if self.explorer.steps >= self._next_point and not self.explorer.mind.cursors[0].way:
             self._make_point()
             self._write()
         self._tell()
@@ -236,6 +321,8 @@ class Solving:
             explorer.may_tell,
             explorer.capped,
             len(self.history),
+            sorted(list(one) for one in mind.confirmed),
+            mind.confirming,
         )
 
     def _write(self) -> None:
