@@ -33,6 +33,7 @@ ROOMS = [
     ["holding_out"],
     ["environments"],
     ["control"],
+    ["exploring"],
     ["baselines"],
     ["display"],
     ["reproduction"],

@@ -86,15 +86,14 @@ class Beliefs:
         if self.may_time and len(np.unique(traces.label_codes[begins])) > 1:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         found: list[InferenceResult] = []
-        contradiction: ContradictoryTraces | None = None
+        contradictions: list[ContradictoryTraces] = []
         for timing in timings:
             try:
                 found.append(infer_with(replace(self.options, timing=timing), traces))
             except ContradictoryTraces as error:
-                contradiction = contradiction or error
+                contradictions.append(error)
         if not found:
-            assert contradiction is not None
-            raise contradiction
+            raise contradictions[0]
         best = min(found, key=_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best

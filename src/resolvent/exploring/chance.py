@@ -16,7 +16,6 @@ from resolvent.control.planning.situations import that_matter
 from resolvent.control.wrapping.memory import Memory
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
-from resolvent.result import InferenceResult
 from resolvent.senses.live import LiveSenses
 from resolvent.traces import TraceSet
 from resolvent.traces.live.recording import Recorder
@@ -49,32 +48,27 @@ class ByChance:
         self.limit, self.seed = limit, seed
         self.label_of, self.name_of, self.actions = label_of, name_of, actions
         self.resets = 0
-        self.result: InferenceResult | None = None
-        self.plan: Plan | None = None
 
     def think(self) -> Plan:
         """Infer machines from all traces, and plan by them."""
-        self.result = infer_with(self.options, self.traces)
-        self.plan = plan(
-            self.result,
+        return plan(
+            infer_with(self.options, self.traces),
             self.traces,
             gamma=self.gamma,
             reward_range=self.reward_range,
             confidence=self.confidence,
         )
-        return self.plan
 
-    def explore(self, budget: int, stops: Callable[[], bool]) -> None:
-        """Play another batch, within a budget of steps in all."""
-        assert self.plan is not None
+    def explore(self, followed: Plan, budget: int, stops: Callable[[], bool]) -> None:
+        """Play another batch by what a plan hopes for, within a budget of steps in all."""
         batch = min(max(FIRST_BATCH, self.traces.steps // 2), budget - self.traces.steps)
-        machines = self.plan.machines
+        machines = followed.machines
         live = LiveSenses(self.env, machines.senses, None, None, self.name_of)
         recorder = Recorder(self.env, self.label_of or live.label_of, name_of=self.name_of)
         rng = np.random.default_rng((self.seed, self.traces.steps, 1))
         taken = 0
         while taken < batch and not stops():
-            taken += self._episode(self.plan, live, recorder, rng, batch - taken)
+            taken += self._episode(followed, live, recorder, rng, batch - taken)
         played = recorder.trace_set()
         if played.steps:
             self.traces = TraceSet([*self.traces, *played])
@@ -105,4 +99,3 @@ class ByChance:
             if terminated or truncated or taken in (self.limit, most):
                 recorder.end(terminated=bool(terminated), truncated=not terminated)
                 return taken
-

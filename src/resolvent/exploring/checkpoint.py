@@ -94,11 +94,12 @@ def episode_of(
     episode = Episode()
     trace = traces[number]
     steps = len(trace.actions) if length is None else length
+    rewards = trace.rewards or ()
     episode.begin(log.observation(trace.observations[0]), log.label(trace.labels[0]))
     for step in range(steps):
         episode.step(
             actions[trace.actions[step]],
-            float(trace.rewards[step]),
+            float(rewards[step]),
             log.observation(trace.observations[step + 1]),
             log.label(trace.labels[step + 1]),
         )

@@ -98,8 +98,8 @@ class Hopes:
         while len(frontier):
             met[frontier] = True
             reached = following[frontier][worthwhile[frontier] & known[frontier]]
-            reached = np.unique(reached[reached >= 0])
-            frontier = reached[~met[reached]]
+            further = np.unique(reached[reached >= 0]).astype(np.int64)
+            frontier = further[~met[further]]
         self.matters[met[:, None] & worthwhile & ~known] = level
 
     def level(self, row: int, action: int) -> int:
@@ -109,9 +109,7 @@ class Hopes:
         return int(self.matters[row, action])
 
 
-def _solved(
-    following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float
-) -> Solution:
+def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
     return solve(following, reward, gamma)
 
 

@@ -1,6 +1,7 @@
 """Moves that are believed in + all that was seen → machines, with every answer they were shown."""
 
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -64,13 +65,14 @@ def _machine(
 ) -> tuple[Machine, Codes]:
     actions = len(traces.actions)
     seen = traces.at_step(traces.observation_codes).astype(np.int64)
-    observations: Vocabulary[object] = traces.observations
+    observations: Vocabulary[Any] = traces.observations
     if told is not None:  # observations are paired with the state of the Transition Machine
         size = int(told.max()) + 1
         pairs, code = np.unique(seen * size + told, return_inverse=True)
         both = (divmod(int(one), size) for one in pairs)
         observations = Vocabulary((traces.observations[one], state) for one, state in both)
         seen = code.astype(np.int64)
+    outputs: Vocabulary[Any]
     column = "observation" if kind == "transition" else kind
     if kind == "transition":
         outputs, answers = traces.observations, traces.after_step(traces.observation_codes)

@@ -13,18 +13,18 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.control.planning.plans import Plan, plan
-from resolvent.errors import ContradictoryTraces, OptionError, TraceError, locating
+from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.exploring.beliefs import Beliefs
+from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import promised
 from resolvent.exploring.concluding import machines_from
-from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
 from resolvent.exploring.statement import Kind, Statement
 from resolvent.machines import Machines
 from resolvent.options import Options
 from resolvent.samples import LabelTiming
-from resolvent.traces import Symbol, TraceSet
+from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
@@ -102,7 +102,7 @@ class Explorer:
             gamma=gamma,
             seed=seed,
             reward_range=reward_range,
-            depth=2,
+            states=None if states == "found" else states,
             target=target,
         )
         self._make_labels()
@@ -206,7 +206,9 @@ class Explorer:
             done = self._codes.get(self._names(action))
             if done is None:
                 raise OptionError(f"action {action!r} is not one of the environment's")
-            label = self._labels.after_step(self._last.get(which), action, reward, observation, info)
+            label = self._labels.after_step(
+                self._last.get(which), action, reward, observation, info
+            )
             seen, paid = log.observation(self._observations(observation)), finite_reward(reward)
         self.capped += bool(truncated and not terminated)
         try:
@@ -286,7 +288,7 @@ class Explorer:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
         if self._auto and point.labelling != GIVEN.reads:
-            self.labelling = Labelling(point.labelling)
+            self.labelling = as_labelling(point.labelling)
         self._make_labels()
         self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
         mind.log = beliefs.log = log
@@ -306,11 +308,12 @@ class Explorer:
     def machines(self) -> Machines:
         """Return the machines that explain everything so far."""
         mind = self.mind
-        if mind.beliefs.tables is None:
-            mind.beliefs.repair(one.episode for one in mind.cursors)
-            mind.rebuild()
         tables = mind.beliefs.tables
-        assert tables is not None
+        if tables is None:
+            if not self.steps:
+                raise ModelError("nothing was seen yet: take at least one step")
+            tables = mind.beliefs.repair(one.episode for one in mind.cursors)
+            mind.rebuild()
         columns = mind.log.columns(0, [one.episode for one in mind.cursors])
         return machines_from(
             tables.for_labels(len(mind.log.labels)),
@@ -330,7 +333,7 @@ class Explorer:
     def statement(self, kind: Kind | None = None) -> Statement:
         """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
         mind, knowledge = self.mind, self.mind.knowledge
-        _, gap = self.worth()
+        gap = float("inf") if mind.vacuous else self.worth()[1]
         if kind is None:
             kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
             if mind.vacuous:
@@ -390,6 +393,3 @@ def _check(gamma: float, target: float, states: Any, seed: int) -> None:
         raise OptionError(f"states={states!r}: use 'found', or how many there are at most")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")
-
-
-__all__ = ["Explorer", "Symbol"]

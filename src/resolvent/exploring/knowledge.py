@@ -234,15 +234,14 @@ class Knowledge:
         labels = episode.labels
         context: Context = (-1, episode.seen[0], labels[0])
         before: Context = ()
-        states: list[int] | None = [0] * len(self.sizes)
+        states = [0] * len(self.sizes)
         for place in range(self.first, len(labels) - self.lag):
-            assert states is not None
             if place > 0 and labels[place] not in self.plain:
                 before, context = context, (labels[place], *states)
-            states = self.led(states, labels[place])
-            if states is None:
+            led = self.led(states, labels[place])
+            if led is None:
                 return UNKNOWN, context, before
-        assert states is not None
+            states = led
         return self.row((episode.seen[-1], *states)), context, before
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
@@ -315,9 +314,7 @@ class Knowledge:
                 once = np.append(True, labels[1:] != labels[:-1])
                 self._read.append(labels[once].tolist())
 
-    def _note_contexts(
-        self, columns: Columns, states: list[Codes], at: NDArray[np.int64]
-    ) -> None:
+    def _note_contexts(self, columns: Columns, states: list[Codes], at: NDArray[np.int64]) -> None:
         """Note which notable questions were asked in which context, of all steps at once."""
         steps, first = columns.steps, columns.offsets[:-1]
         read = columns.labels[at].astype(np.int64)  # the label read before each step
@@ -378,8 +375,8 @@ def _context(row: list[int]) -> Context:
     begins, value, label, *states = row
     return (-1, value, label) if begins else (value, *states)
 
+
 def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:
     if kind == "transition":
         return seen
     return reward if kind == "reward" else float(ended)
-

@@ -127,6 +127,21 @@ class Log:
         self.lengths.append(len(episode))
         self.ends.append(end)
 
+    def has(self, begun: Episode, actions: Sequence[int]) -> bool:
+        """Whether an episode that is over began like this one, with these actions."""
+        done, wanted, step = self.done, array("i", actions), 0
+        for number, length in enumerate(self.lengths):
+            place = step + number
+            if (
+                length >= len(wanted)
+                and done.seen[place] == begun.seen[0]
+                and done.labels[place] == begun.labels[0]
+                and done.actions[step : step + len(wanted)] == wanted
+            ):
+                return True
+            step += length
+        return False
+
     def columns(self, since: int = 0, under_way: Iterable[Episode] = ()) -> Columns:
         """Return the episodes from a number on, and those under way, as arrays."""
         more = [one for one in under_way if len(one)]

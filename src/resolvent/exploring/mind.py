@@ -67,11 +67,11 @@ class Mind:
         gamma: float,
         seed: int,
         reward_range: tuple[float, float] | None,
-        depth: int,
+        states: int | None = None,
         target: float = 0.0,
     ) -> None:
         self.log, self.beliefs, self.seed = log, beliefs, seed
-        self.reward_range, self.depth, self.target = reward_range, depth, target
+        self.reward_range, self.states, self.target = reward_range, states, target
         self.knowledge: Knowledge | None = None
         self.hopes = Hopes(gamma)
         self.cursors: list[Cursor] = []
@@ -89,6 +89,14 @@ class Mind:
     def steps(self) -> int:
         """How many steps were taken so far."""
         return self.log.steps + sum(len(one.episode) for one in self.cursors)
+
+    @property
+    def depth(self) -> int:
+        """How many labels in a row are tested: more than two where there may be more states."""
+        tables = self.beliefs.tables
+        if self.states is None or tables is None:
+            return 2
+        return min(max(self.states - max(tables.sizes) + 1, 2), LONGEST)
 
     @property
     def vacuous(self) -> bool:
@@ -135,8 +143,9 @@ class Mind:
         way = way or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
-        if way is None and self.depth > 1:
-            way = self._pair(knowledge, cursor)
+        way = way or self._pair(knowledge, cursor)
+        for length in range(3, self.depth + 1):
+            way = way or self._word(knowledge, cursor, length)
         return way or self._confirmation(knowledge, cursor)
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
@@ -229,6 +238,9 @@ class Mind:
         if not way:
             self.confirmed.add(begun)
             self.confirming += 1
+            return None
+        if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
+            self.confirmed.add(begun)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
 

@@ -186,8 +186,13 @@ class Solved(ByValue):
     def _repr_html_(self) -> str:
         """Show the figures in a notebook, and how exploring went."""
         rows = (
-            [f"{one.steps:,}", listed([f"{n} {kind}" for kind, n in one.states.items()]),
-             f"{one.value:.4g}", "" if one.bound is None else f"{one.bound:.4g}", one.after]
+            [
+                f"{one.steps:,}",
+                listed([f"{n} {kind}" for kind, n in one.states.items()]),
+                f"{one.value:.4g}",
+                "" if one.bound is None else f"{one.bound:.4g}",
+                one.after,
+            ]
             for one in self.history
         )
         header = ["steps", "states", "value", "bound", "after"]

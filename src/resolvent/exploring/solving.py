@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import gymnasium as gym
+import msgspec
 import numpy as np
 
-import msgspec
 from resolvent.control.planning.plans import plan
 from resolvent.errors import ContradictoryTraces, OptionError, ResolventError, TraceError
 from resolvent.exploring.chance import ByChance
@@ -201,7 +202,7 @@ class Solving:
                     self.progress(self.history[-1])
                 if steps >= self.budget or interrupted() or found.bound <= self.explorer.target:
                     break
-                chance.explore(self.budget, interrupted)
+                chance.explore(found, self.budget, interrupted)
         statement = Statement(
             "chance",
             steps,
@@ -249,7 +250,7 @@ class Solving:
                 self.shown = None
                 continue
             observation, reward, terminated, truncated, info = _told_by(
-                lambda: self.env.step(action), "step", 5  # noqa: B023
+                partial(self.env.step, action), "step", 5
             )
             cut = bool(truncated) or len(explorer.mind.cursors[0].episode) + 1 == self.limit
             changed = explorer.learn(action, observation, reward, terminated, cut, info)
@@ -269,7 +270,7 @@ class Solving:
         """Begin an episode, by a seed that follows from ours and its number."""
         drawn = np.random.SeedSequence((self.explorer.seed, self.resets)).generate_state(1)[0]
         self.resets += 1
-        observation, info = _told_by(lambda: self.env.reset(seed=int(drawn) >> 1), "reset", 2)
+        observation, info = _told_by(partial(self.env.reset, seed=int(drawn) >> 1), "reset", 2)
         return observation, info
 
     def _note(self) -> None:
@@ -371,9 +372,7 @@ class Solving:
         self.history = list(before.history[: point.rounds])
         self.point, self.resets = before.point, point.resets
         if point.episodes:
-            self._next_point = max(
-                explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps)
-            )
+            self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
         Repeating(self, found, list(before.ends[point.episodes :])).run()
 
 

@@ -29,7 +29,7 @@ def unread_word(knowledge: Knowledge, row: int, episode: Episode, length: int) -
 
 
 def recent_labels(knowledge: Knowledge, episode: Episode, count: int = LONGEST) -> Word:
-    """Return the last labels that an episode read, each once in a row, but for those that never matter."""
+    """Return the last labels that an episode read, but for plain ones, each once in a row."""
     recent: list[int] = []
     for label in reversed(episode.labels[1:]):
         if label not in knowledge.plain and (not recent or recent[-1] != label):
@@ -55,7 +55,9 @@ def _nearest(
             if label >= 0 and label not in knowledge.plain and (not word or word[-1] != label):
                 after = (*word, label)
                 if len(after) >= length and after[-length:] not in read:
-                    return _way(came, node, action, f"{length} labels in a row that never were read so")
+                    return _way(
+                        came, node, action, f"{length} labels in a row that never were read so"
+                    )
                 after = after[-(length - 1) :]
             if (led, after) not in came:
                 came[led, after] = node, action
@@ -127,4 +129,3 @@ def _way(
         node, action = before
         steps.append((node[0], action))
     return Way(tuple(reversed(steps)), 1.0, why, node[0])
-
