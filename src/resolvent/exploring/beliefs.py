@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploring.log import Episode, Log
+from resolvent.exploring.log import Columns, Episode, Log
 from resolvent.exploring.mending import explains, mended
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.options import Options
@@ -48,10 +48,16 @@ class Beliefs:
         if self.tables is not None and columns.steps < self.thorough_at:
             wide = self.tables.for_labels(len(self.log.labels))
             found = mended(wide, Steps(columns, wide.timing, wide.kinds))
-            if found is not None:
-                self.tables = found
+            grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
+            self.tables = found or self.tables
+            if found is not None and not (grown and self._first_labels_differ(columns)):
                 return found
         return self.rethink(under_way)
+
+    def _first_labels_differ(self, columns: Columns) -> bool:
+        """Whether reading them or not may make a difference."""
+        begins = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
+        return self.may_time and len(np.unique(columns.labels[begins])) > 1
 
     def rethink(self, under_way: Iterable[Episode]) -> Tables:
         """Infer machines from everything, from scratch and thoroughly.
@@ -63,27 +69,27 @@ class Beliefs:
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
         self.thorough_at = max(FIRST_THOROUGH, 2 * traces.steps)
         believed = self.tables
-        self.result = self._inferred(traces)
+        self.result = self._inferred(traces, self._first_labels_differ(columns))
         found = Tables.of(self.result.machines, self.log)
         if (
             believed is not None
             and explains(believed.for_labels(len(self.log.labels)), columns)
-            and (believed.kinds, believed.timing) == (found.kinds, found.timing)
-            and sum(believed.sizes) <= sum(found.sizes)
+            and believed.kinds == found.kinds
+            and _cost(believed) <= _cost(found)
         ):
+            self.options = replace(self.options, timing=believed.timing)
             return believed
         self.tables = found
         return found
 
-    def _inferred(self, traces: TraceSet) -> InferenceResult:
-        """Infer; where first labels differ, with and without reading them, and take the smaller.
+    def _inferred(self, traces: TraceSet, either: bool) -> InferenceResult:
+        """Infer machines; if it may be either, with and without first labels, the smaller ones.
 
         The first label may say what matters, as the cue of a T-maze does, or stand for something
         that had not happened yet.
         """
-        begins = traces.offsets[:-1] + np.arange(len(traces))
         timings: list[Any] = [self.options.timing]
-        if self.may_time and len(np.unique(traces.label_codes[begins])) > 1:
+        if either:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         found: list[InferenceResult] = []
         contradictions: list[ContradictoryTraces] = []
@@ -97,6 +103,11 @@ class Beliefs:
         best = min(found, key=_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best
+
+
+def _cost(tables: Tables) -> tuple[int, bool]:
+    """Fewer states are better, and of as many those that need no first label."""
+    return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
 
 
 def _states(result: InferenceResult) -> int:

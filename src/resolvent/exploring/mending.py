@@ -69,7 +69,10 @@ class _Mending:
             states = self.steps.walk(moves)
             bad, witness = self._clashes(states)
             if len(bad):
-                moves[self._culprit(moves, states, int(bad[0]), int(witness[0]))] = -1
+                culprit = self._culprit(moves, states, int(bad[0]), int(witness[0]))
+                if culprit is None:
+                    return None  # no label was read before either
+                moves[culprit] = -1
                 continue
             lost = self._waited_for(moves, states)
             if lost is None:
@@ -82,7 +85,7 @@ class _Mending:
     def _clashes(self, states: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self.steps.clashes(self.place, states, self.beside, self.size)
 
-    def _culprit(self, moves: Codes, states: Codes, bad: int, witness: int) -> Move:
+    def _culprit(self, moves: Codes, states: Codes, bad: int, witness: int) -> Move | None:
         """Return the move to take back: nothing clashes without it, and few steps are lost."""
         blamed = dict.fromkeys([*self._before(states, bad), *self._before(states, witness)])
 
@@ -93,7 +96,7 @@ class _Mending:
             moves[move] = kept
             return len(self._clashes(trial)[0]), int((trial < 0).sum())
 
-        return min(blamed, key=cost)
+        return min(blamed, key=cost, default=None)
 
     def _before(self, states: Codes, step: int) -> list[Move]:
         """Return the last labels that were read before a step, with the state of each."""

@@ -25,7 +25,8 @@ PAIR_TESTS: Final = 2
 """So many are asked after two labels in a row."""
 
 STARTS_CONFIRMED: Final = 10
-"""The plan is carried out from every start, or from so many where there are more."""
+"""The plan is carried out from every start; where there are many, from so many, and from one with
+each first label."""
 
 LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 """So many steps, and that share of all, go into carrying out the plan before it is done."""
@@ -220,7 +221,10 @@ class Mind:
         """Act by the plan, where it was not carried out since the machines changed last."""
         left = [one for one in knowledge.starts if knowledge.situations[one] not in self.confirmed]
         done = len(knowledge.starts) - len(left)
-        confirmed = not left or done >= STARTS_CONFIRMED or self._empty > EMPTY
+        kinds = {knowledge.began[one][1] for one in knowledge.starts}
+        kinds -= {knowledge.began[one][1] for one in knowledge.starts if one not in left}
+        enough = done >= STARTS_CONFIRMED and not kinds  # each first label is one of them
+        confirmed = not left or enough or self._empty > EMPTY
         # A world that is random may have been lucky once, or twice.
         often = self.confirming >= LEAST_CONFIRMING + CONFIRMING_SHARE * self.steps
         self.settled = confirmed and often and self._calm >= CALM_RESETS
