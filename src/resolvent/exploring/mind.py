@@ -21,6 +21,9 @@ FIRST_STEPS: Final = 8
 TESTS: Final = 6
 """So many questions are asked where a label led, to see whether the state is the right one."""
 
+STRAYING: Final = 64
+"""So many steps an episode may last that does what was done least often."""
+
 PAIR_TESTS: Final = 2
 """So many are asked after two labels in a row."""
 
@@ -175,7 +178,12 @@ class Mind:
         return here
 
     def _beyond(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
-        """Look for something that pays: ever longer words, and everything after each of them."""
+        """Look for something that pays: ever longer words, and everything after each of them.
+
+        Every other episode just does what was done least often: what pays may be near.
+        """
+        if self.log.episodes % 2:
+            return self._least_tried(knowledge, cursor)
         for length in range(2, LONGEST + 1):
             way = self._word(knowledge, cursor, length)
             way = way or self._again(knowledge, cursor, length - 1)
@@ -184,16 +192,31 @@ class Mind:
         self.settled = True
         return None
 
-    def _again(self, knowledge: Knowledge, cursor: Cursor, length: int) -> Way | None:
-        """Ask again what is known already, after histories of so many labels."""
+    def _least_tried(self, knowledge: Knowledge, cursor: Cursor) -> Way:
+        """Return a step that was taken least often after the last labels, for a while."""
+        if len(cursor.episode) >= STRAYING:
+            return Way((), 0.0, "", UNKNOWN)
+        history = history_of(knowledge, cursor.episode.labels[1:])
+        observation = knowledge.situations[cursor.row][0]
+        asked = self._what_was_asked(knowledge)
+        actions = asked.least_tried(history, observation, len(self.log.actions))
+        action = actions[self._at_random() % len(actions)]
+        return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
+
+    def _what_was_asked(self, knowledge: Knowledge) -> Asked:
         if self._asked is None:
             columns = self.log.columns(0, [one.episode for one in self.cursors])
             self._asked = Asked(knowledge, columns)
+        return self._asked
+
+    def _again(self, knowledge: Knowledge, cursor: Cursor, length: int) -> Way | None:
+        """Ask again what is known already, after histories of so many labels."""
+        asked = self._what_was_asked(knowledge)
         history = history_of(knowledge, cursor.episode.labels[1:])
-        way = self._asked.way(cursor.row, history, length)
+        way = asked.way(cursor.row, history, length)
         if way is None and len(cursor.episode):
             for start in knowledge.starts:
-                if self._asked.way(start, (), length):
+                if asked.way(start, (), length):
                     return Way((), 0.0, "", UNKNOWN)
         return way
 

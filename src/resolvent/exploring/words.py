@@ -19,6 +19,9 @@ LONGEST: Final = 6
 MOST_SEARCHED: Final = 20_000
 """So many situations, with the labels read before each, are looked through at most."""
 
+RECENT: Final = 2
+"""What was tried least often is counted after so many labels."""
+
 Word = tuple[int, ...]
 
 
@@ -76,6 +79,7 @@ class Asked:
     def __init__(self, knowledge: Knowledge, columns: Columns) -> None:
         self.knowledge = knowledge
         self.after: dict[Word, set[Question]] = {}
+        self.times: dict[tuple[Word, int], dict[int, int]] = {}
         labels, seen, actions = (
             column.tolist() for column in (columns.labels, columns.seen, columns.actions)
         )
@@ -85,14 +89,23 @@ class Asked:
                 place = step + number
                 if step > first and labels[place] not in knowledge.plain:
                     history = (*history, labels[place])
-                    if len(history) > LONGEST:
-                        break
-                self.after.setdefault(history, set()).add((seen[place], actions[step]))
+                self.add(history, seen[place], actions[step])
 
     def add(self, history: Word, observation: int, action: int) -> None:
         """Note what was asked."""
         if len(history) <= LONGEST:
             self.after.setdefault(history, set()).add((observation, action))
+        self._count(history, observation, action)
+
+    def _count(self, history: Word, observation: int, action: int) -> None:
+        tried = self.times.setdefault((history[-RECENT:], observation), {})
+        tried[action] = tried.get(action, 0) + 1
+
+    def least_tried(self, history: Word, observation: int, actions: int) -> list[int]:
+        """Return the actions that were tried least often here, after these last labels."""
+        tried = self.times.get((history[-RECENT:], observation), {})
+        fewest = min(tried.get(action, 0) for action in range(actions))
+        return [action for action in range(actions) if tried.get(action, 0) == fewest]
 
     def way(self, row: int, history: Word, length: int) -> Way | None:
         """Return the nearest way to ask what never was after a history of up to so many labels."""
