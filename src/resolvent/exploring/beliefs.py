@@ -6,6 +6,7 @@ led to must not stay for ever.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from resolvent.pipeline import infer_with
 from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.traces.symbols import NO_EVENT
 
 FIRST_THOROUGH: Final = 64
 """After so many steps machines are inferred from scratch again."""
@@ -47,7 +49,8 @@ class Beliefs:
         columns = self.log.columns(0, under_way)
         if self.tables is not None and columns.steps < self.thorough_at:
             wide = self.tables.for_labels(len(self.log.labels))
-            found = mended(wide, Steps(columns, wide.timing, wide.kinds))
+            trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
+            found = mended(wide, Steps(columns, wide.timing, wide.kinds), trivial)
             grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
             self.tables = found or self.tables
             if found is not None and not (grown and self._first_labels_differ(columns)):
@@ -99,7 +102,15 @@ class Beliefs:
             except ContradictoryTraces as error:
                 contradictions.append(error)
         if not found:
-            raise contradictions[0]
+            if not self.options.remove_trivial:
+                raise contradictions[0]
+            # It may matter how often nothing happens.
+            kept = replace(self.options, remove_trivial=False)
+            with suppress(ContradictoryTraces):
+                found.append(infer_with(kept, traces))
+            if not found:
+                raise contradictions[0]
+            self.options = kept
         best = min(found, key=_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best

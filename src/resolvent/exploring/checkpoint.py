@@ -41,6 +41,8 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int = 0
     confirmed: list[list[int]] = []
     confirming: int = 0
+    rechecked: int = 0
+    remove_trivial: bool = True
 
     @property
     def tables(self) -> Tables | None:

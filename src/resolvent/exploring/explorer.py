@@ -293,9 +293,13 @@ class Explorer:
         self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
         mind.log = beliefs.log = log
         beliefs.tables, beliefs.thorough_at = point.tables, point.thorough_at
-        beliefs.options = replace(beliefs.options, timing=LabelTiming(point.timing))
+        beliefs.options = replace(
+            beliefs.options,
+            timing=LabelTiming(point.timing),
+            remove_trivial=point.remove_trivial,
+        )
         mind.confirmed = {tuple(one) for one in point.confirmed}
-        mind.confirming = point.confirming
+        mind.confirming, mind.rechecked = point.confirming, point.rechecked
         mind.cursors = [Cursor()]
         if under_way is not None:
             mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True

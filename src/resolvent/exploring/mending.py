@@ -44,12 +44,15 @@ def explains(tables: Tables, columns: Columns) -> bool:
     return True
 
 
-def mended(tables: Tables, steps: Steps) -> Tables | None:
-    """Return moves that explain all steps, near the ones given; None if none were found."""
+def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables | None:
+    """Return moves that explain all steps, near the ones given; None if none were found.
+
+    The label that is trivial changes no state.
+    """
     moves = list(tables.moves)
     beside, size = None, 1
     for place in range(len(moves)):
-        one = _Mending(place, steps, beside, size).mended(moves[place].copy())
+        one = _Mending(place, steps, beside, size, trivial).mended(moves[place].copy())
         if one is None:
             return None
         moves[place] = one
@@ -61,10 +64,14 @@ def mended(tables: Tables, steps: Steps) -> Tables | None:
 class _Mending:
     """Mends one machine; `beside` are the states of the Transition Machine, if it is another."""
 
-    def __init__(self, place: int, steps: Steps, beside: Codes | None, size: int) -> None:
+    def __init__(
+        self, place: int, steps: Steps, beside: Codes | None, size: int, trivial: int | None
+    ) -> None:
         self.place, self.steps, self.beside, self.size = place, steps, beside, size
+        self.trivial = trivial
 
     def mended(self, moves: Codes) -> Codes | None:
+        self._loop(moves)
         for _ in range(MOST_CHANGES):
             states = self.steps.walk(moves)
             bad, witness = self._clashes(states)
@@ -81,6 +88,10 @@ class _Mending:
             if len(moves) > MOST_STATES:
                 return None
         return None
+
+    def _loop(self, moves: Codes) -> None:
+        if self.trivial is not None:
+            moves[:, self.trivial] = np.arange(len(moves), dtype=np.int32)
 
     def _clashes(self, states: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self.steps.clashes(self.place, states, self.beside, self.size)
@@ -105,7 +116,7 @@ class _Mending:
             begins = bool(steps.first[here])
             before = 0 if begins else int(states[here - 1])
             move = before, int(steps.read[here])
-            if min(move) >= 0 and move not in found:
+            if min(move) >= 0 and move[1] != self.trivial and move not in found:
                 found.append(move)
             if begins or len(found) == LOOK_BACK:
                 break
@@ -135,6 +146,7 @@ class _Mending:
                     best, most = target, agreeing
         if best == len(moves):
             moves = np.vstack([moves, np.full((1, moves.shape[1]), -1, np.int32)])
+            self._loop(moves)
         moves[lost] = best
         return moves
 

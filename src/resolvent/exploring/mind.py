@@ -13,7 +13,7 @@ from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
-from resolvent.exploring.words import LONGEST, Asked, history_of, recent_labels, unread_word
+from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
 
 FIRST_STEPS: Final = 8
 """So many steps are taken at random before machines are thought of."""
@@ -30,6 +30,9 @@ PAIR_TESTS: Final = 2
 STARTS_CONFIRMED: Final = 10
 """The plan is carried out from every start; where there are many, from so many, and from one with
 each first label."""
+
+LEAST_RECHECKING, RECHECKING_SHARE = 150, 0.1
+"""So many steps, or that share of all, go into asking again what is known already."""
 
 LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 """So many steps, and that share of all, go into carrying out the plan before it is done."""
@@ -87,7 +90,7 @@ class Mind:
         self._given_up: set[Context] = set()
         self._given_up_pairs: set[tuple[Context, int]] = set()
         self._asked: Asked | None = None
-        self._empty = self._calm = self.confirming = 0
+        self._empty = self._calm = self.confirming = self.rechecked = 0
 
     @property
     def steps(self) -> int:
@@ -150,7 +153,7 @@ class Mind:
         way = way or self._pair(knowledge, cursor)
         for length in range(3, self.depth + 1):
             way = way or self._word(knowledge, cursor, length)
-        return way or self._confirmation(knowledge, cursor)
+        return way or self._recheck(knowledge, cursor) or self._confirmation(knowledge, cursor)
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])
@@ -239,6 +242,16 @@ class Mind:
                 if unread_word(knowledge, start, Episode(), length):
                     return Way((), 0.0, "", UNKNOWN)
         return way
+
+    def _recheck(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Ask everything again after a label or two, for as many steps as that is worth.
+
+        A state that nothing has shown yet looks like another: what pays there was asked before,
+        and did not pay.
+        """
+        if self.rechecked >= max(LEAST_RECHECKING, RECHECKING_SHARE * self.steps):
+            return None
+        return self._again(knowledge, cursor, 1) or self._again(knowledge, cursor, 2)
 
     def _confirmation(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Act by the plan, where it was not carried out since the machines changed last."""
@@ -348,6 +361,7 @@ class Mind:
         if planned == [(row, action)]:
             cursor.way.pop(0)
             self.confirming += cursor.why == _PLAN_HOLDS
+            self.rechecked += cursor.why == AGAIN
             if cursor.way and cursor.way[0][0] != taken.following:
                 cursor.way = []
             elif (

@@ -324,6 +324,8 @@ class Solving:
             len(self.history),
             sorted(list(one) for one in mind.confirmed),
             mind.confirming,
+            mind.rechecked,
+            mind.beliefs.options.remove_trivial,
         )
 
     def _write(self) -> None:

@@ -19,6 +19,8 @@ LONGEST: Final = 6
 MOST_SEARCHED: Final = 20_000
 """So many situations, with the labels read before each, are looked through at most."""
 
+AGAIN: Final = "what comes after labels read otherwise"
+
 RECENT: Final = 2
 """What was tried least often is counted after so many labels."""
 
@@ -122,7 +124,7 @@ class Asked:
                 if led == UNKNOWN:
                     continue
                 if word and (observation, action) not in asked:
-                    return _way(came, node, action, "what comes after labels read otherwise")
+                    return _way(came, node, action, AGAIN)
                 label = knowledge.read[here][action]
                 after = word if label in knowledge.plain else (*word, label)
                 if led >= 0 and len(after) <= length and (led, after) not in came:
