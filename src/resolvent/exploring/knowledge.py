@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.exploring.log import Columns, Episode, Log
-from resolvent.exploring.tables import Steps, Tables
+from resolvent.exploring.recalling import recall
+from resolvent.exploring.tables import Tables
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
@@ -72,12 +73,12 @@ class Knowledge:
         self.pairs: dict[tuple[Context, int], set[Question]] = {}
         self.notable: set[tuple[int, int]] = set()
         self.ends = False
-        self._usual: float | None = None
+        self.usual: float | None = None
+        self.labels_read: list[list[int]] = []
         self._words: dict[int, set[tuple[int, ...]]] = {}
-        self._read: list[list[int]] = []
         self.least, self.most = np.inf, -np.inf
-        self.surprised: str | None = None
-        self._take_all(columns)
+        if columns.steps:
+            recall(self, columns)
 
     def __len__(self) -> int:
         return len(self.situations)
@@ -139,9 +140,9 @@ class Knowledge:
             if answers.setdefault(key, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
         self.ends = self.ends or ended
-        if self._usual is None:
-            self._usual = reward
-        if ended or reward != self._usual or varies:
+        if self.usual is None:
+            self.usual = reward
+        if ended or reward != self.usual or varies:
             self.notable.add((observation, action))
         was = self.following[row][action]
         read = before if self.lag else label
@@ -213,7 +214,7 @@ class Knowledge:
         found = self._words.get(length)
         if found is None:
             found = self._words[length] = set()
-            for episode in self._read:
+            for episode in self.labels_read:
                 found.update(
                     tuple(episode[first : first + length])
                     for first in range(len(episode) - length + 1)
@@ -249,131 +250,6 @@ class Knowledge:
         following = np.array(self.following, np.int32)
         known = following != UNKNOWN
         return np.where(known, following, -1).astype(np.int32), np.array(self.reward), known
-
-    def _take_all(self, columns: Columns) -> None:
-        """Take in all steps at once: each kind of step once, in the order of the first."""
-        if not columns.steps:
-            return
-        paid, times = np.unique(columns.rewards, return_counts=True)
-        self._usual = float(paid[times.argmax()])
-        self.least, self.most = float(paid[0]), float(paid[-1])
-        steps = Steps(columns, self.believed.timing, self.kinds)
-        states = [steps.walk(one) for one in self.believed.moves]
-        at = columns.at_step()
-        seen, after = columns.seen[at].astype(np.int64), columns.seen[at + 1]
-        last = np.zeros(columns.steps, bool)
-        last[columns.offsets[1:] - 1] = True
-        ended = np.zeros(columns.steps, bool)
-        ended[columns.offsets[1:] - 1] = columns.ended
-        lost = np.min(states, axis=0) < 0
-        key = seen
-        for size, state in zip(self.sizes, states, strict=True):
-            key = key * size + state
-        key = (key * len(self.log.actions) + columns.actions) * 2 + ended
-        # Steps that show the same count once: of each the first, and of labels that differ all.
-        label = columns.labels[at + 1]
-        whole = np.stack([key, after, label, np.unique(columns.rewards, return_inverse=True)[1]])
-        whole = whole[:, ~lost]
-        places = np.flatnonzero(~lost)
-        _, first = np.unique(whole, axis=1, return_index=True)
-        for step in places[np.sort(first)].tolist():
-            situation = (int(seen[step]), *(int(one[step]) for one in states))
-            taken = self.take(
-                self.row(situation),
-                int(columns.actions[step]),
-                float(columns.rewards[step]),
-                int(after[step]),
-                int(label[step]),
-                int(columns.labels[at[step]]),
-                bool(ended[step]),
-            )
-            self.surprised = self.surprised or taken.surprise
-        self._note_contexts(columns, states, at)
-        self._note_words(columns)
-        self.starts.clear()
-        begins = columns.offsets[:-1]
-        rows = np.stack(
-            [seen[begins], *(one[begins] for one in states), columns.labels[at[begins]]]
-        )
-        kinds, counts = np.unique(rows, axis=1, return_counts=True)
-        for (*kind, label), count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
-            if min(kind) >= 0:
-                row = self.row(tuple(kind))
-                self.starts[row] = self.starts.get(row, 0) + count
-                self.began.setdefault(row, (kind[0], label))
-                self.beginnings.add((kind[0], label))
-
-    def _note_words(self, columns: Columns) -> None:
-        """Keep the labels of each episode but for plain ones, and each once in a row."""
-        first = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
-        plain = np.isin(columns.labels, list(self.plain))
-        plain[first] = True
-        for start, stop in zip(first, np.append(first[1:], len(columns.labels)), strict=True):
-            labels = columns.labels[start:stop][~plain[start:stop]]
-            if len(labels):
-                once = np.append(True, labels[1:] != labels[:-1])
-                self._read.append(labels[once].tolist())
-
-    def _note_contexts(self, columns: Columns, states: list[Codes], at: NDArray[np.int64]) -> None:
-        """Note which notable questions were asked in which context, of all steps at once."""
-        steps, first = columns.steps, columns.offsets[:-1]
-        read = columns.labels[at].astype(np.int64)  # the label read before each step
-        if self.lag:
-            read[1:] = read[:-1].copy()
-        opens = ~np.isin(read, list(self.plain))
-        opens[first] = True
-        since = np.maximum.accumulate(np.where(opens, np.arange(steps), 0))
-        begins = np.isin(since, first)
-        notable = np.zeros((len(self.log.observations), len(self.log.actions)), bool)
-        for observation, action in self.notable:
-            notable[observation, action] = True
-        seen = columns.seen[at]
-        chosen = np.flatnonzero(notable[seen, columns.actions])
-        opened = np.flatnonzero(opens)
-        place = np.searchsorted(opened, since)
-        earlier = opened[np.maximum(place - 1, 0)]  # the opening before, unless it is the first
-        rows = np.stack(
-            [
-                *self._context_columns(columns, states, read, since, at, chosen, begins),
-                *self._context_columns(
-                    columns, states, read, earlier, at, chosen, np.isin(earlier, first)
-                ),
-                seen[chosen],
-                columns.actions[chosen],
-            ]
-        )
-        width = 3 + len(states)
-        for row in np.unique(rows, axis=1).T.tolist():
-            context, question = _context(row[:width]), (row[-2], row[-1])
-            self.contexts.setdefault(context, set()).add(question)
-            if context[0] >= 0:
-                before = _context(row[width : 2 * width])
-                self.pairs.setdefault((before, context[0]), set()).add(question)
-
-    def _context_columns(
-        self,
-        columns: Columns,
-        states: list[Codes],
-        read: NDArray[np.int64],
-        since: NDArray[np.int64],
-        at: NDArray[np.int64],
-        chosen: NDArray[np.int64],
-        begins: NDArray[np.bool_],
-    ) -> list[NDArray[np.int64]]:
-        """Return the contexts that openings make, as columns, for the chosen steps."""
-        since, begins = since[chosen], begins[chosen]
-        before = np.maximum(since - 1, 0)
-        return [
-            begins,
-            np.where(begins, columns.seen[at][since], read[since]),
-            np.where(begins, columns.labels[at][since], 0),
-            *(np.where(begins, 0, one[before]) for one in states),
-        ]
-
-
-def _context(row: list[int]) -> Context:
-    begins, value, label, *states = row
-    return (-1, value, label) if begins else (value, *states)
 
 
 def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:
