@@ -18,12 +18,27 @@ from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
 
 UNREAD: Final = 5.0
-LIKELY: Final = 3.0
-HOPED: Final = 1.0
+"""What a step is worth that may read a label where it never was."""
+
+USES: Final = (
+    (0.0, ""),
+    (1.0, "a step nobody has taken"),
+    (3.0, "a step that may pay"),
+    (UNREAD, "a step that the plan would rely on"),
+)
+"""What an unknown step is worth by how much it matters, and what for."""
+
 TEST: Final = 3.0
+"""What it is worth to ask a question again where it shows whether a state is the right one."""
+
 FARTHEST: Final = 1_000
+"""Such a question is looked for within so many steps."""
+
 MOST_SEARCHED: Final = 50_000
-"""What a step is worth that may read a new label; that pays if its like does; any other."""
+"""So many situations, with what was read before, are looked through at most."""
+
+MANY_STARTS: Final = 10
+"""With more starts than these, there are likely others that did not come up yet."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,7 @@ class Hopes:
     at_most: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     policy: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
+    _relied: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), bool))
 
     def weigh(
         self, knowledge: Knowledge, reward_range: tuple[float, float] | None, target: float
@@ -70,6 +86,7 @@ class Hopes:
             return
         if promised(knowledge, self)[1] <= target:
             return
+        self._rely(knowledge, following, reward, known, worst, safe)
         slack = safe.rounding + hopeful.rounding
         self._mark(1, following, reward, known, best, self.at_most, slack, starts)
         likely = max(most, float(safe.value.max(initial=most)))
@@ -77,6 +94,35 @@ class Hopes:
             better = _solved(following, np.where(known, reward, likely), self.gamma)
             slack = safe.rounding + better.rounding
             self._mark(2, following, reward, known, likely, better.value, slack, starts)
+        self.matters[self._relied & ~known & (self.matters > 0)] = 3
+
+    def _rely(
+        self,
+        knowledge: Knowledge,
+        following: NDArray[np.int32],
+        reward: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        worst: float,
+        safe: Solution,
+    ) -> None:
+        """Find the unknown steps that the best way to act takes if all comes as it likely does."""
+        following, reward = following.copy(), np.where(known, reward, worst)
+        self._relied = np.zeros(known.shape, bool)
+        for row, action in np.argwhere(~known).tolist():
+            if (row, action) not in knowledge.unsettled:
+                likely = knowledge.likely(row, action)
+                if likely is not None:
+                    following[row, action], reward[row, action] = likely
+        hoped = solve(following, reward, self.gamma)
+        more = hoped.value > safe.value + safe.rounding + hoped.rounding
+        here = np.array([one for one in _beginnings(knowledge) if more[one]], np.int64)
+        met = np.zeros(len(known), bool)
+        while len(here):
+            met[here] = True
+            self._relied[here, hoped.policy[here]] = True
+            led = following[here, hoped.policy[here]]
+            further = np.unique(led[led >= 0]).astype(np.int64)
+            here = further[~met[further]]
 
     def _mark(
         self,
@@ -111,6 +157,15 @@ class Hopes:
 
 def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
     return solve(following, reward, gamma)
+
+
+def _beginnings(knowledge: Knowledge) -> list[int]:
+    """Return where episodes begin; where that is in many places, also where they might."""
+    starts = list(knowledge.starts)
+    if len(starts) <= MANY_STARTS:
+        return starts
+    states = {knowledge.situations[one][1:] for one in starts}
+    return [row for row, one in enumerate(knowledge.situations) if one[1:] in states]
 
 
 def nearest(
@@ -254,7 +309,7 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
         label = knowledge.label_at.get(likely, -2)
         if label >= 0 and knowledge.led(states, label) is None:
             return UNREAD, "a label that was never read there"
-    return (LIKELY, "a step that may pay") if level == 2 else (HOPED, "a step nobody has taken")
+    return USES[level]
 
 
 def promised(knowledge: Knowledge, hopes: Hopes) -> tuple[float, float]:

@@ -67,6 +67,8 @@ class Knowledge:
         self.answers: list[dict[tuple[int, ...], float]] = [{} for _ in self.kinds]
         self.guess: dict[tuple[int, int], int] = {}
         self.label_at: dict[int, int] = {}
+        self.usually: dict[tuple[int, ...], tuple[float, bool]] = {}
+        """What reading a label pays in a state of the Reward Machine, and whether it ends."""
         self.known = 0
         self.plain = self._plain_labels()
         self.contexts: dict[Context, set[Question]] = {}
@@ -147,6 +149,7 @@ class Knowledge:
         was = self.following[row][action]
         read = before if self.lag else label
         self.read[row][action] = read
+        self.usually[states[1], read] = self.usually[states[1], read, action] = reward, ended
         if ended:
             following = ENDS
         else:
@@ -244,6 +247,28 @@ class Knowledge:
                 return UNKNOWN, context, before
             states = led
         return self.row((episode.seen[-1], *states)), context, before
+
+    def likely(self, row: int, action: int) -> tuple[int, float] | None:
+        """Guess what an unknown step leads to and pays, from what its like did elsewhere.
+
+        None where that is anybody's guess, or a situation that was never met.
+        """
+        observation, *states = self.situations[row]
+        seen = self.answers[0].get((states[0], observation, action))
+        if seen is None:
+            seen = self.guess.get((observation, action))
+        label = -2 if seen is None else self.label_at.get(int(seen), -2)
+        if seen is None or label < 0 or self.lag:
+            return None
+        usual = self.usually.get((states[1], label))
+        paid, ended = self.usually.get((states[1], label, action), usual or (None, False))
+        if paid is None:
+            return None
+        if ended:
+            return ENDS, paid
+        led = self.led(states, label)
+        following = None if led is None else self.rows.get((int(seen), *led))
+        return None if following is None else (following, paid)
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""

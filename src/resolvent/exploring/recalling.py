@@ -63,8 +63,10 @@ class _Recall:
             code = code.astype(np.int64) * (int(column.max()) + 2) + column + 1
         _, first = np.unique(code[located], return_index=True)
         chosen = np.flatnonzero(located)[np.sort(first)]
-        situations = list(zip(*(one[chosen].tolist() for one in (self.seen, *self.states))))
-        led = list(zip(*(one[chosen].tolist() for one in (self.after, *after))))
+        situations = list(
+            zip(*(one[chosen].tolist() for one in (self.seen, *self.states)), strict=True)
+        )
+        led = list(zip(*(one[chosen].tolist() for one in (self.after, *after)), strict=True))
         following, reward, labels = knowledge.following, knowledge.reward, knowledge.read
         row_of, unsettled = knowledge.row, knowledge.unsettled
         for situation, action, paid, label, ended, target in zip(
@@ -108,6 +110,13 @@ class _Recall:
             )
         knowledge.guess.update(
             zip(zip(observation, action, strict=True), self.after.tolist(), strict=True)
+        )
+        read = columns.labels[self.at] if knowledge.lag else self.label
+        come = list(zip(columns.rewards.tolist(), self.steps.ended.tolist(), strict=True))
+        paying = self.states[1].tolist()
+        knowledge.usually.update(zip(zip(paying, read.tolist(), strict=True), come, strict=True))
+        knowledge.usually.update(
+            zip(zip(paying, read.tolist(), action, strict=True), come, strict=True)
         )
         question, after = self.steps.question, self.after
         first = np.empty(self.steps.questions, after.dtype)
@@ -190,6 +199,10 @@ class _Recall:
             *(np.where(begins, 0, one[before]) for one in self.states),
         ]
         return columns
+
+
+def _rows(chosen: NDArray[np.int64], *columns: Codes) -> list[tuple[int, ...]]:
+    return list(zip(*(one[chosen].tolist() for one in columns), strict=True))
 
 
 def _context(row: list[int]) -> "Context":
