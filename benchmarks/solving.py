@@ -223,7 +223,7 @@ def main() -> None:
         (f"RandomWorld {number}", lambda number=number: RandomWorld(world_seed=number))  # type: ignore[misc]
         for number in range(asked.random_worlds)
     ]
-    print(f"{'world':18}{'optimal since':>15}{'stopped at':>12}{'random':>12}{'ratio':>8}  claims")
+    print(f"{'world':18}{'optimal since':>18}{'stopped at':>16}{'random':>18}{'ratio':>8}  claims")
     for name, make in worlds:
         env = make()
         truth = Truth(env)
@@ -237,9 +237,10 @@ def main() -> None:
         }
         rows.append(row)
         since = [run["optimal_since"] for run in runs]
+        claims = ", ".join(sorted({run["claims"] for run in runs}))
         print(
-            f"{name:18}{_spread(since):>15}{_spread([run['stopped_at'] for run in runs]):>12}"
-            f"{_spread(randoms):>12}{row['ratio']:>8.3f}  {', '.join(sorted({run['claims'] for run in runs}))}",
+            f"{name:18}{_spread(since):>18}{_spread([run['stopped_at'] for run in runs]):>16}"
+            f"{_spread(randoms):>18}{row['ratio']:>8.3f}  {claims}",
             flush=True,
         )
         asked.o.write_text(json.dumps(rows, indent=1) + "\n")

@@ -84,7 +84,7 @@ class Hopes:
         if knowledge.uniform:  # no reason to hope for one thing more than for another
             self.matters[~known] = 2
             return
-        if promised(knowledge, self)[1] <= target:
+        if largest_gap(knowledge, self) <= target:
             return
         self._rely(knowledge, following, reward, known, worst, safe)
         slack = safe.rounding + hopeful.rounding
@@ -310,6 +310,14 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
         if label >= 0 and knowledge.led(states, label) is None:
             return UNREAD, "a label that was never read there"
     return USES[level]
+
+
+def largest_gap(knowledge: Knowledge, hopes: Hopes) -> float:
+    """Return by how much acting otherwise could be better, at most, from any of the starts."""
+    rows = [row for row in knowledge.starts if row < len(hopes.value)]
+    if not rows:
+        return float("inf")
+    return float((hopes.at_most[rows] - hopes.value[rows]).max())
 
 
 def promised(knowledge: Knowledge, hopes: Hopes) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from resolvent.control.planning.plans import Plan, plan
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
-from resolvent.exploring.choosing import promised
+from resolvent.exploring.choosing import largest_gap, promised
 from resolvent.exploring.concluding import machines_from
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
@@ -108,6 +108,7 @@ class Explorer:
         self._make_labels()
         self._last: dict[int, Any] = {}
         self.capped = 0
+        self.changed = False
 
     @property
     def steps(self) -> int:
@@ -150,7 +151,7 @@ class Explorer:
         self.mind.weigh()
         return promised(knowledge, self.mind.hopes)
 
-    def worth_when_weighed(self) -> tuple[float, float]:
+    def _worth_before(self) -> tuple[float, float]:
         """Return the same as it was when that was worked out last, which costs nothing."""
         knowledge = self.mind.knowledge
         return (0.0, float("inf")) if knowledge is None else promised(knowledge, self.mind.hopes)
@@ -160,7 +161,7 @@ class Explorer:
 
         If no episode is under way, one begins with this observation.
         """
-        cursor = self.cursor(which)
+        cursor = self._cursor(which)
         with locating(f"episode {self.mind.log.episodes}"):
             seen = self._observations(observation)
             if not cursor.goes_on:
@@ -190,15 +191,15 @@ class Explorer:
         truncated: bool,
         info: Mapping[str, Any],
         which: int = 0,
-    ) -> bool:
-        """Take what came of an action; return whether the machines had to change.
+    ) -> None:
+        """Take what came of an action, which may be another than `act` gave.
 
-        The action may be another than `act` gave.
+        `changed` says then whether the machines had to change.
 
         Raises:
             ContradictoryTraces: when the world turns out to be random.
         """
-        cursor, log = self.cursor(which), self.mind.log
+        cursor, log = self._cursor(which), self.mind.log
         if not cursor.goes_on:
             raise OptionError("learn() before act(): show act() what the environment's reset gave")
         with locating(f"episode {log.episodes}"), locating(f"step {len(cursor.episode)}"):
@@ -212,7 +213,7 @@ class Explorer:
             seen, paid = log.observation(self._observations(observation)), finite_reward(reward)
         self.capped += bool(truncated and not terminated)
         try:
-            return self.mind.learn(
+            self.changed = self.mind.learn(
                 cursor,
                 done,
                 paid,
@@ -224,29 +225,24 @@ class Explorer:
         except ContradictoryTraces:
             if not self._tell_more():
                 raise
-            return True
+            self.changed = True
 
     def cut(self, which: int = 0) -> None:
         """End an episode that the environment did not end, as a limit on its length does."""
-        self.mind.close(self.cursor(which), CUT)
+        self.mind.close(self._cursor(which), CUT)
         self.capped += 1
 
-    @property
-    def values(self) -> list[Any]:
-        """All actions, as the environment takes them."""
-        return self._values
-
-    def value(self, action: int) -> Any:
+    def _value(self, action: int) -> Any:
         """Return the environment's action of a number."""
         return self._values[action]
 
-    def saw_last(self, observation: Any, which: int = 0) -> bool:
+    def _saw_last(self, observation: Any, which: int = 0) -> bool:
         """Whether this is what the last step of an episode led to."""
         self._last[which] = observation
         seen = self.mind.log.observations.codes.get(self._observations(observation))
-        return seen == self.cursor(which).episode.seen[-1]
+        return seen == self._cursor(which).episode.seen[-1]
 
-    def cursor(self, which: int) -> Cursor:
+    def _cursor(self, which: int) -> Cursor:
         """Return where one of the episodes is."""
         while len(self.mind.cursors) <= which:
             self.mind.cursors.append(Cursor())
@@ -284,7 +280,7 @@ class Explorer:
         self.mind.rebuild()
         return True
 
-    def restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
+    def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
         if self._auto and point.labelling != GIVEN.reads:
@@ -337,7 +333,10 @@ class Explorer:
     def statement(self, kind: Kind | None = None) -> Statement:
         """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
         mind, knowledge = self.mind, self.mind.knowledge
-        gap = float("inf") if mind.vacuous else self.worth()[1]
+        mind.weigh()
+        gap = float("inf")
+        if knowledge is not None and not mind.vacuous:
+            gap = largest_gap(knowledge, mind.hopes)
         if kind is None:
             kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
             if mind.vacuous:

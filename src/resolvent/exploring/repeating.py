@@ -38,7 +38,7 @@ class Repeating:
 
     def _begin(self, episode: Episode, first: bool) -> bool:
         """Reset until an episode begins that is worth any steps; False where none is."""
-        cursor = self.explorer.cursor(0)
+        cursor = self.explorer._cursor(0)
         if first and self.under_way is not None:
             return True
         log = self.mind.log
@@ -55,7 +55,7 @@ class Repeating:
         return True
 
     def _go_through(self, episode: Episode, end: int | None) -> None:
-        cursor, mind, log = self.explorer.cursor(0), self.mind, self.mind.log
+        cursor, mind, log = self.explorer._cursor(0), self.mind, self.mind.log
         for step in range(len(cursor.episode), len(episode)):
             if self.explorer.done or not cursor.goes_on:
                 break
@@ -83,12 +83,12 @@ class Repeating:
         solving.resets -= 1
         shown: tuple[Any, Any] = solving._reset()
         for action in cursor.episode.actions:
-            observation, _, terminated, truncated, info = solving.env.step(explorer.value(action))
+            observation, _, terminated, truncated, info = solving.env.step(explorer._value(action))
             shown = observation, info
             if terminated or truncated:
                 break
         else:
-            if explorer.saw_last(shown[0]):
+            if explorer._saw_last(shown[0]):
                 solving.shown = shown
                 return
         self.mind.close(cursor, CUT)

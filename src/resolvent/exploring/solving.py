@@ -76,7 +76,7 @@ def solve(
         timing: Which labels are read before a step is answered. By default all but the first,
             and the first as well where that is needed.
         budget: How many steps to take at most.
-        target: How far below the best the plan may be, at most, on average over the starts.
+        target: How far below the best the plan may be, at most, from any of the starts.
         states: "found", or how many states the world may have at most: then words of so many
             more labels are read before anything is called optimal.
         gamma: What a reward one step later is worth.
@@ -136,7 +136,7 @@ def solve(
             seed=explorer.seed,
             label_of=label_of,
             name_of=name_of,
-            actions=explorer.values,
+            actions=explorer._values,
         )
         if resume is not None and resume.statement.contradiction is not None:
             return solving.by_chance(chance, resume.traces, resume.statement.contradiction)
@@ -200,7 +200,11 @@ class Solving:
                 )
                 if self.progress is not None:
                     self.progress(self.history[-1])
-                if steps >= self.budget or interrupted() or found.bound <= self.explorer.target:
+                if (
+                    steps >= self.budget
+                    or interrupted()
+                    or found.largest_gap <= self.explorer.target
+                ):
                     break
                 chance.explore(found, self.budget, interrupted)
         statement = Statement(
@@ -211,7 +215,7 @@ class Solving:
             len(found.model),
             0,
             found.model.unknown,
-            found.bound,
+            found.largest_gap,
             1,
             found.reward_range,
             self.explorer.capped,
@@ -253,9 +257,9 @@ class Solving:
                 partial(self.env.step, action), "step", 5
             )
             cut = bool(truncated) or len(explorer.mind.cursors[0].episode) + 1 == self.limit
-            changed = explorer.learn(action, observation, reward, terminated, cut, info)
+            explorer.learn(action, observation, reward, terminated, cut, info)
             self.shown = None if terminated or cut else (observation, info)
-            self._after_step(changed)
+            self._after_step(explorer.changed)
         return None
 
     def _after_step(self, changed: bool) -> None:
@@ -295,7 +299,7 @@ class Solving:
         now = time.monotonic()
         if self.progress is not None and now >= self._told:
             self._told = now + SECONDS_BETWEEN_NEWS
-            self.progress(self._round(*self.explorer.worth_when_weighed()))
+            self.progress(self._round(*self.explorer._worth_before()))
 
     def _make_point(self) -> None:
         """Work out all that is known anew: from here, whoever resumes decides the same."""
@@ -345,7 +349,7 @@ class Solving:
             plan(machines, traces, gamma=explorer.gamma, reward_range=explorer.reward_range),
             machines,
             traces,
-            (*self.history, self._round(*explorer.worth_when_weighed())),
+            (*self.history, self._round(*explorer._worth_before())),
             statement,
             explorer.seed,
             explorer.reward_range,
@@ -370,7 +374,7 @@ class Solving:
         explorer, mind = self.explorer, self.explorer.mind
         point = before.point or Point(0, -1, 0, mind.beliefs.thorough_at, [], [], may_tell=True)
         found = restored(point, before.traces, list(before.ends), mind.log.actions)
-        explorer.restore(point, found.log, found.under_way)
+        explorer._restore(point, found.log, found.under_way)
         self.history = list(before.history[: point.rounds])
         self.point, self.resets = before.point, point.resets
         if point.episodes:

@@ -19,7 +19,7 @@ class Statement:
 
     `states` are the sizes of the machines, `moves` how many of their moves were tested,
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
-    could be better at most, on average over the starts. `capped` counts the episodes that a limit
+    could be better at most, from any of the starts. `capped` counts the episodes that a limit
     on their length cut. `contradiction` says what showed the world to be random, if it is.
     """
 
