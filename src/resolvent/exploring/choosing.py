@@ -20,11 +20,14 @@ from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Que
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
 
+RELIED: Final = 60.0
+"""What a step is worth that the best plan takes if all comes as it likely does."""
+
 USES: Final = (
     (0.0, ""),
     (1.0, "a step nobody has taken"),
     (3.0, "a step that may pay"),
-    (UNREAD, "a step that the plan would rely on"),
+    (RELIED, "a step that the plan would rely on"),
 )
 """What an unknown step is worth by how much it matters, and what for."""
 
@@ -178,7 +181,7 @@ def nearest(
     following, unsettled = knowledge.following, knowledge.unsettled
     while waiting:
         here, far = waiting.popleft()
-        if UNREAD / (far + 1) <= rate:
+        if RELIED / (far + 1) <= rate:
             break
         for action, led in enumerate(following[here]):
             if led == UNKNOWN:
