@@ -14,7 +14,9 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-solving benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-kills benchmark-solving
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-billion benchmark-workers
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -29,11 +31,11 @@ types: $(STAMPS)/developing
 	$(BIN)/mypy
 
 unit: $(STAMPS)/developing
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
 
 # Everything, the slow tests too.
 nightly: lint types
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 # Chromium, in which tests open the report; without one they are skipped.
 browser:
@@ -87,6 +89,18 @@ benchmark-scaling: $(STAMPS)/developing
 # One Parquet file of 2 GB, scanned and inferred from: two minutes, 2 GB of disk.
 benchmark-scanning: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scanning.py
+
+# A billion steps in a thousand files, of 3 GB: half an hour, most of it to write them.
+benchmark-billion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/billion.py --stages
+
+# Nodes, workers and drivers killed while machines are inferred: eight minutes.
+benchmark-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/kills.py
+
+# Threads, processes and Ray over the same files, in turns: some minutes.
+benchmark-workers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/workers.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing

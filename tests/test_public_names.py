@@ -6,7 +6,9 @@ import resolvent as rs
 def test_the_public_names():
     assert sorted(rs.__all__) == [
         "AugmentObservation",
+        "ClusterError",
         "ContradictoryTraces",
+        "DamagedFile",
         "Diagnosis",
         "Discretise",
         "EdgeRewardMachine",
@@ -29,10 +31,12 @@ def test_the_public_names():
         "Options",
         "Plan",
         "ResolventError",
+        "ResumeWarning",
         "RewardMachine",
         "Score",
         "Solved",
         "SpaceWarning",
+        "StorageError",
         "Strategy",
         "TableWarning",
         "TimeLimitReached",

@@ -16,6 +16,7 @@ ROOMS = [
     ["workers"],
     ["notebook"],
     ["traces"],
+    ["keeping"],
     ["senses"],
     ["samples"],
     ["reduction"],

@@ -40,10 +40,18 @@ def opened(
     *,
     in_pieces: bool = True,
     format: str | None = None,  # noqa: A002
+    damaged: str = "refuse",
 ) -> TraceSet | TraceFolder:
-    """Read traces; those of a large place are only opened, unless all are needed at once."""
+    """Read traces; those of a large place are only opened, unless all are needed at once.
+
+    Where files that are damaged are left out, a place is always gone through in pieces.
+    """
     path = Path(place)
     elsewhere = _is_elsewhere(place)
+    if damaged == "skip":
+        if path.is_file() and not _may_be_large(path):
+            raise OptionError(f"{place} is no Parquet file: leave out --damaged skip")
+        return table.scan(place, columns, damaged=damaged)
     if elsewhere and format not in (None, "parquet"):
         raise OptionError(f"{place} is read as Parquet: leave out the format {format!r}")
     if not elsewhere and not path.is_dir() and not _may_be_large(path):

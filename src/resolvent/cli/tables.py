@@ -120,11 +120,13 @@ class TableOptions:
                 **words,
             )
 
-    def scan(self, place: str, columns: Sequence[str] = ()) -> TraceFolder:
+    def scan(
+        self, place: str, columns: Sequence[str] = (), *, damaged: str = "refuse"
+    ) -> TraceFolder:
         """Open files of traces, or of a table or log, to be gone through in pieces."""
         if not self.given:
-            return scan_traces(place, columns)
-        return scan_traces(place, **self._words(place, columns))
+            return scan_traces(place, columns, damaged=damaged)  # type: ignore[arg-type]
+        return scan_traces(place, **self._words(place, columns), damaged=damaged)  # type: ignore[arg-type]
 
     def _words(self, place: str, columns: Sequence[str]) -> dict[str, Any]:
         """Return what is said of columns, in the words of `read_log` or of `read_table`."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from resolvent.errors import OptionError, TableWarning
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.gap import Gap, gaps_text
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.reading import Names, roles_of
 from resolvent.traces.tables.roles import Name, Spelled
@@ -39,6 +40,31 @@ class Shards(Protocol):
 
     def name(self, number: int) -> str | None:
         """Return what an error should call a shard; None when there is just one."""
+
+
+def look_at(shards: Shards, number: int) -> tuple[TraceSet, Gap | None]:
+    """Return one shard, and what is left out of it as files are damaged, if that is asked for."""
+    look = getattr(shards, "look", None)
+    return (shards.read(number), None) if look is None else look(number)
+
+
+def leaving_out(shards: Shards, gaps: Mapping[int, Gap]) -> Shards:
+    """Return shards without what was found to be damaged: the same whenever they are read."""
+    if not getattr(shards, "skips", False):
+        return shards
+    fixed: Shards = shards.leaving_out(gaps)  # type: ignore[attr-defined]
+    return fixed
+
+
+def gaps_of(shards: Shards) -> Mapping[int, Gap]:
+    """Return what is left out of shards as files are damaged, by their numbers."""
+    return getattr(shards, "gaps", {})
+
+
+def seal_of(shards: Shards, number: int) -> Any:
+    """Return all that a shard depends on, as plain data; None if it is not read from files."""
+    seal = getattr(shards, "seal", None)
+    return None if seal is None else seal(number)
 
 
 class ShardsInMemory:
@@ -84,6 +110,20 @@ class JoinedShards:
         source, local = self._place(number)
         return source.name(local) or f"trace set {self.sources.index(source)}"
 
+    def seal(self, number: int) -> Any:
+        """Return all that a shard depends on, as plain data; None if it is in memory."""
+        return seal_of(*self._place(number))
+
+    @property
+    def gaps(self) -> Mapping[int, Gap]:
+        """What is left out of shards, by their numbers."""
+        found: dict[int, Gap] = {}
+        first = 0
+        for source in self.sources:
+            found |= {first + number: gap for number, gap in gaps_of(source).items()}
+            first += len(source)
+        return found
+
     def _place(self, number: int) -> tuple[Shards, int]:
         for source in self.sources:
             if number < len(source):
@@ -97,14 +137,24 @@ class TraceFolder:
 
     `scan_traces` makes it. A piece is a file or, of a large one, row groups that follow each
     other. Any piece may be read by itself, in any order and in any process. `rows` is how many
-    rows the files say they hold.
+    rows the files say they hold. `gaps` are what is left out of pieces, by their numbers, as files
+    are damaged; where this is still to be found out (`skips`), there are none.
     """
 
-    def __init__(self, place: str, pieces: "Pieces", layout: "Layout") -> None:
+    def __init__(
+        self,
+        place: str,
+        pieces: "Pieces",
+        layout: "Layout",
+        gaps: Mapping[int, Gap] | None = None,
+    ) -> None:
         self.place = place
         self.rows = pieces.rows
         self._pieces, self._layout = pieces, layout
+        self.skips = pieces.stored.skips and gaps is None
+        self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
+        self._in_order: set[int] = set()  # pieces that were seen to be so
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -112,7 +162,7 @@ class TraceFolder:
     def __iter__(self) -> Iterator[TraceSet]:
         # The next pieces are read while the caller looks at this one.
         with ThreadPoolExecutor(_READ_AHEAD) as readers:
-            waiting: deque[Future[tuple[TraceSet, list[str]]]] = deque()
+            waiting: deque[Future[tuple[TraceSet, Gap | None, list[str]]]] = deque()
             ahead = iter(range(len(self)))
             try:
                 for number in ahead:
@@ -129,6 +179,25 @@ class TraceFolder:
         """Read the traces that begin in one piece."""
         return self._said(*self._read(number))
 
+    def look(self, number: int) -> tuple[TraceSet, Gap | None]:
+        """Read the traces that begin in one piece, and say what is left out as it is damaged.
+
+        `leaving_out` then holds everybody to it.
+        """
+        traces, gap, _ = self._read(number)
+        return traces, gap
+
+    def leaving_out(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
+        """Return the same files without what was found to be damaged, by the pieces' numbers.
+
+        If more should be damaged when it is read, or less, that is not taken into account.
+        """
+        return TraceFolder(self.place, self._pieces, self._layout, gaps)
+
+    def seal(self, number: int) -> Any:
+        """Return all that the traces of a piece depend on, as plain data."""
+        return self._pieces.seal(number), self._layout, self.skips, self.gaps.get(number)
+
     def read_all(self) -> TraceSet:
         """Read all traces into memory."""
         return TraceSet.concatenate(
@@ -144,15 +213,31 @@ class TraceFolder:
         """What the files are called, in order."""
         return [file.name for file in self._pieces.stored.files]
 
-    def _read(self, number: int) -> tuple[TraceSet, list[str]]:
+    def _read(self, number: int) -> tuple[TraceSet, Gap | None, list[str]]:
         """Read one piece, and say what was left out."""
-        left_out: list[str] = []
-        rows = self._pieces.read(number, self._layout.columns)
-        traces = self._layout.traces(rows, left_out.append)
-        return traces, [f"{self._pieces.name(number)}: {text}" for text in left_out]
+        from resolvent.traces.places.gaps import read_around, read_or_find
 
-    def _said(self, traces: TraceSet, left_out: Sequence[str]) -> TraceSet:
+        left_out: list[str] = []
+        known = number in self._in_order
+        layout = self._layout.without_order() if known else self._layout
+        columns, gap = layout.columns, None
+        if self.skips:
+            rows, gap = read_or_find(self._pieces, number, columns)
+        elif number in self.gaps:
+            rows = read_around(self._pieces, number, columns, self.gaps[number])
+        else:
+            rows = self._pieces.read(number, columns)
+        traces = layout.traces(rows, left_out.append)
+        # What is left out because it is damaged may depend on which columns are read.
+        whole = not self.skips and number not in self.gaps
+        if whole and not known and layout.in_order(rows):
+            self._in_order.add(number)
+        return traces, gap, [f"{self._pieces.name(number)}: {text}" for text in left_out]
+
+    def _said(self, traces: TraceSet, gap: Gap | None, left_out: Sequence[str]) -> TraceSet:
         """Warn of what was left out, of one piece and once: the others will be like it."""
+        if gap is not None:
+            warnings.warn(gaps_text({0: gap}), TableWarning, stacklevel=3)
         if left_out and not self._warned:
             self._warned = True
             more = "; so it may be in other pieces, of which nothing is said" * (len(self) > 1)
@@ -183,6 +268,7 @@ def scan_traces(
     label_separator: str | None = None,
     input: Names | None = None,  # noqa: A002
     output: Names | Mapping[str, Name] | None = None,
+    damaged: Literal["refuse", "skip"] = "refuse",
 ) -> TraceFolder:
     """Open Parquet files without reading them into memory, wherever they are.
 
@@ -215,8 +301,14 @@ def scan_traces(
         label_separator: As for `read_table`.
         input: As for `read_log`, with `output`: the files are a log.
         output: As for `read_log`.
+        damaged: What to do where files cannot be read since they are damaged, or gone. By default
+            that is an error. "skip" leaves out the pieces that cannot be read, and the episodes
+            beside them that may have rows there; `result.warnings` of `infer` has what was left
+            out, and a `TableWarning` says so wherever pieces are read one by one.
 
     Raises:
+        DamagedFile: when a file cannot be read and `damaged` is "refuse".
+        StorageError: when storage fails again and again.
         TraceError: when the place cannot be reached or holds no Parquet files, when files differ
             in the columns that are read, when the rows of an episode are scattered over pieces,
             and, as pieces are read, when a file has changed since it was opened.
@@ -234,6 +326,9 @@ def scan_traces(
     from resolvent.traces.places.layouts import NamedLayout, named_pieces, own_pieces
     from resolvent.traces.places.listing import files_of, place_text
 
+    if damaged not in ("refuse", "skip"):
+        raise OptionError(f"damaged is {damaged!r}: write 'refuse' or 'skip'")
+    skips = damaged == "skip"
     further = check_column_names(columns)
     named = roles_of(
         {
@@ -257,11 +352,11 @@ def scan_traces(
     if not isinstance(place, str | Path) and isinstance(place, Iterable):
         place = list(place)
     if named is None:
-        pieces, layout = own_pieces(files_of(place), further)
+        pieces, layout = own_pieces(files_of(place), further, skips=skips)
         return TraceFolder(place_text(place), pieces, layout)
     if further:
         raise OptionError(
             "columns are for files of traces: of a table, name them as outputs (output of a log)"
         )
-    table, layout_named = named_pieces(files_of(place), NamedLayout(*named))
+    table, layout_named = named_pieces(files_of(place), NamedLayout(*named), skips=skips)
     return TraceFolder(place_text(place), table, layout_named)

@@ -5,7 +5,20 @@ processes or a cluster go through the pieces. What comes back does not depend on
 in which order, or how often it was tried.
 """
 
+from resolvent.workers.cores import cores
+from resolvent.workers.named import at_work, workers_named
+from resolvent.workers.processes import Processes
+from resolvent.workers.ray import Ray
 from resolvent.workers.threads import Threads
-from resolvent.workers.working import Workers
+from resolvent.workers.working import Report, Workers
 
-__all__ = ["Threads", "Workers"]
+__all__ = [
+    "Processes",
+    "Ray",
+    "Report",
+    "Threads",
+    "Workers",
+    "at_work",
+    "cores",
+    "workers_named",
+]

@@ -6,17 +6,19 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TypeVar
 
+from resolvent.workers.cores import cores, take_cores
 from resolvent.workers.working import Report
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-AHEAD = 2
-"""Pieces that are worked on before the one that the caller waits for is taken."""
+MOST_THREADS = 8
+"""Pieces that are worked on at the same time at most: each takes memory. Where there are more
+cores, each piece uses several."""
 
 
 class Threads:
-    """Threads that go through pieces of work.
+    """Threads that go through pieces of work; by default as many as there are cores.
 
     >>> Threads().together(len, ["ab", "c"], int.__add__, called="counting")
     3
@@ -24,7 +26,7 @@ class Threads:
 
     name = "threads"
 
-    def __init__(self, threads: int = AHEAD) -> None:
+    def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
 
     def each(
@@ -39,13 +41,14 @@ class Threads:
 
         Only few results wait for the caller at any time.
         """
-        with ThreadPoolExecutor(self.threads) as threads:
+        count = self._count(len(pieces))
+        with _pool(count) as threads:
             waiting: deque[Future[Made]] = deque()
             try:
                 done = 0
                 for piece in pieces:
                     waiting.append(threads.submit(work, piece))
-                    if len(waiting) > self.threads:
+                    if len(waiting) > count:
                         yield waiting.popleft().result()
                         done = _told(done, report)
                 while waiting:
@@ -80,7 +83,7 @@ class Threads:
         A thread cannot be stopped: what is under way is waited for, and the rest not begun.
         """
         made: list[Made | None] = [None] * len(pieces)
-        with ThreadPoolExecutor(self.threads) as threads:
+        with _pool(self._count(len(pieces))) as threads:
             number = {threads.submit(work, piece): at for at, piece in enumerate(pieces)}
             waiting = set(number)
             while waiting:
@@ -91,6 +94,18 @@ class Threads:
                 if any(map(enough, results.values())):
                     waiting = {future for future in waiting if not future.cancel()}
         return made
+
+    def close(self) -> None:
+        """Do nothing: threads end with the work they were begun for."""
+
+    def _count(self, pieces: int) -> int:
+        return max(min(self.threads or min(cores(), MOST_THREADS), pieces), 1)
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return threads that share the cores among them."""
+    share = max(cores() // threads, 1)
+    return ThreadPoolExecutor(threads, initializer=take_cores, initargs=(share,))
 
 
 def _told(done: int, report: Report | None) -> int:

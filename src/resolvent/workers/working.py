@@ -18,8 +18,9 @@ class Workers(Protocol):
     `called` names the work for people who watch, such as "replaying".
     """
 
-    name: str
-    """How a user asks for it: "threads", "processes", "ray"."""
+    @property
+    def name(self) -> str:
+        """How a user asks for it: "threads", "processes", "ray"."""
 
     def each(
         self,
@@ -59,3 +60,6 @@ class Workers(Protocol):
         Returns what was made of each piece by then, None for those that were stopped. Which they
         are depends on chance: a caller has to return the same whatever they are.
         """
+
+    def close(self) -> None:
+        """Let go of what was begun for the work; more work begins it again."""

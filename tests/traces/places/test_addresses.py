@@ -163,7 +163,7 @@ def test_an_unknown_kind_of_address():
         ("AWS Error ACCESS_DENIED during HeadObject operation", "access is denied .*AWS_PROFILE"),
         ("AWS Error UNKNOWN (HTTP status 403) during HeadObject", "AWS_ACCESS_KEY_ID"),
         ("AWS Error NETWORK_CONNECTION during ListObjectsV2", "nobody answers"),
-        ("AWS Error INTERNAL_FAILURE during GetObject", r"cannot be read \(AWS Error INTERNAL"),
+        ("AWS Error INTERNAL_FAILURE during GetObject", r"the storage fails \(AWS Error INTERNAL"),
     ],
 )
 def test_what_storage_says_is_one_line(reason, said):

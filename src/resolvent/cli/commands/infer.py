@@ -11,8 +11,11 @@ import typer
 
 from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
+    Damaged,
     Json,
+    On,
     Outputs,
+    Resume,
     check_target,
     choice,
     columns_to_read,
@@ -28,8 +31,10 @@ from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
 from resolvent.pipeline import FINDING_EVENTS, infer_with
 from resolvent.progress import Progress
+from resolvent.replay.corpus import READING
+from resolvent.replay.replaying import REPLAYING
 from resolvent.result import InferenceResult
-from resolvent.running import READING, REFINE_ABOVE, REPLAYING
+from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import TraceSet
@@ -141,6 +146,9 @@ def infer(
         float,
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = _DEFAULTS.effort,
+    on: On = "threads",
+    resume: Resume = None,
+    damaged: Damaged = "refuse",
     held_out: HeldOutShare = None,
     no_held_out: NoHeldOut = False,
     time_limit: Annotated[
@@ -217,11 +225,21 @@ def infer(
         seed=seed,
         effort=effort,
         time_limit=time_limit,
+        on=on,
+        resume=resume,
     )
     columns = columns_to_read(options.outputs or ())
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        traces = opened(source, table, columns, bar, in_pieces=refine is not False, format=format)
+        traces = opened(
+            source,
+            table,
+            columns,
+            bar,
+            in_pieces=refine is not False,
+            format=format,
+            damaged=damaged,
+        )
         seconds_reading = time.perf_counter() - started
 
         def show(machine: str, now: Progress, again: str = "") -> None:
@@ -305,7 +323,10 @@ def _show(
 ) -> None:
     """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, piece {now.done} of {now.total}", Amount(now.total, "pieces")
+        if machine == REPLAYING:
+            machine = f"{machine}, round {now.round}"
+        text = f"{machine}: {now.done:,} of {amount(now.total, 'piece')}"
+        of = Amount(now.steps, "steps") if now.steps else None
     elif machine == FINDING_EVENTS:
         text, of = "looking for events", None
     elif now.total == 0:
@@ -379,6 +400,8 @@ def _print_summary(
         print(f"{result.machines[kind].title}: {certificate}")
     for line in result.tried_text():
         print(f"tried: {line}")
+    for line in result.ran_text():
+        print(f"side by side: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
     print(f"learned from {result.learned_from}")

@@ -145,7 +145,10 @@ def _own_columns(schema: pa.Schema) -> list[str]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table in order of episode and step, checked to be whole traces."""
+    """The rows of a table in order of episode and step, checked to be whole traces.
+
+    Rows that are known to stand in order need no column of steps.
+    """
 
     table: pa.Table
     starts: NDArray[np.int64]
@@ -154,14 +157,16 @@ class _Rows:
     @classmethod
     def of(cls, table: pa.Table) -> "_Rows":
         """Sort a table's rows and find where its episodes start and end."""
-        episode, step = _episode_keys(table), _steps(table)
+        episode = _episode_keys(table)
+        if "step" not in table.column_names:
+            return cls._in_order(table, episode)
+        step = _steps(table)
         changes = np.diff(episode)
         if not np.all((changes > 0) | ((changes == 0) & (np.diff(step) > 0))):
             order = np.lexsort((step, episode))
             table, episode, step = table.take(order), episode[order], step[order]
-        first = np.concatenate([[True], episode[1:] != episode[:-1]])
-        starts = np.flatnonzero(first)
-        rows = cls(table, starts, np.append(first[1:], True))
+        rows = cls._in_order(table, episode)
+        starts = rows.starts
         counted = np.arange(len(step)) - np.repeat(starts, rows.lengths)
         if np.any(wrong := step != counted):
             row = int(np.argmax(wrong))
@@ -171,6 +176,11 @@ class _Rows:
             )
         return rows
 
+    @classmethod
+    def _in_order(cls, table: pa.Table, episode: NDArray[Any]) -> "_Rows":
+        first = np.concatenate([[True], episode[1:] != episode[:-1]])
+        return cls(table, np.flatnonzero(first), np.append(first[1:], True))
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """How many rows each episode has."""
@@ -178,7 +188,8 @@ class _Rows:
 
     def place(self, row: int) -> str:
         """Name a row as an error would."""
-        return f"episode {self.table['episode'][row]}, step {self.table['step'][row]}"
+        step = row - int(self.starts[np.searchsorted(self.starts, row, side="right") - 1])
+        return f"episode {self.table['episode'][row]}, step {step}"
 
     def traces(self, further: Sequence[str]) -> TraceSet:
         """Code all columns, with the further ones of these names."""

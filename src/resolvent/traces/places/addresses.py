@@ -1,5 +1,6 @@
 """Addresses such as `s3://bucket/logs` → file systems that PyArrow opens, and clear errors."""
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import pyarrow as pa
 
-from resolvent.errors import TraceError
+from resolvent.errors import StorageError, TraceError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTAINERS = ("abfs", "abfss")
@@ -31,6 +32,19 @@ _SILENT = (
     *("NETWORK_CONNECTION", "curlCode", "timed out", "Timeout", "REQUEST_TIMEOUT", "UNAVAILABLE"),
     *("Could not connect", "Connection refused", "resolve host", "Retry policy exhausted"),
 )
+_FAILING = (
+    *("HTTP status 500", "HTTP status 502", "HTTP status 503", "HTTP status 504", "SLOW_DOWN"),
+    *("SlowDown", "SERVICE_UNAVAILABLE", "INTERNAL_FAILURE", "INTERNAL_ERROR", "InternalError"),
+    *("ServiceUnavailable", "THROTTLING", "REQUEST_TIME_TOO_SKEWED", "ServerBusy", "INTERNAL:"),
+)
+"""What storage says that may have passed when it is asked again."""
+
+_NO_ROOM = "Failed to flush response stream"
+"""What PyArrow says if storage refuses a read of fewer bytes than its words of refusal have."""
+
+_PASSING = (errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.ECONNRESET, errno.ENETUNREACH)
+"""What a disk of another machine says that may have passed when it is asked again."""
+
 _CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or write "
     "s3://anonymous@BUCKET for a public one",
@@ -147,22 +161,45 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
             {"gcs": "gs", "abfss": "abfs"}.get(scheme, scheme), "ask for the right to read it"
         )
         return TraceError(f"{name} cannot be read, access is denied ({reason}): {what}")
-    if isinstance(error, FileNotFoundError) or _says(reason, _MISSING):
+    if is_missing(error):
         return TraceError(f"{name} does not exist")
     if root is not None and _says(reason, _SILENT):
-        return TraceError(
+        return StorageError(
             f"{name}: nobody answers there ({reason}): check the address and the network, or try "
             f"again"
         )
+    if is_passing(error):
+        return StorageError(f"{name}: the storage fails ({reason}): try again later")
     if "libjvm" in reason or "libhdfs" in reason:
         return TraceError(f"{name} needs Hadoop's client ({reason}): install it, set JAVA_HOME")
     return TraceError(f"{name} cannot be read ({reason})")
 
 
+def is_missing(error: Exception) -> bool:
+    """Whether a file system says that there is no such file."""
+    return isinstance(error, FileNotFoundError) or _says(_first_line(error), _MISSING)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether storage has trouble that may pass."""
+    if isinstance(error, OSError) and error.errno in _PASSING:
+        return True
+    return _says(_first_line(error), _FAILING)
+
+
+def is_without_room(error: Exception) -> bool:
+    """Whether storage refused so small a read that PyArrow could not take in why.
+
+    PyArrow tries again whatever storage refuses for a while, but not that.
+    """
+    return _NO_ROOM in str(error)
+
+
 def is_of_storage(error: Exception) -> bool:
     """Whether an error came from where a file is stored, not from what the file holds."""
-    told = _says(_first_line(error), (*_DENIED, *_MISSING, *_SILENT, "AWS Error"))
-    return told or isinstance(error, FileNotFoundError | PermissionError | ConnectionError)
+    told = _says(_first_line(error), (*_DENIED, *_MISSING, *_SILENT, *_FAILING, "AWS Error"))
+    of_kind = isinstance(error, FileNotFoundError | PermissionError | ConnectionError)
+    return told or of_kind or is_passing(error)
 
 
 def _says(reason: str, texts: tuple[str, ...]) -> bool:

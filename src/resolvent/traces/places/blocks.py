@@ -4,6 +4,7 @@ A block is a row group. Its footer says how many rows it has and, mostly, betwee
 its episodes lie, so that little has to be read to know which blocks share an episode.
 """
 
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from resolvent.errors import TraceError, locating
-from resolvent.traces.places.addresses import file_system, is_of_storage, reaching, storage_error
+from resolvent.errors import DamagedFile, StorageError, TraceError, locating
+from resolvent.traces.places.addresses import (
+    file_system,
+    is_missing,
+    is_of_storage,
+    is_passing,
+    is_without_room,
+    reaching,
+    storage_error,
+)
 from resolvent.traces.places.listing import StoredFile
 
 FILE_NAME = "__filename"
@@ -26,6 +35,9 @@ FILE_NAME = "__filename"
 
 _ENDS = 4
 _MAGIC = b"PAR1"
+_ROOM = 1 << 12
+"""Bytes that storage is asked for at least, where it failed: its refusals take some hundred."""
+
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _IN_ORDER = (bool, int, str, bytes, date, datetime)
 
@@ -58,12 +70,14 @@ class Footer:
         schema: Its columns.
         groups: The number of rows in each row group.
         bounds: Between which values the episodes of each row group lie, if that is known.
+        is_damaged: Whether it cannot be read, and so says nothing.
     """
 
     seal: Seal
     schema: pa.Schema
-    groups: tuple[int, ...]
-    bounds: tuple[Bounds | None, ...]
+    groups: tuple[int, ...] = ()
+    bounds: tuple[Bounds | None, ...] = ()
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,12 +89,14 @@ class StoredFiles:
         seals: What each was like when it was opened.
         whole: The keys whose values are integers everywhere.
         texts: Columns that hold texts in all files, and are read as codes of a dictionary.
+        skips: Whether files that are damaged are left out.
     """
 
     files: tuple[StoredFile, ...]
     seals: tuple[Seal, ...] = ()
     whole: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    skips: bool = False
 
     def constants(self, file: int) -> dict[str, Any]:
         """Return the columns that have one value in a whole file."""
@@ -95,8 +111,26 @@ class StoredFiles:
         self, blocks: Sequence[Block], names: Sequence[str], rows: int | None = None
     ) -> pa.Table:
         """Read some columns of blocks of one file that follow each other, or of the first rows."""
+        try:
+            return self._read(blocks, names, rows)
+        except StorageError as error:
+            if not is_without_room(error):
+                raise
+        return self._read(blocks, names, rows, roomy=True)
+
+    def _read(
+        self,
+        blocks: Sequence[Block],
+        names: Sequence[str],
+        rows: int | None,
+        *,
+        roomy: bool = False,
+    ) -> pa.Table:
         number, groups = blocks[0].file, [block.group for block in blocks]
-        with self.opened(number, names) as file:
+        of = self.files[number].name
+        if blocks[0].rows:
+            of += f", row group{_span(groups)}"
+        with self.opened(number, names, of, roomy=roomy) as file:
             of_file = [name for name in names if name in file.schema_arrow.names]
             if rows is None:
                 rows = sum(block.rows for block in blocks)
@@ -115,10 +149,20 @@ class StoredFiles:
         return pa.table(columns, names=list(names))
 
     @contextmanager
-    def opened(self, number: int, names: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-        """Open a file that has not changed since its seal was made; `TraceError` if it has."""
+    def opened(
+        self,
+        number: int,
+        names: Sequence[str] = (),
+        of: str | None = None,
+        *,
+        roomy: bool = False,
+    ) -> Iterator[pq.ParquetFile]:
+        """Open a file that has not changed since its seal was made; `TraceError` if it has.
+
+        What cannot be read then is called `of`. A `roomy` file is never asked for few bytes.
+        """
         stored = self.files[number]
-        with in_parquet(stored), _opened(stored) as source:
+        with in_parquet(stored, of), _opened(stored) as source:
             if self.seals and (now := _seal(stored, source)) != self.seals[number]:
                 raise TraceError(
                     f"the file has changed since it was opened ({_change(self.seals[number], now)})"
@@ -126,7 +170,12 @@ class StoredFiles:
                 )
             texts = [name for name in names if name in self.texts]
             known = _ends.get((stored, self.seals[number]) if self.seals else None)
-            with pq.ParquetFile(source, metadata=known, read_dictionary=texts) as file:
+            with pq.ParquetFile(
+                _Roomy(source) if roomy else source,
+                metadata=known,
+                read_dictionary=texts,
+                page_checksum_verification=True,
+            ) as file:
                 if self.seals:
                     _ends.keep((stored, self.seals[number]), file.metadata)
                 yield file
@@ -160,7 +209,43 @@ def _opened(stored: StoredFile) -> Any:
     try:
         return file_system(stored.root)[0].open_input_file(stored.path)
     except (OSError, pa.ArrowException) as error:
-        raise _Stored(storage_error(stored.name, stored.root, error)) from error
+        found = storage_error(stored.name, stored.root, error)
+        raise _Stored(DamagedFile(str(found)) if is_missing(error) else found) from error
+
+
+class _Roomy:
+    """A file of which many bytes are read at a time, also where few are asked for."""
+
+    closed = False
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._source.size()}
+        self._at = base[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._source.size()
+        size = end - self._at if size < 0 else min(size, end - self._at)
+        start = max(min(self._at, end - _ROOM), 0)
+        found: bytes = self._source.read_at(max(self._at + size - start, _ROOM), start)
+        found = found[self._at - start : self._at - start + size]
+        self._at += len(found)
+        return found
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class _Stored(Exception):  # noqa: N818
@@ -203,7 +288,7 @@ def _repeated(value: Any, rows: int) -> pa.Array:
 
 
 @contextmanager
-def in_parquet(stored: StoredFile) -> Iterator[None]:
+def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
     """Turn what is wrong with a file, or with where it is stored, into a `TraceError`."""
     try:
         with locating(stored.name):
@@ -211,13 +296,22 @@ def in_parquet(stored: StoredFile) -> Iterator[None]:
     except _Stored as error:
         raise error.args[0] from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if stored.root is not None and is_of_storage(error):
+        if is_of_storage(error) if stored.root is not None else is_passing(error):
             raise storage_error(stored.name, stored.root, error) from error
         lines = str(error).splitlines() or [type(error).__name__]
-        raise TraceError(
-            f"{stored.name}: cannot be read as Parquet ({lines[0]}): the file looks damaged; "
+        raise DamagedFile(
+            f"{of or stored.name}: cannot be read as Parquet ({lines[0]}): the file looks damaged; "
             f"make it again"
         ) from error
+
+
+def _span(groups: Sequence[int]) -> str:
+    """Name row groups that follow each other.
+
+    >>> _span([3]), _span([3, 4, 5])
+    (' 3', 's 3 to 5')
+    """
+    return f" {groups[0]}" if len(groups) == 1 else f"s {groups[0]} to {groups[-1]}"
 
 
 def whole_keys(files: Sequence[StoredFile]) -> frozenset[str]:
@@ -238,17 +332,36 @@ def whole_keys(files: Sequence[StoredFile]) -> frozenset[str]:
 
 def footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
     """Read what the end of a file says, with bounds of the values of these columns."""
+    try:
+        return _footer_of(stored, number, episode)
+    except DamagedFile:
+        if not stored.skips:
+            raise
+        return Footer(_seal_of(stored.files[number]), pa.schema([]), is_damaged=True)
+
+
+def _seal_of(stored: StoredFile) -> Seal:
+    """Return what a file is like that cannot be read; it may be gone."""
+    try:
+        with _opened(stored) as source, reaching(stored.name, stored.root):
+            return _seal(stored, source)
+    except _Stored as error:
+        if isinstance(error.args[0], DamagedFile):
+            return Seal(-1, None)
+        raise error.args[0] from error
+
+
+def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
     file = stored.files[number]
     with in_parquet(file), _opened(file) as source:
-        with reaching(file.name, file.root):
-            seal = _seal(file, source)
-            start = source.read(len(_MAGIC))
-            source.seek(0)
+        seal = _seal(file, source)
+        start = source.read(_ROOM)[: len(_MAGIC)]
+        source.seek(0)
         if start != _MAGIC:
-            raise TraceError(
+            raise DamagedFile(
                 "is no Parquet file: read it with read_traces, or with read_table or read_log"
             )
-        opened = pq.ParquetFile(source)
+        opened = pq.ParquetFile(source if file.root is None else _Roomy(source))
         metadata, schema = opened.metadata, opened.schema_arrow
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)

@@ -8,18 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from resolvent.errors import OptionError, TraceError, locating
+from resolvent.errors import DamagedFile, OptionError, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.files.parquet import own_columns, traces_of_own
 from resolvent.traces.places.alike import check_alike
 from resolvent.traces.places.blocks import FILE_NAME, Footer, StoredFiles
 from resolvent.traces.places.listing import StoredFile
 from resolvent.traces.places.pieces import Pieces, Rows, footers, pieces_of
+from resolvent.traces.tables.episodes import rows_in_order
 from resolvent.traces.tables.roles import Roles, as_names
 from resolvent.traces.tables.rows import traces_of_rows
 from resolvent.traces.tables.sources import TableSource, without_views
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import visible
+from resolvent.wording import amount, visible
 
 Warn = Callable[[str], None]
 
@@ -33,6 +34,12 @@ class Layout(Protocol):
 
     def traces(self, rows: Rows, warn: Warn) -> TraceSet:
         """Make traces of what was read; `warn` is told what of it they leave out."""
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order, so that they can be read `without_order` next time."""
+
+    def without_order(self) -> "Layout":
+        """Return a layout for rows in order, which does not read what they are ordered by."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,14 @@ class OwnLayout:
         table = _blank_at_ends(rows.table, self.constant, [ACTION])
         with locating(rows.spans[0][0]):
             return traces_of_own(table, self.further)
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order of episodes and steps."""
+        return rows_in_order(rows.table, ["episode"], ["step"])
+
+    def without_order(self) -> "OwnLayout":
+        """Return a layout for rows in order."""
+        return replace(self, columns=tuple(name for name in self.columns if name != "step"))
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,15 @@ class NamedLayout:
         table = _blank_at_ends(without_views(rows.table), self.constant, of_steps)
         source = _Read(list(self.columns), table.select, rows=rows)
         return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
+
+    def in_order(self, rows: Rows) -> bool:
+        """Whether the rows stand in order of episodes and, within each, of what orders them."""
+        order = as_names(self.roles.order)
+        return bool(order) and rows_in_order(rows.table, as_names(self.roles.episode), order)
+
+    def without_order(self) -> "NamedLayout":
+        """Return a layout for rows in order."""
+        return replace(self, roles=replace(self.roles, order=None))
 
 
 @dataclass(frozen=True)
@@ -125,22 +149,31 @@ def _blank_at_ends(table: pa.Table, constant: Iterable[str], of_steps: Sequence[
     return table
 
 
-def own_pieces(files: Sequence[StoredFile], columns: Sequence[str]) -> tuple[Pieces, OwnLayout]:
-    """Open files of traces, and check that they have the same columns."""
-    stored, ends = footers(files, ["episode"])
+def own_pieces(
+    files: Sequence[StoredFile], columns: Sequence[str], *, skips: bool = False
+) -> tuple[Pieces, OwnLayout]:
+    """Open files of traces, and check that they have the same columns.
+
+    `skips`: those that are damaged are left out.
+    """
+    stored, ends = footers(files, ["episode"], skips=skips)
     wanted: dict[str, None] = {}
+    further: Sequence[str] = ()
     first: list[str] | None = None
     constant: set[str] = set()
     for number, (file, end) in enumerate(zip(files, ends, strict=True)):
+        if end.is_damaged:
+            continue
         beside = stored.constants(number)
         with locating(file.name):
             read, further = own_columns(end.schema, columns, beside)
             of_steps = [name for name in (REWARD, *further) if name in read]
-            first = of_steps if first is None else first
+            if first is None:
+                first, model = of_steps, file
             for name in {*first} ^ {*of_steps}:
-                has, lacks = (file, files[0]) if name in of_steps else (files[0], file)
+                has, lacks = (file, model) if name in of_steps else (model, file)
                 raise TraceError(
-                    f"the columns are not those of {files[0].name}: {has.name} has "
+                    f"the columns are not those of {model.name}: {has.name} has "
                     f"`{visible(name)}`, and {lacks.name} has not; make them alike"
                 )
         wanted |= dict.fromkeys(read)
@@ -157,13 +190,20 @@ def own_pieces(files: Sequence[StoredFile], columns: Sequence[str]) -> tuple[Pie
     return pieces, layout
 
 
-def named_pieces(files: Sequence[StoredFile], layout: NamedLayout) -> tuple[Pieces, NamedLayout]:
-    """Open files of a table whose columns have roles, and check that all have these columns."""
+def named_pieces(
+    files: Sequence[StoredFile], layout: NamedLayout, *, skips: bool = False
+) -> tuple[Pieces, NamedLayout]:
+    """Open files of a table whose columns have roles, and check that all have these columns.
+
+    `skips`: those that are damaged are left out.
+    """
     roles = layout.roles
     episode = as_names(roles.episode)
-    stored, ends = footers(files, episode)
+    stored, ends = footers(files, episode, skips=skips)
     constant: set[str] = set()
     for number, (file, end) in enumerate(zip(files, ends, strict=True)):
+        if end.is_damaged:
+            continue
         beside = stored.constants(number)
         names = end.schema.names
         for name in layout.columns:
@@ -203,8 +243,18 @@ def _checked(
     stored: StoredFiles, ends: Sequence[Footer], columns: Sequence[str], numbers: set[str]
 ) -> StoredFiles:
     """Return files that are known to be alike, sealed as they are now."""
-    schemas = [end.schema for end in ends]
-    check_alike([file.name for file in stored.files], schemas, columns, numbers)
+    whole = [
+        (file.name, end.schema)
+        for file, end in zip(stored.files, ends, strict=True)
+        if not end.is_damaged
+    ]
+    if not whole:
+        raise DamagedFile(
+            f"{stored.files[0].name}: nothing can be read of it, nor of any other of "
+            f"{amount(len(ends), 'file')}: they look damaged; make them again"
+        )
+    schemas = [schema for _, schema in whole]
+    check_alike([name for name, _ in whole], schemas, columns, numbers)
     texts = {
         name
         for name in columns

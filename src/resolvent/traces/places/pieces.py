@@ -5,9 +5,11 @@ are read from there as well, and that piece leaves them out. Rows of one episode
 several pieces have to follow each other: otherwise they are refused, never cut.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from resolvent.errors import TraceError
+from resolvent.errors import DamagedFile, TraceError
+from resolvent.traces.places.addresses import without_secrets
 from resolvent.traces.places.blocks import (
     Block,
     Bounds,
@@ -95,6 +98,38 @@ class Pieces:
     def _blocks(self, number: int) -> tuple[Block, ...]:
         return self.blocks[self.cuts[number] : self.cuts[number + 1]]
 
+    def blocks_in(self, number: int) -> tuple[Block, ...]:
+        """Return the row groups of a piece."""
+        return self._blocks(number)
+
+    def seal(self, number: int) -> tuple[Any, ...]:
+        """Return all that the rows of a piece depend on, as plain data."""
+        before = self._own_seals[number - 1] if self.goes_on[number] else None
+        return before, self._seals_from[number], self.episode, sorted(self.stored.whole)
+
+    @cached_property
+    def _own_seals(self) -> tuple[str, ...]:
+        """A digest for each piece of which files it is of, and which row groups of these."""
+        return tuple(
+            _digest(
+                without_secrets(file.root or ""),
+                file.path,
+                self.stored.seals[blocks[0].file],
+                blocks,
+            )
+            for blocks in map(self._blocks, range(len(self)))
+            for file in (self.stored.files[blocks[0].file],)
+        )
+
+    @cached_property
+    def _seals_from(self) -> tuple[str, ...]:
+        """A digest for each piece of itself and of all in which its last episode may go on."""
+        found: list[str] = []
+        for number in reversed(range(len(self))):
+            goes_on = number + 1 < len(self) and self.goes_on[number + 1]
+            found.append(_digest(self._own_seals[number], found[-1] if goes_on else None))
+        return tuple(reversed(found))
+
     def read(self, number: int, columns: Sequence[str]) -> Rows:
         """Read the columns of all episodes that begin in a piece; there may be none."""
         blocks = self._blocks(number)
@@ -108,7 +143,7 @@ class Pieces:
         after = self._blocks(number + 1) if goes_on else ()
         keys = [self._keys(before), table.select(list(self.episode)), self._keys(after)]
         lengths = [one.num_rows for one in keys]
-        earlier, own, later = np.split(_codes(keys, self.episode), np.cumsum(lengths)[:2])
+        earlier, own, later = np.split(episode_codes(keys, self.episode), np.cumsum(lengths)[:2])
         skipped = _run(own, earlier[-1]) if went_on else 0
         own = own[skipped:]
         if went_on:
@@ -136,7 +171,7 @@ class Pieces:
             ends = taken < sum(block.rows for block in blocks)
             if ends or number == len(self) or not self.goes_on[number]:
                 return found
-            codes = _codes([last, self._keys(self._blocks(number))], self.episode)
+            codes = episode_codes([last, self._keys(self._blocks(number))], self.episode)
             taken = _run(codes[1:], codes[0])
             if not taken:
                 return found
@@ -180,21 +215,27 @@ class Pieces:
         """
         begun: list[NDArray[np.int64]] = []
         last: pa.Table | None = None
+        at_end = self._blocks(numbers[0])[0], 0
         for number in numbers:
             block = self._blocks(number)[0]
-            keys = self._keys(self._blocks(number))
+            try:
+                keys = self._keys(self._blocks(number))
+            except DamagedFile:  # what goes on there is left out when it is read
+                if not self.stored.skips:
+                    raise
+                begun.append(np.empty(0, np.int64))
+                continue
             skipped = 0
             if last is None:
-                codes = _codes([keys], self.episode)
+                codes = episode_codes([keys], self.episode)
             else:
-                both = _codes([last, keys], self.episode)
+                both = episode_codes([last, keys], self.episode)
                 codes, skipped = both[1:], _run(both[1:], both[0])
-                end = self._blocks(number - 1)[-1]
-                at_end = (end, end.rows - 1)
                 self._refuse_shared(codes[skipped:], both[:1], (block, skipped), at_end)
             _, firsts = np.unique(codes[skipped:], return_index=True)
             begun.append(_hashes(keys.take(firsts + skipped)))
-            last = keys.slice(keys.num_rows - 1)
+            last, end = keys.slice(keys.num_rows - 1), self._blocks(number)[-1]
+            at_end = end, end.rows - 1
         for found, number in _repeats(begun):
             self._refuse_same(numbers[found], numbers[number])
 
@@ -202,9 +243,13 @@ class Pieces:
         """Refuse an episode that two pieces have, unless only hashes of episodes are equal."""
         first, second = self._blocks(found), self._blocks(number)
         keys = [self._keys(first), self._keys(second)]
-        codes = _codes(keys, self.episode)
+        codes = episode_codes(keys, self.episode)
         length = keys[0].num_rows
         self._refuse_shared(codes[length:], codes[:length], (second[0], 0), (first[0], 0))
+
+
+def _digest(*told: Any) -> str:
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def _holding(blocks: Sequence[Block], rows: int) -> Sequence[Block]:
@@ -241,7 +286,7 @@ def _repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
         yield first, second
 
 
-def _codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[np.int64]:
+def episode_codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[np.int64]:
     """Return a code for each row of some tables, the same for rows with the same values."""
     joined = _joined(tables)
     together: NDArray[Any] | None = None
@@ -280,10 +325,10 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def footers(
-    files: Sequence[StoredFile], episode: Sequence[str]
+    files: Sequence[StoredFile], episode: Sequence[str], *, skips: bool = False
 ) -> tuple[StoredFiles, list[Footer]]:
-    """Read the ends of all files, several at a time."""
-    stored = StoredFiles(tuple(files), whole=whole_keys(files))
+    """Read the ends of all files, several at a time; `skips`: some of them may be damaged."""
+    stored = StoredFiles(tuple(files), whole=whole_keys(files), skips=skips)
     with ThreadPoolExecutor(min(_READERS, len(files))) as readers:
         found = list(
             readers.map(lambda number: footer_of(stored, number, episode), range(len(files)))
@@ -317,7 +362,11 @@ def pieces_of(
                 blocks.append(Block(number, group, first, count))
                 bounds.append(end.bounds[group])
             first += count
-    if not blocks:
+        if end.is_damaged:  # a piece of its own, in which an episode may begin or end
+            cuts.append(len(blocks))
+            blocks.append(Block(number, 0, 0, 0))
+            bounds.append(_bounds_by_place(stored, number, ends, episode))
+    if not any(block.rows for block in blocks):
         raise TraceError(f"{stored.files[0].name} holds no traces: the table has no rows")
     goes_on = tuple(
         bool(episode)
@@ -329,12 +378,41 @@ def pieces_of(
     pieces = Pieces(stored, tuple(blocks), (*cuts, len(blocks)), tuple(episode), goes_on, remedy)
     scopes: dict[int, list[int]] = {}
     for number, cut in enumerate(cuts):
-        scopes.setdefault(0 if across_files else blocks[cut].file, []).append(number)
+        if blocks[cut].rows:
+            scopes.setdefault(0 if across_files else blocks[cut].file, []).append(number)
     for scope in scopes.values() if episode else ():
         around = [_around(bounds[pieces.cuts[one] : pieces.cuts[one + 1]]) for one in scope]
         if not _in_order(around):
             pieces.check_together(scope)
     return pieces
+
+
+class _Beyond(NamedTuple):
+    """A value before all others, or after them."""
+
+    before: bool
+
+    def __lt__(self, other: Any) -> bool:
+        return self.before and self != other
+
+    def __gt__(self, other: Any) -> bool:
+        return not self.before and self != other
+
+
+def _bounds_by_place(
+    stored: StoredFiles, number: int, ends: Sequence[Footer], episode: Sequence[str]
+) -> Bounds | None:
+    """Return what is known of the episodes of a file that cannot be read: what its path says."""
+    in_files = {name for end in ends for name in end.schema.names}
+    told = {
+        name: value
+        for name, value in stored.constants(number).items()
+        if name not in in_files and value is not None
+    }
+    if not told.keys() & set(episode):
+        return None
+    least, most = (tuple(told.get(name, _Beyond(end)) for name in episode) for end in (True, False))
+    return least, most
 
 
 def _apart(one: Bounds | None, other: Bounds | None) -> bool:

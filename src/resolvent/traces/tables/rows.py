@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, symbol_text
+from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
-from resolvent.traces.tables.episodes import Episodes, episodes_of
+from resolvent.traces.tables.episodes import Episodes, RowNumbers, episodes_of, numbers_of
 from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
 from resolvent.traces.tables.sources import TableSource
 from resolvent.traces.trace_set import Column, TraceSet
-from resolvent.traces.vocabulary import Codes, Interner, distinct_pairs
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 from resolvent.wording import amount, visible
 
 NOTHING_SEEN = "nothing"
@@ -118,11 +119,12 @@ class _Table:
         return self.episodes.lengths - ~self.extra
 
     @cached_property
-    def steps(self) -> NDArray[np.int64]:
+    def steps(self) -> RowNumbers:
         """The numbers of the rows that are steps, in order."""
         if self.extra.all():
             return self.episodes.rows
-        return np.delete(self.episodes.rows, self.episodes.ends[~self.extra] - 1)
+        rows = numbers_of(self.episodes.rows)
+        return np.delete(rows, self.episodes.ends[~self.extra] - 1)
 
     def _nulls(self, name: str) -> NDArray[np.bool_]:
         if not self.table[name].null_count:
@@ -180,9 +182,11 @@ class _Table:
 
     def _observations(self) -> Column:
         roles, at = self.roles, self.episodes.ends[self.extra]
-        values, codes = self._symbols(roles.observation, self.episodes.rows, NOTHING_SEEN)
-        if roles.observation is None or not len(at):
-            return values, np.insert(codes, at, 0)
+        if roles.observation is None:
+            return [NOTHING_SEEN], _core.repeated_code(0, len(self.episodes.rows) + len(at))
+        values, codes = self._symbols(roles.observation, self.episodes.rows)
+        if not len(at):
+            return values, codes
         if roles.next_observation is None:
             final = roles.final_observation
             if isinstance(final, Spelled):
@@ -206,7 +210,7 @@ class _Table:
         goes_on[(np.cumsum(self.lengths) - 1)[self.extra]] = False
         wrong = of_rows[~first] != after_steps[goes_on]
         if np.any(wrong):
-            row = int(self.episodes.rows[~first][np.argmax(wrong)])
+            row = int(numbers_of(self.episodes.rows)[~first][np.argmax(wrong)])
             raise TraceError(
                 f"{self.source.place(row)}: the observation is not the next_observation of the "
                 f"row before it in {self._episode(row)}: is a row missing, or the order wrong?"
@@ -218,19 +222,15 @@ class _Table:
         if roles.next_label is not None:
             return self._after_each(self._label_column(roles.next_label, self.steps))
         if roles.label is None:
-            return [NO_EVENT], np.zeros(len(rows) + len(at), np.int32)
-        values, codes = self._label_column(roles.label, rows)
-        return _with(values, NO_EVENT), np.insert(codes, at, _position(values, NO_EVENT))
+            return [NO_EVENT], _core.repeated_code(0, len(rows) + len(at))
+        return _with_no_event(self._label_column(roles.label, rows), at)
 
     def _after_each(self, labels: Column) -> Column:
         """Return labels of steps as what has happened after them, with no event at the start."""
-        values, codes = labels
-        starts = np.cumsum(self.lengths) - self.lengths
-        none = _position(values, NO_EVENT)
-        return _with(values, NO_EVENT), np.insert(codes, starts, none)
+        return _with_no_event(labels, np.cumsum(self.lengths) - self.lengths)
 
     def _symbols(
-        self, names: Names | None, rows: NDArray[np.int64], constant: str | None = None
+        self, names: Names | None, rows: RowNumbers, constant: str | None = None
     ) -> Column:
         """Code the symbols of some rows: of one column, or tuples of several."""
         if names is None:
@@ -239,7 +239,7 @@ class _Table:
             return self._coded(names, rows, as_symbol)
         return _tuples([self._coded(name, rows, as_symbol) for name in names])
 
-    def _coded(self, name: str, rows: NDArray[np.int64], convert: Callable[[Any], Any]) -> Column:
+    def _coded(self, name: str, rows: RowNumbers, convert: Callable[[Any], Any]) -> Column:
         column = self._taken(name, rows)
         if column.null_count:
             place = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
@@ -249,24 +249,18 @@ class _Table:
             )
         return converted(*distinct(column), convert, self._place_in(name, rows))
 
-    def _taken(self, name: str, rows: NDArray[np.int64]) -> pa.ChunkedArray:
-        if rows is self.episodes.rows and self._in_place:
+    def _taken(self, name: str, rows: RowNumbers) -> pa.ChunkedArray:
+        if isinstance(rows, range):
             return self.table[name]
         return self.table[name].take(pa.array(rows))
 
-    @cached_property
-    def _in_place(self) -> bool:
-        """Whether all rows stand in order already."""
-        rows = self.episodes.rows
-        return bool(np.array_equal(rows, np.arange(len(rows))))
-
-    def _place_in(self, name: str, rows: NDArray[np.int64]) -> Callable[[int], str]:
+    def _place_in(self, name: str, rows: RowNumbers) -> Callable[[int], str]:
         return lambda row: f"{self.source.place(int(rows[row]))}, column `{visible(name)}`"
 
     def _rewards(self, name: str) -> Column:
         return self._coded(name, self.steps, _as_reward)
 
-    def _label_column(self, names: Names, rows: NDArray[np.int64]) -> Column:
+    def _label_column(self, names: Names, rows: RowNumbers) -> Column:
         """Code the labels of some rows."""
         if not isinstance(names, str):
             values, codes = _tuples([self._marks(name, rows) for name in names])
@@ -289,7 +283,7 @@ class _Table:
 
         return converted(*distinct_labels(column), as_events, self._place_in(names, rows))
 
-    def _marks(self, name: str, rows: NDArray[np.int64]) -> Column:
+    def _marks(self, name: str, rows: RowNumbers) -> Column:
         """Code a column of booleans, which may be written 0 and 1."""
         return self._coded(name, rows, _as_mark)
 
@@ -341,14 +335,17 @@ def _labels_of(actions: Column) -> Column:
     return labels, codes
 
 
-def _with(values: Sequence[Any], value: Any) -> list[Any]:
-    """Return the values, and one more unless it is among them."""
-    return [*values] if value in values else [*values, value]
+def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:
+    """Return labels with no event before each of these places.
 
-
-def _position(values: Sequence[Any], value: Any) -> int:
-    """Return where a value stands, or would stand if it came last."""
-    return values.index(value) if value in values else len(values)
+    >>> _with_no_event(([frozenset("b"), frozenset("a")], np.int32([0, 1])), np.array([0]))[1]
+    array([0, 2, 1], dtype=int32)
+    """
+    values, codes = labels
+    kept = Vocabulary(sorted({*values, NO_EVENT}, key=label_order))  # the order of trace sets
+    table = codes_of(values, kept, -1)
+    none = kept.code(NO_EVENT)
+    return kept, _core.recode_with_inserted(codes, table, at.astype(np.int64), none)
 
 
 def _together(first: Column, second: Column) -> tuple[list[Any], Codes, Codes]:
