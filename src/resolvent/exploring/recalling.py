@@ -56,13 +56,11 @@ class _Recall:
             moves[np.maximum(state, 0), read]
             for moves, state in zip(knowledge.believed.moves, self.states, strict=True)
         ]
-        code = np.zeros(columns.steps, np.int64)
         kinds: list[Any] = [self.seen, columns.actions, self.after, read, self.steps.ended]
-        for column in (*kinds, *self.states):
-            _, code = np.unique(code, return_inverse=True)
-            code = code.astype(np.int64) * (int(column.max()) + 2) + column + 1
-        _, first = np.unique(code[located], return_index=True)
-        chosen = np.flatnonzero(located)[np.sort(first)]
+        places = np.flatnonzero(located)
+        chosen = self.chosen = places[
+            _first_of_each([one[places] for one in (*kinds, *self.states)])
+        ]
         situations = list(
             zip(*(one[chosen].tolist() for one in (self.seen, *self.states)), strict=True)
         )
@@ -97,27 +95,24 @@ class _Recall:
 
     def _note_answers(self) -> None:
         """Note what was answered in which state, which answers are notable, and what labels are."""
-        knowledge, columns = self.knowledge, self.columns
-        observation, action = self.seen.tolist(), columns.actions.tolist()
-        told = self.states[0].tolist()
+        knowledge, columns, chosen = self.knowledge, self.columns, self.chosen
+        observation, action = self.seen[chosen].tolist(), columns.actions[chosen].tolist()
+        told, led_to = self.states[0][chosen].tolist(), self.after[chosen].tolist()
+        rewards, ended = columns.rewards[chosen].tolist(), self.steps.ended[chosen].tolist()
         for place, kind in enumerate(knowledge.kinds):
-            answer: list[Any] = self.after.tolist()
+            answer: list[Any] = led_to
             if kind != "transition":
-                answer = (columns.rewards if kind == "reward" else self.steps.ended).tolist()
-            own = () if place == 0 else (self.states[place].tolist(),)
+                answer = rewards if kind == "reward" else ended
+            own = () if place == 0 else (self.states[place][chosen].tolist(),)
             knowledge.answers[place].update(
                 zip(zip(*own, told, observation, action, strict=True), answer, strict=True)
             )
-        knowledge.guess.update(
-            zip(zip(observation, action, strict=True), self.after.tolist(), strict=True)
-        )
-        read = columns.labels[self.at] if knowledge.lag else self.label
-        come = list(zip(columns.rewards.tolist(), self.steps.ended.tolist(), strict=True))
-        paying = self.states[1].tolist()
-        knowledge.usually.update(zip(zip(paying, read.tolist(), strict=True), come, strict=True))
-        knowledge.usually.update(
-            zip(zip(paying, read.tolist(), action, strict=True), come, strict=True)
-        )
+        knowledge.guess.update(zip(zip(observation, action, strict=True), led_to, strict=True))
+        labels = (columns.labels[self.at] if knowledge.lag else self.label)[chosen].tolist()
+        come = list(zip(rewards, ended, strict=True))
+        paying = self.states[1][chosen].tolist()
+        knowledge.usually.update(zip(zip(paying, labels, strict=True), come, strict=True))
+        knowledge.usually.update(zip(zip(paying, labels, action, strict=True), come, strict=True))
         question, after = self.steps.question, self.after
         first = np.empty(self.steps.questions, after.dtype)
         first[question] = after
@@ -131,9 +126,9 @@ class _Recall:
             zip(self.seen[shown].tolist(), columns.actions[shown].tolist(), strict=True)
         )
         pairs = np.unique(after.astype(np.int64) * (int(self.label.max()) + 1) + self.label)
-        for led_to, label in zip(*np.divmod(pairs, int(self.label.max()) + 1), strict=True):
-            if knowledge.label_at.setdefault(int(led_to), int(label)) != label:
-                knowledge.label_at[int(led_to)] = -2
+        for one, label in zip(*np.divmod(pairs, int(self.label.max()) + 1), strict=True):
+            if knowledge.label_at.setdefault(int(one), int(label)) != label:
+                knowledge.label_at[int(one)] = -2
 
     def _note_words(self) -> None:
         """Keep the labels of each episode but for plain ones, and each once in a row."""
@@ -181,7 +176,7 @@ class _Recall:
             ]
         )
         width = 3 + len(self.states)
-        for row in np.unique(rows, axis=1).T.tolist():
+        for row in rows[:, _first_of_each(list(rows))].T.tolist():
             context, question = _context(row[:width]), (row[-2], row[-1])
             knowledge.contexts.setdefault(context, set()).add(question)
             if context[0] >= 0:
@@ -199,6 +194,16 @@ class _Recall:
             *(np.where(begins, 0, one[before]) for one in self.states),
         ]
         return columns
+
+
+def _first_of_each(columns: list[Any]) -> NDArray[np.int64]:
+    """Return the places at which a row comes up that did not come up before."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, code = np.unique(code, return_inverse=True)
+        code = code.astype(np.int64) * (int(column.max(initial=0)) + 2) + column + 1
+    _, first = np.unique(code, return_index=True)
+    return np.sort(first)
 
 
 def _rows(chosen: NDArray[np.int64], *columns: Codes) -> list[tuple[int, ...]]:
