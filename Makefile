@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills
+.PHONY: benchmark-kills benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
@@ -57,6 +57,10 @@ benchmark: $(STAMPS)/developing
 # The steps it takes until the true machines are found: the better part of an hour.
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
+
+# Steps until a plan is truly optimal, exploring on purpose and at random: an hour.
+benchmark-solving: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solving.py -o benchmarks/solving.json
 
 # What plans from noisy traces are truly worth: a few minutes.
 benchmark-chance: $(STAMPS)/developing

@@ -34,6 +34,7 @@ ROOMS = [
     ["holding_out"],
     ["environments"],
     ["control"],
+    ["exploring"],
     ["baselines"],
     ["display"],
     ["reproduction"],

@@ -33,6 +33,7 @@ from resolvent.errors import (
     TimeLimitReached,
     TraceError,
 )
+from resolvent.exploring import Explorer, Solved, solve
 from resolvent.holding_out import HeldOut, held_out
 from resolvent.machines import (
     UNSEEN,
@@ -87,6 +88,7 @@ __all__ = [
     "Discretise",
     "EdgeRewardMachine",
     "Evidence",
+    "Explorer",
     "Finding",
     "HeldOut",
     "InferenceResult",
@@ -107,6 +109,7 @@ __all__ = [
     "ResumeWarning",
     "RewardMachine",
     "Score",
+    "Solved",
     "SpaceWarning",
     "StorageError",
     "Strategy",
@@ -135,6 +138,7 @@ __all__ = [
     "read_traces",
     "report",
     "scan_traces",
+    "solve",
     "to_dot",
     "to_mealy_dot",
     "to_mermaid",
