@@ -14,9 +14,9 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills benchmark-shaping
+.PHONY: benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-billion benchmark-workers
+.PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -58,6 +58,10 @@ benchmark: $(STAMPS)/developing
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
 
+# Steps until a plan is truly optimal, exploring on purpose and at random: an hour.
+benchmark-solving: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solving.py -o benchmarks/solving.json
+
 # What plans from noisy traces are truly worth: a few minutes.
 benchmark-chance: $(STAMPS)/developing
 	$(BIN)/python benchmarks/chance.py
@@ -97,6 +101,10 @@ benchmark-kills: $(STAMPS)/developing
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py
+
+# A model of time and of bytes moved, beside what is measured, and what it says of clusters.
+benchmark-cluster-costs: $(STAMPS)/developing
+	$(BIN)/python benchmarks/cluster_costs.py
 
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing

@@ -8,6 +8,7 @@ import pytest
 collect_ignore = ["conftest.py"]  # of doctests, for there are others of that name
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks which tests belong together
 def pytest_collection_modifyitems(items):
     """Run all tests that need Ray in one process, so that it is begun once; PyTorch likewise."""
     for item in items:

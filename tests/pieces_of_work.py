@@ -1,6 +1,7 @@
 """Work for workers of all kinds, where other processes can import it."""
 
 import os
+import signal
 import time
 import warnings
 from pathlib import Path
@@ -20,6 +21,11 @@ def joined(one, other):
 
 def cores_here(_):
     return [cores()]
+
+
+def hears_ctrl_c(_):
+    time.sleep(0.2)  # so that all processes get something to do
+    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def refused(number):

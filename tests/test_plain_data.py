@@ -120,6 +120,7 @@ MADE = {
     "ResolventError": lambda: rs.ResolventError("something"),
     "ResumeWarning": lambda: rs.ResumeWarning("a file is damaged"),
     "RewardMachine": lambda: pair().reward,
+    "Solved": lambda: rs.solve(house(), budget=40),
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
     "SpaceWarning": lambda: rs.SpaceWarning("a part is no array"),
@@ -150,6 +151,7 @@ MADE = {
     "read_table": as_table,
     "read_traces": read,
     "scan_traces": scanned,
+    "solve": lambda: rs.solve(house(), budget=400),
     "to_dot": lambda: rs.to_dot(pair().transition),
     "to_mealy_dot": lambda: rs.to_mealy_dot(pair().transition),
     "to_mermaid": lambda: rs.to_mermaid(pair().transition),
@@ -161,6 +163,7 @@ MADE = {
 NO_DATA = {
     "AugmentObservation": "an environment at work",
     "ShapeReward": "an environment at work",
+    "Explorer": "at work in an environment",
     "VectorAugmentObservation": "environments at work",
     "VectorShapeReward": "environments at work",
     "report": "writes a file, and gives nothing back",

@@ -35,6 +35,7 @@ ROOMS = [
     ["environments"],
     ["control"],
     ["stable_baselines"],
+    ["exploring"],
     ["baselines"],
     ["display"],
     ["reproduction"],

@@ -35,6 +35,7 @@ from resolvent.errors import (
     TimeLimitReached,
     TraceError,
 )
+from resolvent.exploring import Explorer, Solved, solve
 from resolvent.holding_out import HeldOut, held_out
 from resolvent.machines import (
     UNSEEN,
@@ -89,6 +90,7 @@ __all__ = [
     "Discretise",
     "EdgeRewardMachine",
     "Evidence",
+    "Explorer",
     "Finding",
     "HeldOut",
     "InferenceResult",
@@ -110,6 +112,7 @@ __all__ = [
     "RewardMachine",
     "Score",
     "ShapeReward",
+    "Solved",
     "SpaceWarning",
     "StorageError",
     "Strategy",
@@ -139,6 +142,7 @@ __all__ = [
     "read_traces",
     "report",
     "scan_traces",
+    "solve",
     "to_dot",
     "to_mealy_dot",
     "to_mermaid",

@@ -28,6 +28,8 @@ def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(rs.MissingExtra, match=r'pip install "resolvent\[ray\]"'):
         work()
+    with pytest.raises(rs.MissingExtra, match=r"resolvent\[ray\]"):
+        rs.collect("resolvent/House-v0", episodes=1, on="ray")
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])

@@ -17,6 +17,7 @@ from shuffled_workers import ShuffledWorkers
 pytestmark = pytest.mark.usefixtures("ray_of_two")
 
 
+@pytest.mark.slow
 def test_attempts_of_an_exact_search(monkeypatch):
     monkeypatch.setattr("resolvent.exact.search.ALONE", 0)
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)

@@ -12,6 +12,7 @@ from pieces_of_work import (
     doubled,
     ended,
     flaky,
+    hears_ctrl_c,
     is_short,
     joined,
     killed_once,
@@ -21,6 +22,7 @@ from pieces_of_work import (
 )
 from resolvent.workers import Processes, Ray, Threads, Workers, at_work, workers_named
 from resolvent.workers.cores import CORES, cores, sharing_cores
+from resolvent.workers.ray import _awaited
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -39,7 +41,10 @@ def processes():
 SLOW = pytest.param("processes", marks=pytest.mark.slow)  # it takes them long to begin
 
 
-@pytest.fixture(params=["threads", SLOW, "ray"])
+ONCE = pytest.param("ray", marks=pytest.mark.xdist_group("ray"))  # with all that needs Ray
+
+
+@pytest.fixture(params=["threads", SLOW, ONCE])
 def workers(request):
     if request.param == "threads":
         return Threads(2)
@@ -117,6 +122,10 @@ def test_processes_in_short(processes):
         processes.together(refused, range(9), joined, called="reading")
 
 
+def test_ctrl_c_reaches_no_process_but_the_one_that_began_them(processes):
+    assert {*processes.each(hears_ctrl_c, range(4), called="asking")} == {False}
+
+
 def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp_path):
     paths = [str(tmp_path / "one"), str(tmp_path / "two")]
     assert Ray().together(flaky, paths, joined, called="reading") == "xxxxxx"
@@ -161,3 +170,44 @@ def test_workers_with_a_name_are_closed_after_their_last_use(monkeypatch):
     with at_work(Threads(1)):
         pass
     assert closed == [outer]
+
+
+class ManyTasks:
+    """As much of Ray as waiting for tasks takes: all of them end at the same time."""
+
+    class exceptions:  # noqa: N801
+        RayError = KeyError
+
+    def __init__(self, processors, failing):
+        self.processors, self.failing, self.asked = processors, failing, 0
+
+    def cluster_resources(self):
+        return {"CPU": self.processors}
+
+    def wait(self, refs, num_returns, timeout):
+        self.asked += 1
+        return refs[:num_returns], refs[num_returns:]
+
+    def get(self, ref):
+        if ref in self.failing:
+            raise KeyError(ref)
+        return ref
+
+
+def test_many_tasks_are_waited_for_together():
+    ray, said = ManyTasks(1_000, ()), []
+    assert _awaited(ray, lambda number: number, [3] * 8_000, said.append) == list(range(8_000))
+    assert said[-1] == 24_000
+    assert ray.asked < 400
+
+
+def test_of_tasks_that_end_together_the_first_failure_counts():
+    begun = []
+
+    def begin(number):
+        begun.append(number)
+        return number
+
+    with pytest.raises(KeyError, match="20"):
+        _awaited(ManyTasks(1_000, {20, 21, 50}), begin, [1] * 8_000, None)
+    assert len(begun) == 2_000  # no more were begun

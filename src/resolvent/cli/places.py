@@ -1,5 +1,6 @@
 """TRACES on the command line → traces in memory, or a place that is gone through in pieces."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from resolvent.running import REFINE_ABOVE
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.places.addresses import is_address
 from resolvent.traces.places.listing import files_of, is_glob
+from resolvent.wording import amount
 
 FILE_ROWS = 10_000_000
 """A Parquet file with more rows than this is gone through in pieces, not read whole."""
@@ -64,6 +66,17 @@ def opened(
         scanned = table.scan(place, columns)
         return scanned if in_pieces and scanned.rows > REFINE_ABOVE else scanned.read_all()
     return table.read(path, columns, bar.reading(path), format=format)
+
+
+def say_what_is_idle(traces: TraceSet | TraceFolder, on: str, resume: str | None = None) -> None:
+    """Say on standard error that nobody is needed for traces which were read into memory."""
+    asked = [f"--on {on}"] * (on != "threads") + [f"--resume {resume}"] * (resume is not None)
+    if asked and isinstance(traces, TraceSet):
+        print(
+            f"resolvent: note: {amount(traces.steps, 'step')} were read into memory, where there "
+            f"is nothing to do for {' and '.join(asked)}",
+            file=sys.stderr,
+        )
 
 
 def files_read(place: str) -> list[Path]:

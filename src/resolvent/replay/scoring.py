@@ -1,7 +1,7 @@
 """What traces show of machines → how many steps these predict right, wrong, or not at all."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from resolvent.replay.replaying import REPLAYING, replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
 from resolvent.traces import Codes, TraceFolder, TraceSet
+from resolvent.traces.gap import Gap, tell_of
 from resolvent.traces.given import as_traces
 from resolvent.workers import Workers, at_work
 
@@ -38,11 +39,15 @@ def score(
 
 @dataclass(frozen=True)
 class Scored:
-    """The score of machines on some traces, and how many these are; those of pieces add up."""
+    """The score of machines on some traces, and how many these are; those of pieces add up.
+
+    `gaps` are what is left out of pieces, by their numbers, as files are damaged.
+    """
 
     score: Score
     traces: int
     steps: int
+    gaps: Mapping[int, Gap] = field(default_factory=dict)
 
     def __add__(self, later: "Scored") -> "Scored":
         """Return both together; the traces of the second come after those of the first."""
@@ -50,6 +55,7 @@ class Scored:
             self.score.then(later.score, self.traces),
             self.traces + later.traces,
             self.steps + later.steps,
+            {**self.gaps, **later.gaps},
         )
 
 
@@ -65,7 +71,9 @@ def scored(
         return _scored(machines, traces)
     work, pieces = _PieceScored(machines, traces), range(len(traces))
     with at_work(on) as workers:
-        return workers.together(work, pieces, Scored.__add__, called=REPLAYING, report=progress)
+        found = workers.together(work, pieces, Scored.__add__, called=REPLAYING, report=progress)
+    tell_of(found.gaps, found.traces)
+    return found
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,10 @@ class _PieceScored:
     folder: TraceFolder
 
     def __call__(self, number: int) -> Scored:
-        return _scored(self.machines, self.folder.read(number))
+        if not self.folder.skips:
+            return _scored(self.machines, self.folder.read(number))
+        traces, gap = self.folder.look(number)
+        return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
 
 
 def _scored(machines: Machines, traces: TraceSet) -> Scored:

@@ -15,7 +15,8 @@ from resolvent.replay.corpus import READING, CodedPieces, Corpus
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.senses.senses import SensedShards
 from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.shards import Shards, ShardsInMemory
+from resolvent.traces.gap import tell_of
+from resolvent.traces.shards import Shards, ShardsInMemory, are_same, gaps_of
 from resolvent.workers import Workers
 
 
@@ -39,9 +40,11 @@ def whole(
     """Return all traces as machines see them, under common codes.
 
     `workers` go through those in files once for that, unless they are `known` already: the
-    corpus that machines were inferred from, say. `progress` is told how far that is.
+    corpus that machines were inferred from, say. `progress` is told how far that is. What is left
+    out as files are damaged, where a user asks for that, is told by a `TableWarning`.
 
     Raises:
+        DamagedFile: when nothing is left.
         ModelError: when the traces have no column that a machine predicts.
     """
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
@@ -54,6 +57,7 @@ def whole(
         if isinstance(traces, TraceFolder):
             told = _telling(progress, READING, len(shards), traces.rows)
         corpus = Corpus(shards, rounding, told, workers=workers)
+        tell_of(gaps_of(corpus.shards), corpus.traces)
     check_columns(machines, corpus.alphabets)
     return corpus
 
@@ -118,5 +122,5 @@ def _telling(
 def _are_same(one: Shards, other: Shards) -> bool:
     """Whether shards are the same files, seen in the same way."""
     if isinstance(one, SensedShards) and isinstance(other, SensedShards):
-        return one.shards is other.shards and one.senses == other.senses
-    return one is other
+        return are_same(one.shards, other.shards) and one.senses == other.senses
+    return are_same(one, other)

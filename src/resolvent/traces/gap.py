@@ -1,8 +1,10 @@
 """What is left out of a piece of files since some of them are damaged, as plain data."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from resolvent.errors import DamagedFile, TableWarning
 from resolvent.wording import amount
 
 
@@ -58,3 +60,16 @@ that may lack rows'
         why = "" if whole else f" ({next(gap.why for gap in gaps.values())})"
         parts.append(f"{amount(episodes, 'episode')}{beside} that may lack rows{why}")
     return ", and ".join(parts)
+
+
+def tell_of(gaps: Mapping[int, Gap], traces: int) -> None:
+    """Warn of what was left out, if anything was, when so many traces are left.
+
+    Raises:
+        DamagedFile: when none are.
+    """
+    if not gaps:
+        return
+    if not traces:
+        raise DamagedFile(f"no traces are left: {gaps_text(gaps)}")
+    warnings.warn(gaps_text(gaps), TableWarning, stacklevel=4)

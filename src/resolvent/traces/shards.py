@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from resolvent.errors import OptionError, TableWarning
-from resolvent.traces.arrangement import Arrangement
+from resolvent.traces.arrangement import Arrangement, Arrangements
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.gap import Gap, gaps_text
 from resolvent.traces.symbols import Symbol
@@ -60,6 +60,13 @@ def leaving_out(shards: Shards, gaps: Mapping[int, Gap]) -> Shards:
 def gaps_of(shards: Shards) -> Mapping[int, Gap]:
     """Return what is left out of shards as files are damaged, by their numbers."""
     return getattr(shards, "gaps", {})
+
+
+def are_same(one: Shards, other: Shards) -> bool:
+    """Whether shards are the same files read in the same way, but for what is damaged."""
+    if isinstance(one, TraceFolder) and isinstance(other, TraceFolder):
+        return one._pieces is other._pieces and one._layout is other._layout
+    return one is other
 
 
 def arrangements_of(shards: Shards) -> Mapping[int, Arrangement]:
@@ -167,7 +174,7 @@ class TraceFolder:
         self.skips = pieces.stored.skips and gaps is None
         self.gaps: Mapping[int, Gap] = dict(gaps or {})
         self._warned = False
-        self.arrangements: dict[int, Arrangement] = {}
+        self.arrangements = Arrangements()
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -197,7 +204,9 @@ class TraceFolder:
 
         `leaving_out` then holds everybody to it.
         """
-        traces, gap, _ = self._read(number)
+        traces, gap, left_out = self._read(number)
+        if self.skips:  # otherwise whoever reads the piece again is told
+            self._said(traces, None, left_out)
         return traces, gap
 
     def leaving_out(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
@@ -206,14 +215,15 @@ class TraceFolder:
         If more should be damaged when it is read, or less, that is not taken into account.
         """
         fixed = TraceFolder(self.place, self._pieces, self._layout, gaps)
+        fixed._warned = self._warned
         fixed.remember(self.arrangements)
         return fixed
 
     def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
         """Take over how the rows of pieces stand, by the pieces' numbers, from who read them."""
-        self.arrangements |= {
-            number: one for number, one in arrangements.items() if number not in self.gaps
-        }
+        for number, one in arrangements.items():
+            if number not in self.gaps:
+                self.arrangements[number] = one
 
     def seal(self, number: int) -> Any:
         """Return all that the traces of a piece depend on, as plain data."""
@@ -325,7 +335,7 @@ def scan_traces(
         damaged: What to do where files cannot be read since they are damaged, or gone. By default
             that is an error. "skip" leaves out the pieces that cannot be read, and the episodes
             beside them that may have rows there; `result.warnings` of `infer` has what was left
-            out, and a `TableWarning` says so wherever pieces are read one by one.
+            out, and for all else a `TableWarning` says so.
 
     Raises:
         DamagedFile: when a file cannot be read and `damaged` is "refuse".

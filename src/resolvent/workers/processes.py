@@ -137,7 +137,8 @@ def _begun(processes: int) -> ProcessPoolExecutor:
         processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
     )
     with _not_interrupted():
-        pool.submit(int)  # begins all processes
+        for _ in range(processes):  # each begins one process
+            pool.submit(int)
     return pool
 
 

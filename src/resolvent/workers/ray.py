@@ -28,6 +28,12 @@ FAN_IN = 8
 _QUEUED = 2
 """Tasks for each processor that Ray is given at a time: it has one to do, and the next at hand."""
 
+_ENDED_TOGETHER = 32
+"""One of so many tasks that are under way has to end before others are begun."""
+
+_MOMENT = 0.1
+"""Seconds after which those that have ended are seen to, however few they are."""
+
 
 @dataclass(frozen=True)
 class Ray:
@@ -98,6 +104,8 @@ class Ray:
             tree.add(made)
             return note
 
+        if report is not None:
+            report(0)  # Ray may have taken a while to begin
         with _explaining(ray, called):
             said = _awaited(ray, begin, [len(run) for _, run in folding], report)
             result: Made = ray.get(tree.root())
@@ -161,15 +169,20 @@ class Ray:
 
     def _ray(self) -> Any:
         """Return Ray's module, connected to nodes that have what is needed."""
-        try:
-            ray = importlib.import_module("ray")
-        except ImportError as error:
-            raise MissingExtra(
-                'Ray is not installed: pip install "resolvent[ray]", or choose on="threads"'
-            ) from error
+        ray = part_of_ray()
         connect(ray, self.address)
         check_nodes(ray)
         return ray
+
+
+def part_of_ray(name: str = "ray") -> Any:
+    """Return one of Ray's modules; `MissingExtra` if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra(
+            'Ray is not installed: pip install "resolvent[ray]", or choose on="threads"'
+        ) from error
 
 
 def _slots(ray: Any) -> int:
@@ -253,12 +266,14 @@ def _awaited(
     begun = done = 0
     failed = None
     while waiting or (begun < len(sizes) and failed is None):
-        while failed is None and begun < len(sizes) and len(waiting) < _QUEUED * _slots(ray):
+        room = _QUEUED * _slots(ray)
+        while failed is None and begun < len(sizes) and len(waiting) < room:
             waiting[begin(begun)] = begun
             begun += 1
-        ready, _ = ray.wait(list(waiting), num_returns=1)
-        for ref in ready:
-            number = waiting.pop(ref)
+        for ref in _ready(ray, list(waiting)):
+            number = waiting.pop(ref, None)
+            if number is None:  # it comes after one that failed
+                continue
             try:
                 said[number] = ray.get(ref)
             except ray.exceptions.RayError as error:
@@ -271,6 +286,17 @@ def _awaited(
     if failed is not None:
         raise failed
     return said
+
+
+def _ready(ray: Any, waiting: list[Any]) -> list[Any]:
+    """Wait until a task has ended; of many, until some have or a moment has passed.
+
+    To ask costs by the number of tasks asked for. Meanwhile each processor has its next task.
+    """
+    some = max(len(waiting) // _ENDED_TOGETHER, 1)
+    ready, _ = ray.wait(waiting, num_returns=some, timeout=None if some == 1 else _MOMENT)
+    found: list[Any] = ready
+    return found
 
 
 @contextmanager

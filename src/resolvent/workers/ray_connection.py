@@ -178,8 +178,8 @@ def _refused(address: str, error: Exception) -> str:
     if "ersion mismatch" in str(error):
         return f"the Ray cluster at {address} does not fit: {' '.join(str(error).split())}"
     return (
-        f"no Ray cluster answers at {address} ({first_line(error)}): check the address, or start "
-        f"one there with `ray start --head`"
+        f"no Ray cluster answers at {address} ({first_line(error)}): check the address, and "
+        f"RAY_AUTH_TOKEN if the cluster has a token, or start one with `ray start --head`"
     )
 
 

@@ -164,6 +164,10 @@ def test_an_unknown_kind_of_address():
         ("AWS Error UNKNOWN (HTTP status 403) during HeadObject", "AWS_ACCESS_KEY_ID"),
         ("AWS Error NETWORK_CONNECTION during ListObjectsV2", "nobody answers"),
         ("AWS Error INTERNAL_FAILURE during GetObject", r"the storage fails \(AWS Error INTERNAL"),
+        (
+            "UNAVAILABLE: Retry policy exhausted, Could not create a OAuth2 access token",
+            "access is denied",
+        ),
     ],
 )
 def test_what_storage_says_is_one_line(reason, said):

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, On, columns_of
+from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.places import Place, opened
+from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
@@ -40,6 +40,7 @@ def check(
         ),
     ] = False,
     on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
@@ -54,7 +55,8 @@ def check(
     loaded = load(machines)
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        given = opened(traces, table, columns_of(loaded), bar)
+        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         checked = _check(loaded, given, evidence, on, bar, started)
     if json:
         print_json(checked.figures())

@@ -21,7 +21,7 @@ from resolvent.cli.options import (
     columns_to_read,
     names_in,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.merge_lines import log_lines
@@ -37,7 +37,7 @@ from resolvent.result import InferenceResult
 from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
-from resolvent.traces import TraceSet
+from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.places.listing import place_text
@@ -241,15 +241,22 @@ def infer(
             damaged=damaged,
         )
         seconds_reading = time.perf_counter() - started
+        # What is in memory is searched by several, if it is searched.
+        say_what_is_idle(traces, on if options.strategy.merges else "threads", resume)
 
         def show(machine: str, now: Progress, again: str = "") -> None:
             _show(bar, options.strategy, machine, now, again)
 
         started = time.perf_counter()
+        if on.startswith("ray") and isinstance(traces, TraceFolder):
+            bar.announce(
+                f"waiting for Ray{on.removeprefix('ray').replace(':', ' at ', 1)}", at_once=True
+            )
         result = infer_with(options, traces, show)
         took = time.perf_counter() - started
         about = _About(took)
         if not no_held_out:
+            bar.announce("held out: choosing traces")
             test = held_out_test(
                 result,
                 traces,

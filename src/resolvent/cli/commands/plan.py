@@ -13,6 +13,7 @@ import typer
 from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
 from resolvent.cli.gathering import shown_by
 from resolvent.cli.options import (
+    Damaged,
     Json,
     Machines,
     MaxSteps,
@@ -20,7 +21,7 @@ from resolvent.cli.options import (
     check_target,
     choice,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.control import Plan, Runs
@@ -94,6 +95,7 @@ def plan(
         ),
     ] = None,
     on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Find the best way to act from machines and traces, with no further interaction.
@@ -107,7 +109,8 @@ def plan(
     stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, (), bar)
+        given = opened(traces, table, (), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         planning = time.perf_counter()
         found = plan_for(
             stored,

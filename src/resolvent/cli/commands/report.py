@@ -7,13 +7,14 @@ import typer
 
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import (
+    Damaged,
     Json,
     Machines,
     On,
     check_target,
     columns_of,
 )
-from resolvent.cli.places import Place, files_read, opened
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import ProgressBar
@@ -47,6 +48,7 @@ def report(
         ),
     ] = None,
     on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Write one HTML page: the machines drawn, traces replayed, and the evidence.
@@ -65,7 +67,8 @@ def report(
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, columns_of(loaded), bar)
+        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         evidence = gathered(loaded, given, on, bar)
         bar.show("writing the page", 0.0)
         write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)

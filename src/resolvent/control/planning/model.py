@@ -115,7 +115,8 @@ class Model(ByValue):
                 "no plan can say what to do: give actions that are symbols"
             )
         acting = that_matter(machines)
-        corpus = whole(acting, given, workers or Threads(), known=known, progress=progress)
+        seen = acting.replacing(senses=machines.senses)
+        corpus = whole(seen, given, workers or Threads(), known=known, progress=progress)
         _check_acquainted(acting, corpus.alphabets)
         noisy = any(one.is_noisy for one in acting.values())
         rewards, paid = _paid(acting, given, corpus.alphabets, noisy)

@@ -6,7 +6,6 @@ who plays what, nor on how many do.
 """
 
 import copy
-import importlib
 import pickle
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.playing import Play
 from resolvent.traces.trace_set import TraceSet
 from resolvent.workers import Workers, at_work
+from resolvent.workers.ray import part_of_ray
 
 EPISODES: Final = 16
 """Episodes of a piece. Another number would give other traces for the same seed."""
@@ -126,10 +126,12 @@ def _check_copies(work: _Piece, where: str) -> None:
     sent = {**copied, "label_of": work.play.label_of, "name_of": work.play.name_of}
     if not isinstance(work.make, _Copies | NamedEnvironment):
         sent["the function that makes the environment"] = work.make
+    # Ray sends functions by what they do, processes by their names.
+    pickler = part_of_ray("ray.cloudpickle") if where.startswith("ray") else pickle
     for name, value in sent.items():
         try:
             if where != "threads":
-                _pickled(value, where)
+                pickler.dumps(value)
             elif name in copied:
                 copy.deepcopy(value)
         except Exception as error:  # pickling raises whatever the objects inside do
@@ -141,12 +143,6 @@ def _check_copies(work: _Piece, where: str) -> None:
                 f"on={where!r}: {name} cannot be copied to where episodes are played "
                 f"({why}): {advice}"
             ) from error
-
-
-def _pickled(value: object, where: str) -> None:
-    # Ray sends functions by what they do, processes by their names.
-    pickler = importlib.import_module("ray.cloudpickle") if where.startswith("ray") else pickle
-    pickler.dumps(value)
 
 
 def _name(on: str | Workers) -> str:

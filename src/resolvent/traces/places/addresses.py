@@ -25,6 +25,7 @@ _DENIED = (
     *("MISSING_AUTHENTICATION_TOKEN", "UNRECOGNIZED_CLIENT", "EXPIRED_TOKEN"),
     *("HTTP status 401", "HTTP status 403", "PERMISSION_DENIED", "UNAUTHENTICATED"),
     *("Permission denied", "Could not create credentials", "InvalidAccessKeyId"),
+    "Could not create a OAuth2 access token",
     *("AuthenticationException", "AuthenticationFailed", "AuthorizationFailure"),
 )
 _MISSING = ("NO_SUCH_BUCKET", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND", "HTTP status 404", "NOT_FOUND")

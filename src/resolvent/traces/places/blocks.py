@@ -92,8 +92,8 @@ class StoredFiles:
         skips: Whether files that are damaged are left out.
     """
 
-    files: tuple[StoredFile, ...]
-    seals: tuple[Seal, ...] = ()
+    files: Sequence[StoredFile]
+    seals: Sequence[Seal] = ()
     whole: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     skips: bool = False

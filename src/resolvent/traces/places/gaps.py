@@ -43,12 +43,12 @@ def read_around(pieces: Pieces, number: int, columns: Sequence[str], gap: Gap) -
     """Read a piece without what is left out of it, and without looking there."""
     if gap.whole:
         return _no_rows(columns)
-    goes_on = list(pieces.goes_on)
+    goes_on = pieces.goes_on.copy()
     if gap.first:
         goes_on[number] = False
     if gap.last:
         goes_on[number + 1] = False
-    rows = replace(pieces, goes_on=tuple(goes_on)).read(number, columns)
+    rows = replace(pieces, goes_on=goes_on).read(number, columns)
     if not rows.table.num_rows:
         return rows
     codes = episode_codes([rows.table.select(list(pieces.episode))], pieces.episode)

@@ -46,12 +46,15 @@ from resolvent.traces.places.keys import (
     run_of,
 )
 from resolvent.traces.places.listing import StoredFile
+from resolvent.traces.places.packed import PackedBlocks, PackedFiles, PackedSeals
 from resolvent.wording import visible
 
 PIECE_ROWS = 1 << 20
 """Row groups are read together as long as they have no more rows than this."""
 
 _READERS = 8
+_READERS_ELSEWHERE = 64
+"""Files whose ends are read at a time, where each takes a while to answer."""
 _NOTHING_KNOWN: Mapping[int, Arrangement] = MappingProxyType({})
 
 _LOOKED_AT = 1 << 12
@@ -95,10 +98,10 @@ class Pieces:
     """
 
     stored: StoredFiles
-    blocks: tuple[Block, ...]
-    cuts: tuple[int, ...]
+    blocks: PackedBlocks
+    cuts: NDArray[np.int64]
     episode: tuple[str, ...]
-    goes_on: tuple[bool, ...]
+    goes_on: NDArray[np.bool_]
     remedy: str
     shared: tuple[Episode | None, ...] = ()
     fronts: Mapping[int, int] = field(default_factory=dict)
@@ -109,7 +112,7 @@ class Pieces:
     @property
     def rows(self) -> int:
         """How many rows there are in all."""
-        return sum(block.rows for block in self.blocks)
+        return self.blocks.rows
 
     def name(self, number: int) -> str:
         """Call a piece by its file, and by its row groups where the file has several pieces."""
@@ -134,31 +137,31 @@ class Pieces:
 
     def seal(self, number: int) -> tuple[Any, ...]:
         """Return all that the rows of a piece depend on, as plain data."""
-        before = self._own_seals[number - 1] if self.goes_on[number] else None
-        return before, self._seals_from[number], self.episode, sorted(self.stored.whole)
+        before = self._own_seal(number - 1) if self.goes_on[number] else None
+        return before, self._seal_from(number), self.episode, sorted(self.stored.whole)
+
+    def _own_seal(self, number: int) -> str:
+        """Return a digest of which file a piece is of, and which row groups of it."""
+        blocks = self._blocks(number)
+        file = self.stored.files[blocks[0].file]
+        seal = self.stored.seals[blocks[0].file]
+        return _digest(without_secrets(file.root or ""), file.path, seal, blocks)
+
+    def _seal_from(self, number: int) -> str:
+        """Return a digest of a piece and of all in which its last episode may go on."""
+        if number not in self._seals_from:
+            # Neighbours are asked for next: those that go on from each other are done together.
+            after = number + 1
+            while self._goes_on(after) and after not in self._seals_from:
+                after += 1
+            following = self._seals_from[after] if self._goes_on(after) else None
+            for one in reversed(range(number, after)):
+                following = self._seals_from[one] = _digest(self._own_seal(one), following)
+        return self._seals_from[number]
 
     @cached_property
-    def _own_seals(self) -> tuple[str, ...]:
-        """A digest for each piece of which files it is of, and which row groups of these."""
-        return tuple(
-            _digest(
-                without_secrets(file.root or ""),
-                file.path,
-                self.stored.seals[blocks[0].file],
-                blocks,
-            )
-            for blocks in map(self._blocks, range(len(self)))
-            for file in (self.stored.files[blocks[0].file],)
-        )
-
-    @cached_property
-    def _seals_from(self) -> tuple[str, ...]:
-        """A digest for each piece of itself and of all in which its last episode may go on."""
-        found: list[str] = []
-        for number in reversed(range(len(self))):
-            goes_on = number + 1 < len(self) and self.goes_on[number + 1]
-            found.append(_digest(self._own_seals[number], found[-1] if goes_on else None))
-        return tuple(reversed(found))
+    def _seals_from(self) -> dict[int, str]:
+        return {}
 
     def read(
         self,
@@ -194,7 +197,7 @@ class Pieces:
         return self.fronts.get(number) if self.goes_on[number] else None
 
     def _goes_on(self, number: int) -> bool:
-        return number < len(self) and self.goes_on[number]
+        return number < len(self) and bool(self.goes_on[number])
 
     def _front(self, number: int, table: pa.Table) -> int:
         """Return how many rows of a piece come first that go on from the one before it.
@@ -351,7 +354,8 @@ def footers(
 ) -> tuple[StoredFiles, list[Footer]]:
     """Read the ends of all files, several at a time; `skips`: some of them may be damaged."""
     stored = StoredFiles(tuple(files), whole=whole_keys(files), skips=skips)
-    with ThreadPoolExecutor(min(_READERS, len(files))) as readers:
+    most = _READERS if all(file.root is None for file in files) else _READERS_ELSEWHERE
+    with ThreadPoolExecutor(min(most, len(files))) as readers:
         found = list(
             readers.map(lambda number: footer_of(stored, number, episode), range(len(files)))
         )
@@ -398,7 +402,14 @@ def pieces_of(
         and not are_apart(around[number - 1], around[number])
         for number, cut in enumerate(cuts)
     )
-    pieces = Pieces(stored, tuple(blocks), (*cuts, len(blocks)), tuple(episode), goes_on, remedy)
+    pieces = Pieces(
+        replace(stored, files=PackedFiles.of(stored.files), seals=PackedSeals.of(stored.seals)),
+        PackedBlocks.of(blocks),
+        np.array([*cuts, len(blocks)], np.int64),
+        tuple(episode),
+        np.array(goes_on, bool),
+        remedy,
+    )
     scopes: dict[int, list[int]] = {}
     for number, cut in enumerate(cuts):
         if blocks[cut].rows:
@@ -412,4 +423,4 @@ def pieces_of(
             for number in scope:
                 if goes_on[number]:
                     shared[number] = touching(around[number - 1], around[number])
-    return replace(pieces, shared=tuple(shared), fronts=fronts)
+    return replace(pieces, shared=tuple(shared) if any(shared) else (), fronts=fronts)
