@@ -14,7 +14,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills benchmark-solving
+.PHONY: benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
@@ -121,6 +121,10 @@ benchmark-peers: $(STAMPS)/developing
 # Q-learning with and without the machines, in three worlds: ten minutes.
 benchmark-policy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/policy.py
+
+# Learners that are told more: machines on the way, imagined steps, shaped rewards. Needs PyTorch.
+benchmark-shaping: $(STAMPS)/developing
+	$(BIN)/python benchmarks/shaping.py
 
 # A report of 300 states and 100,000 traces: written, and opened in a browser.
 benchmark-report: $(STAMPS)/developing

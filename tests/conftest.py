@@ -10,10 +10,12 @@ collect_ignore = ["conftest.py"]  # of doctests, for there are others of that na
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks which tests belong together
 def pytest_collection_modifyitems(items):
-    """Run all tests that need Ray in one process, so that it is begun once."""
+    """Run all tests that need Ray in one process, so that it is begun once; PyTorch likewise."""
     for item in items:
         if "ray_of_two" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("ray"))
+        elif "stable_baselines" in item.nodeid or "stable-baselines" in item.nodeid:
+            item.add_marker(pytest.mark.xdist_group("stable-baselines"))
 
 
 @pytest.fixture(scope="session")

@@ -162,8 +162,10 @@ MADE = {
 
 NO_DATA = {
     "AugmentObservation": "an environment at work",
+    "ShapeReward": "an environment at work",
     "Explorer": "at work in an environment",
     "VectorAugmentObservation": "environments at work",
+    "VectorShapeReward": "environments at work",
     "report": "writes a file, and gives nothing back",
 }
 

@@ -34,6 +34,7 @@ ROOMS = [
     ["holding_out"],
     ["environments"],
     ["control"],
+    ["stable_baselines"],
     ["exploring"],
     ["baselines"],
     ["display"],
