@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from resolvent import notebook
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning.plan_files import json_number
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.errors import ModelError, ResolventError

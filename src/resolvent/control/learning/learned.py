@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.learning import policy_files
 from resolvent.control.learning.carrying import carried_values
 from resolvent.control.learning.curve import Curve, write_curve

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning.chance.branching import Branching
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.reaching import reached

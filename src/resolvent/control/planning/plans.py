@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import NeverEnds

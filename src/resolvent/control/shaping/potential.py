@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan
 from resolvent.errors import OptionError

@@ -12,6 +12,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.by_value import ByValue
 from resolvent.traces.places.blocks import Block, Seal
 from resolvent.traces.places.listing import StoredFile
 
@@ -19,7 +20,7 @@ _ENCODING = ("utf-8", "surrogateescape")  # a path may hold any bytes
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(ByValue):
     """Texts that begin alike, one after the other in one array.
 
     >>> texts = Texts.of(["day=1/a", "day=1/b", "day=22"])
@@ -59,7 +60,7 @@ class Texts:
 
 
 @dataclass(frozen=True, eq=False)
-class PackedFiles(Sequence[StoredFile]):
+class PackedFiles(ByValue, Sequence[StoredFile]):
     """Files, as a tuple of them would be.
 
     >>> files = [StoredFile(f"logs/{n}", f"/data/logs/{n}") for n in "abc"]
@@ -100,7 +101,7 @@ class PackedFiles(Sequence[StoredFile]):
 
 
 @dataclass(frozen=True, eq=False)
-class PackedSeals(Sequence[Seal]):
+class PackedSeals(ByValue, Sequence[Seal]):
     """Seals, as a tuple of them would be.
 
     >>> seals = [Seal(7, "tag"), Seal(8, None), Seal(9, 12)]
@@ -146,7 +147,7 @@ def _of_text(text: str) -> str | int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class PackedBlocks(Sequence[Block]):
+class PackedBlocks(ByValue, Sequence[Block]):
     """Row groups, as a tuple of them would be.
 
     >>> blocks = PackedBlocks.of([Block(0, 0, 0, 5), Block(0, 1, 5, 7), Block(1, 0, 0, 2)])

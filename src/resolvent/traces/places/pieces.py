@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from resolvent.by_value import ByValue
 from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.places.addresses import without_secrets
@@ -80,8 +81,8 @@ class Rows(NamedTuple):
         raise IndexError(row)
 
 
-@dataclass(frozen=True)
-class Pieces:
+@dataclass(frozen=True, eq=False)
+class Pieces(ByValue):
     """Files in pieces.
 
     Attributes:
