@@ -14,7 +14,9 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy
+.PHONY: benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
+.PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -29,11 +31,11 @@ types: $(STAMPS)/developing
 	$(BIN)/mypy
 
 unit: $(STAMPS)/developing
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
 
 # Everything, the slow tests too.
 nightly: lint types
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 # Chromium, in which tests open the report; without one they are skipped.
 browser:
@@ -55,6 +57,10 @@ benchmark: $(STAMPS)/developing
 # The steps it takes until the true machines are found: the better part of an hour.
 benchmark-recovery: $(STAMPS)/developing
 	$(BIN)/python benchmarks/recovery.py --output benchmarks/recovery.json
+
+# Steps until a plan is truly optimal, exploring on purpose and at random: an hour.
+benchmark-solving: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solving.py -o benchmarks/solving.json
 
 # What plans from noisy traces are truly worth: a few minutes.
 benchmark-chance: $(STAMPS)/developing
@@ -80,6 +86,26 @@ benchmark-noise-folder: $(STAMPS)/developing
 benchmark-scaling: $(STAMPS)/developing
 	$(BIN)/python benchmarks/scaling.py
 
+# One Parquet file of 2 GB, scanned and inferred from: two minutes, 2 GB of disk.
+benchmark-scanning: $(STAMPS)/developing
+	$(BIN)/python benchmarks/scanning.py
+
+# A billion steps in a thousand files, of 3 GB: half an hour, most of it to write them.
+benchmark-billion: $(STAMPS)/developing
+	$(BIN)/python benchmarks/billion.py --stages
+
+# Nodes, workers and drivers killed while machines are inferred: eight minutes.
+benchmark-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/kills.py
+
+# Threads, processes and Ray over the same files, in turns: some minutes.
+benchmark-workers: $(STAMPS)/developing
+	$(BIN)/python benchmarks/workers.py
+
+# A model of time and of bytes moved, beside what is measured, and what it says of clusters.
+benchmark-cluster-costs: $(STAMPS)/developing
+	$(BIN)/python benchmarks/cluster_costs.py
+
 # Environments and logs of others, and docs/foreign.md: some minutes.
 benchmark-foreign: $(STAMPS)/developing
 	$(BIN)/python benchmarks/foreign/table.py
@@ -95,6 +121,10 @@ benchmark-peers: $(STAMPS)/developing
 # Q-learning with and without the machines, in three worlds: ten minutes.
 benchmark-policy: $(STAMPS)/developing
 	$(BIN)/python benchmarks/policy.py
+
+# Learners that are told more: machines on the way, imagined steps, shaped rewards. Needs PyTorch.
+benchmark-shaping: $(STAMPS)/developing
+	$(BIN)/python benchmarks/shaping.py
 
 # A report of 300 states and 100,000 traces: written, and opened in a browser.
 benchmark-report: $(STAMPS)/developing

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bank_contenders import AALPY, CONTENDERS, Walks
+from bank_contenders import AALPY, CONTENDERS, Walks, guessing
 from bank_page import HELD_OUT, page
 
 from protocols import BANK, Model
@@ -193,6 +193,7 @@ def _run(walks: Budgets, contender: str, steps: int, cap: int, sender: Connectio
             "states": len(table.moves),
             "exact": machine.is_found(table),
             "wrong": round(machine.wrong_share(table, fresh), 6),
+            "guessing": round(machine.wrong_share(guessing(table), fresh), 6),
             "cpu": round(took, 3),
         }
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import resolvent as rs
+from resolvent.machines.guessing import with_guesses
 from resolvent.merging import STRATEGIES
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -71,6 +72,11 @@ def _table(learned: Any, machine: Mealy) -> Table:
         rows.append(row)
     table = np.array(rows)
     return Table(table[..., 0], table[..., 1])
+
+
+def guessing(table: Table) -> Table:
+    """Return a table that guesses what it does not know, as `Machine.guessing` does."""
+    return Table(*with_guesses(table.moves, table.outputs))
 
 
 def _rpni(data: list[Any]) -> Any:

@@ -44,6 +44,13 @@ a machine has no move or no output is wrong, and so is every step after it in it
 state is not known any more: machines of AALpy's may be partial, and so may ours. A dash is a
 machine that was not done within its CPU seconds.
 """
+_GUESSING = """
+## With guesses, after {steps:,} steps
+
+The same where no machine is left without an answer: each guesses moves and outputs that it does
+not know by what its states do that answer alike ([`guessing`](decisions/guessing.md)), ours and
+AALpy's by the same rule. AALpy itself has no guesses.
+"""
 _SECONDS = """
 ## CPU seconds for {steps:,} steps
 """
@@ -59,6 +66,8 @@ def page(known: dict[str, Any]) -> str:
     ]
     for steps in HELD_OUT:
         parts += [_WRONG.format(steps=steps), results.table(steps, "wrong", "{:.2%}")]
+        parts += [_GUESSING.format(steps=steps), results.table(steps, "guessing", "{:.2%}")]
+        parts += [results.with_guesses(steps)]
         parts += [_SECONDS.format(steps=steps), results.table(steps, "cpu", "{:.2f}")]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -137,6 +146,7 @@ class _Results:
             value.get(what, math.inf)
             for (one, who, _, budget), value in self.found.items()
             if (one, who, budget) == (model, contender, steps)
+            and (what in value or not {"stopped", "failed"}.isdisjoint(value))
         ]
         return statistics.median(values) if values else None
 
@@ -184,21 +194,47 @@ class _Results:
             worse += mine is not None and theirs is not None and mine > theirs
         return worse
 
+    def with_guesses(self, steps: int) -> str:
+        """Say in which models the default that guesses is more wrong than AALpy's best."""
+        worse: dict[str, list[str]] = {"wrong": [], "guessing": []}
+        asked = 0
+        for model in self.models:
+            mine = self.median(model, "default", steps, "guessing")
+            asked += mine is not None
+            for what, models in worse.items():
+                theirs = self._best(self.median(model, one, steps, what) for one in AALPY)
+                if mine is not None and theirs is not None and mine > theirs:
+                    models.append(model)
+        told = {what: ", ".join(models) or "none" for what, models in worse.items()}
+        return (
+            f"Of {asked} models, `default` with guesses is more wrong than AALpy's best as it is "
+            f"in: {told['wrong']}; than AALpy's best with guesses in: {told['guessing']}.\n"
+        )
+
     @staticmethod
     def _best(figures: Any) -> float | None:
         return min((one for one in figures if one is not None), default=None)
 
     def table(self, steps: int, what: str, form: str) -> str:
         """Return one table of figures after so many steps."""
-        lines = self._header()
-        for model in self.models:
-            figures = {one: self.median(model, one, steps, what) for one in self.contenders}
-            lines.append(self._line(model, [], figures, form))
+        figures = {
+            model: {one: self.median(model, one, steps, what) for one in self.contenders}
+            for model in self.models
+        }
+        run = [
+            one
+            for one in self.contenders
+            if what != "guessing" or any(_is_known(row[one]) for row in figures.values())
+        ]
+        lines = self._header(contenders=run)
+        for model, row in figures.items():
+            lines.append(self._line(model, [], {one: row[one] for one in run}, form))
         return "\n".join(lines) + "\n"
 
-    def _header(self, *more: str) -> list[str]:
+    def _header(self, *more: str, contenders: list[str] | None = None) -> list[str]:
         names = ["model", "states", "inputs", *more]
-        named = [f"`{one}`" if one in OURS else one for one in self.contenders]
+        shown = self.contenders if contenders is None else contenders
+        named = [f"`{one}`" if one in OURS else one for one in shown]
         columns = [*names, *named]
         return [f"| {' | '.join(columns)} |", "|---|" + "--:|" * (len(columns) - 1)]
 
@@ -214,6 +250,10 @@ class _Results:
         ]
         sizes = [str(machine.states), str(len(machine.inputs))]
         return f"| {' | '.join([model, *sizes, *more, *cells])} |"
+
+
+def _is_known(figure: float | None) -> bool:
+    return figure is not None and figure < math.inf
 
 
 def _shown(figure: float | None, form: str) -> str:

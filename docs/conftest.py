@@ -7,7 +7,15 @@ collect_ignore = ["conftest.py"]
 # Written from docstrings, whose examples run where they come from.
 collect_ignore += [
     f"reference/{page}.md"
-    for page in ("acting", "baselines", "errors", "inference", "machines", "traces")
+    for page in (
+        "acting",
+        "baselines",
+        "errors",
+        "inference",
+        "machines",
+        "stable-baselines",
+        "traces",
+    )
 ]
 
 

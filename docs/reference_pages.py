@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from resolvent.errors import MissingExtra
+
 _SECTION = re.compile(r"^<!-- (resolvent[\w.]*) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
 _LISTS = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises"}
@@ -26,9 +28,7 @@ def pages(folder: Path) -> dict[Path, str]:
     """Return the text of each page that has sections, all of them as they should be."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     return {
-        path: _SECTION.sub(lambda match: _written(match[1]), text)
-        for path, text in texts.items()
-        if _SECTION.search(text)
+        path: _SECTION.sub(_written, text) for path, text in texts.items() if _SECTION.search(text)
     }
 
 
@@ -37,8 +37,13 @@ def named(text: str) -> list[str]:
     return [match[1] for match in _SECTION.finditer(text)]
 
 
-def _written(name: str) -> str:
-    return "\n".join([f"<!-- {name} -->", *_section(_found(name), name), "<!-- end -->"])
+def _written(match: re.Match[str]) -> str:
+    name = match[1]
+    try:
+        found = _found(name)
+    except MissingExtra:  # nobody can tell here: it stays as it is
+        return match[0]
+    return "\n".join([f"<!-- {name} -->", *_section(found, name), "<!-- end -->"])
 
 
 def _found(name: str) -> Any:
@@ -47,6 +52,8 @@ def _found(name: str) -> Any:
     for length in range(len(words), 0, -1):
         try:
             found: Any = importlib.import_module(".".join(words[:length]))
+        except MissingExtra:
+            raise
         except ImportError:
             continue
         for word in words[length:]:

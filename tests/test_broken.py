@@ -58,6 +58,7 @@ def test_one_broken_trace_in_a_house(house):
     assert len(result.all_traces()) == 200
 
 
+@pytest.mark.slow
 def test_a_clean_world_with_broken_traces_gives_the_machines_of_the_others(clean):
     numbers = [3, 60, 110, 205]
     result = rs.infer(broken(clean, numbers))

@@ -34,7 +34,12 @@ def test_an_example_is_short_and_says_what_it_shows(script):
     assert f"| `{script.name}` |" in README
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+@pytest.mark.parametrize(
+    "script",
+    # The documentation's page on Stable-Baselines3 runs what that script does.
+    [pytest.param(one, marks=[pytest.mark.slow] * ("baselines" in one.name)) for one in SCRIPTS],
+    ids=lambda script: script.name,
+)
 def test_an_example_runs(script, tmp_path):
     missing = {name for name in packages(script) if importlib.util.find_spec(name) is None}
     (row,) = (line for line in README.splitlines() if line.startswith(f"| `{script.name}` |"))

@@ -164,6 +164,7 @@ def test_as_dict_holds_what_the_command_prints():
             "reward": [SILENCE, BELL_NEEDED],
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
+        "side_by_side": {},
         "explains_all_traces": True,
         "unfinished": {},
         "noise": {"transition": 0.0, "reward": 0.0},

@@ -69,8 +69,10 @@ def as_table():
 
 
 def scanned(folder):
-    (folder / "many").mkdir(exist_ok=True)
-    traces().save(folder / "many" / "a.parquet")
+    file = folder / "many" / "a.parquet"
+    if not file.exists():  # written again, it would no longer be what was scanned
+        file.parent.mkdir()
+        traces().save(file)
     return rs.scan_traces(folder / "many")
 
 
@@ -92,6 +94,7 @@ def trace():
 
 # What a name stands for, or what it gives back; those that take an argument get a folder.
 MADE = {
+    "ClusterError": lambda: rs.ClusterError("nobody answers"),
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
     "Noise": lambda: rs.Noise(outcomes=True, labels=0.02, rewards="gaussian"),
@@ -108,16 +111,20 @@ MADE = {
     "Machine": lambda: result(outputs=("terminated",)).machines["terminated"],
     "MachinePair": pair,
     "Machines": lambda: result(outputs=("reward",)).machines,
+    "DamagedFile": lambda: rs.DamagedFile("a file is damaged"),
     "MissingExtra": lambda: rs.MissingExtra("no ray", name="ray"),
     "ModelError": lambda: rs.ModelError("a broken file"),
     "OptionError": lambda: rs.OptionError("no such option"),
     "Options": lambda: rs.Options(outputs=["reward"], trivial=["key"], strategy=AtLeast(2)),
     "Plan": lambda: rs.plan(pair(), traces()),
     "ResolventError": lambda: rs.ResolventError("something"),
+    "ResumeWarning": lambda: rs.ResumeWarning("a file is damaged"),
     "RewardMachine": lambda: pair().reward,
+    "Solved": lambda: rs.solve(house(), budget=40),
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
     "SpaceWarning": lambda: rs.SpaceWarning("a part is no array"),
+    "StorageError": lambda: rs.StorageError("nobody answers"),
     "TableWarning": lambda: rs.TableWarning("a row was dropped"),
     "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
     "Trace": trace,
@@ -144,6 +151,7 @@ MADE = {
     "read_table": as_table,
     "read_traces": read,
     "scan_traces": scanned,
+    "solve": lambda: rs.solve(house(), budget=400),
     "to_dot": lambda: rs.to_dot(pair().transition),
     "to_mealy_dot": lambda: rs.to_mealy_dot(pair().transition),
     "to_mermaid": lambda: rs.to_mermaid(pair().transition),
@@ -154,7 +162,10 @@ MADE = {
 
 NO_DATA = {
     "AugmentObservation": "an environment at work",
+    "ShapeReward": "an environment at work",
+    "Explorer": "at work in an environment",
     "VectorAugmentObservation": "environments at work",
+    "VectorShapeReward": "environments at work",
     "report": "writes a file, and gives nothing back",
 }
 

@@ -12,9 +12,11 @@ SOURCE = Path(resolvent.__file__).parent
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
     ["errors", "_core"],
-    ["atomic_file", "installation", "progress", "wording"],
+    ["atomic_file", "by_value", "installation", "progress", "wording"],
+    ["workers"],
     ["notebook"],
     ["traces"],
+    ["keeping"],
     ["senses"],
     ["samples"],
     ["reduction"],
@@ -32,6 +34,8 @@ ROOMS = [
     ["holding_out"],
     ["environments"],
     ["control"],
+    ["stable_baselines"],
+    ["exploring"],
     ["baselines"],
     ["display"],
     ["reproduction"],

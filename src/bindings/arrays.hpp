@@ -82,13 +82,12 @@ inline void check_ids(std::span<const Id> ids, const char* what) {
 // Every code must be at least `least` and below `size`.
 inline void check_codes(std::span<const Id> codes, std::int64_t size, Id least) {
   require(size >= 0, "the size must be at least 0");
-  Id smallest = 0;
-  Id largest = -1;
-  for (const Id code : codes) {
-    smallest = std::min(smallest, code);
-    largest = std::max(largest, code);
-  }
-  require(smallest >= least && largest < size, "a column holds a code that is out of range");
+  // As unsigned numbers from `least` on, one comparison finds those on either side.
+  const auto allowed = static_cast<std::uint32_t>(std::min<std::int64_t>(size, std::int64_t{1} << 31) - least);
+  std::uint32_t outside = 0;
+  for (const Id code : codes)
+    outside |= static_cast<std::uint32_t>(code) - static_cast<std::uint32_t>(least) >= allowed ? 1U : 0U;
+  require(outside == 0, "a column holds a code that is out of range");
 }
 
 inline void check_offsets(std::span<const Row> offsets, std::size_t rows) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "blocks.hpp"
 #include "columns.hpp"
 #include "completion.hpp"
 #include "folding.hpp"
@@ -39,6 +40,7 @@ void bind_q_learning(nb::module_& module);
 void bind_repair(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_separation(nb::module_& module);
+void bind_traces(nb::module_& module);
 void bind_trivial(nb::module_& module);
 
 namespace {
@@ -124,8 +126,8 @@ nb::object tally_outputs(const Ids& alpha, const Ids& output, std::int64_t alpha
 }
 
 nb::object used_codes(const Ids& codes, std::int64_t size) {
-  check_codes(span_of(codes), size, 0);
   nb::gil_scoped_release no_gil;
+  check_codes(span_of(codes), size, 0);
   auto used = resolvent::used_codes(span_of(codes), static_cast<std::size_t>(size));
   nb::gil_scoped_acquire gil;
   return nb::cast(array(std::move(used)));
@@ -146,11 +148,13 @@ nb::object distinct_pairs(const Ids& first, const Ids& second, std::int64_t firs
 }
 
 nb::object recode(const Ids& codes, const Ids& table) {
-  check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
-  nb::gil_scoped_release no_gil;
-  auto out = resolvent::recode(span_of(codes), span_of(table));
-  nb::gil_scoped_acquire gil;
-  return nb::cast(array(std::move(out)));
+  CodeBlock out(codes.size());
+  {
+    nb::gil_scoped_release no_gil;
+    check_codes(span_of(codes), static_cast<std::int64_t>(table.size()), resolvent::none);
+    resolvent::recode(span_of(codes), span_of(table), out.codes());
+  }
+  return out.to_python();
 }
 
 nb::object walk_states(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
@@ -276,6 +280,7 @@ NB_MODULE(_core, module) {
   bind_repair(module);
   bind_search(module);
   bind_separation(module);
+  bind_traces(module);
   bind_trivial(module);
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")

@@ -46,6 +46,13 @@ void make_learner(QLearner* place, Id actions, double alpha, double gamma, std::
   new (place) QLearner(actions, alpha, gamma, seed, initial);
 }
 
+void put(QLearner& learner, Id situation, const Reals& values) {
+  check_situation(learner, situation);
+  require(values.size() == static_cast<std::size_t>(learner.actions()), "there must be a value for every action");
+  check_finite(span_of(values));
+  learner.put(situation, span_of(values));
+}
+
 Id choose(QLearner& learner, Id situation, double epsilon) {
   check_situation(learner, situation);
   return learner.choose(situation, epsilon);
@@ -191,6 +198,7 @@ void bind_q_learning(nb::module_& module) {
       .def("__init__", &make_learner, "actions"_a, "alpha"_a, "gamma"_a, "seed"_a, "initial"_a = 0.0)
       .def_prop_ro("situations", &QLearner::situations)
       .def("add", &QLearner::add, "potential"_a = 0.0)
+      .def("put", &put, "situation"_a, "values"_a)
       .def("choose", &choose, "situation"_a, "epsilon"_a)
       .def("update", &update, "situation"_a, "action"_a, "reward"_a, "following"_a, "ended"_a)
       .def("imagine", &imagine, "known"_a, "observation"_a, "action"_a, "real"_a)

@@ -1,5 +1,6 @@
 // Traces as columns that are checked once and replayed often.
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -9,6 +10,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "key_residues.hpp"
 #include "replay.hpp"
 
 namespace {
@@ -76,15 +78,15 @@ class TraceColumns {
     return nb::cast(array(std::move(out)));
   }
 
-  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& order, Id first, Id lag, bool answers,
+  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& rank, Id first, Id lag, bool answers,
                   bool situations, bool unknown_states, bool earliest, bool states, unsigned threads) const {
     require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1, "a reading starts at label 0 or 1, at most one step late");
-    check_codes(span_of(order), static_cast<std::int64_t>(columns_.traces()), 0);
+    require(rank.size() == 0 || rank.size() == columns_.traces(), "each trace needs its rank");
     const std::vector<ReplayedMachine> checked = checked_machines(machines, answers && situations);
     resolvent::Replay found;
     {
       nb::gil_scoped_release no_gil;
-      found = resolvent::replay(columns_, span_of(order), {first, lag}, checked, 
+      found = resolvent::replay(columns_, span_of(rank), {first, lag}, checked, 
                                 {answers, answers && situations, unknown_states, earliest, states},
                                 threads);
     }
@@ -186,12 +188,21 @@ class TraceColumns {
 void bind_replay(nb::module_& module) {
   module.attr("NEXT_OBSERVATION") = resolvent::next_observation;
   module.attr("WHETHER_TERMINATED") = resolvent::whether_terminated;
+  module.def(
+      "key_residues",
+      [](const Rows& keys, std::uint64_t base, std::uint64_t other_base) {
+        constexpr std::uint64_t modulus = (std::uint64_t{1} << 61) - 1;
+        require(base < modulus && other_base < modulus, "a base must be below 2^61 - 1");
+        nb::gil_scoped_release no_gil;
+        return resolvent::key_residues(span_of(keys), base, other_base);
+      },
+      "keys"_a, "base"_a, "other_base"_a);
   nb::class_<TraceColumns>(module, "TraceColumns")
       .def(nb::init<Ids, Ids, Ids, std::vector<Ids>, Rows, Ids, Id, Id, Id, std::vector<Id>>(), nb::kw_only(),
            "observation"_a, "label"_a, "action"_a, "outputs"_a, "offsets"_a, "ended"_a, "observations"_a, "labels"_a,
            "actions"_a, "output_sizes"_a)
       .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a,
            "threads"_a)
-      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "order"_a, "first"_a, "lag"_a,
+      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a,
            "answers"_a, "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
 }

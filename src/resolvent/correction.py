@@ -117,7 +117,7 @@ def relabelled(run: Run, corpus: Corpus, true: Corrected) -> tuple[Run, Corpus]:
     senses = replace(run.senses, labelling=true.labelling)
     shards = Senses(true.labelling).on_shards(corpus.shards)
     again = Run(run.options, run.progress, senses, run.started, run.given)
-    return again, Corpus(shards, corpus.rounding)
+    return again, Corpus(shards, corpus.rounding, workers=corpus.workers)
 
 
 def _followed(run: Run, tally: LabelTally) -> Corrected | None:

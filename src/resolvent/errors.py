@@ -20,6 +20,14 @@ class TraceError(ResolventError):
     """Traces that cannot be read or do not have the shape of traces."""
 
 
+class StorageError(TraceError):
+    """Trouble of where files are stored that may pass: it failed, or nobody answered. Try again."""
+
+
+class DamagedFile(TraceError):  # noqa: N818
+    """A file, or a part of one, that cannot be read since it is damaged or gone."""
+
+
 class ModelError(ResolventError):
     """A machine or model file that cannot be read or does not fit its use."""
 
@@ -125,12 +133,20 @@ class TimeLimitReached(ResolventError):  # noqa: N818
     """The search was stopped by its time limit before it had an answer."""
 
 
+class ClusterError(ResolventError):
+    """A cluster, or a process, that cannot be reached, does not fit or was lost."""
+
+
 class MissingExtra(ResolventError, ImportError):  # noqa: N818
     """An optional dependency is not installed; the message names the extra."""
 
 
 class TableWarning(UserWarning):
     """A table was read, but not all that it holds; the message says what is missing and why."""
+
+
+class ResumeWarning(UserWarning):
+    """A result that an earlier run kept cannot be used; it is made again."""
 
 
 class SpaceWarning(UserWarning):
@@ -153,4 +169,4 @@ def locating(where: str) -> Iterator[None]:
     try:
         yield
     except TraceError as error:
-        raise TraceError(f"{where}: {error}") from error
+        raise type(error)(f"{where}: {error}") from error

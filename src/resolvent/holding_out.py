@@ -18,16 +18,18 @@ from resolvent.merging.tried import OUT_OF_TIME
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.progress import Listener
-from resolvent.replay import score, states_at_steps, steps_asked
+from resolvent.replay import score, states_at_steps, steps_asked, whole
 from resolvent.result import InferenceResult
-from resolvent.traces import Trace, TraceSet
+from resolvent.traces import Trace, TraceFolder, TraceSet
 from resolvent.traces.choosing import beginnings, trace_keys
 from resolvent.traces.column_names import SEEN
-from resolvent.traces.given import as_trace_set
-from resolvent.trust import Foretold
+from resolvent.traces.given import as_traces
+from resolvent.traces.labelling import GIVEN
+from resolvent.trust import Foretold, Part, part_of
 from resolvent.trust.histories import history_keys
 from resolvent.trust.weakness import sinks
 from resolvent.wording import amount, short
+from resolvent.workers import Workers, at_work
 
 SHARE: Final = 0.2
 """The share of the traces that is held out, unless a user names another."""
@@ -167,7 +169,8 @@ class HeldOut(Mapping[str, HeldOutSteps]):
 
     Of the traces that differ `traces` were held out; `new` of those were tested, for the
     others are but the beginning of one that was learned from. Where `whole_traces` is false,
-    the traces are so few that the last steps of each were held out.
+    the traces are so few that the last steps of each were held out. `part` says from how many
+    of all steps machines were inferred and tested, where traces in files are too many.
     """
 
     traces: int
@@ -175,6 +178,7 @@ class HeldOut(Mapping[str, HeldOutSteps]):
     steps: int
     whole_traces: bool
     machines: dict[str, HeldOutSteps] = field(hash=False)
+    part: Part | None = None
 
     def __getitem__(self, kind: str) -> HeldOutSteps:
         return self.machines[kind]
@@ -197,6 +201,8 @@ class HeldOut(Mapping[str, HeldOutSteps]):
         else:
             part = f"the end of {amount(self.traces, 'trace')}"
         rest = "the others" if self.whole_traces else "what comes before"
+        if self.part is not None:
+            rest += f", {self.part}"
         said = f"{part} ({amount(self.steps, 'step')}), predicted by machines inferred from {rest}:"
         told = [f"  {short(kind)}: {one}" for kind, one in self.machines.items()]
         return "\n".join([said, *told])
@@ -204,10 +210,11 @@ class HeldOut(Mapping[str, HeldOutSteps]):
 
 def held_out(
     result: InferenceResult,
-    traces: TraceSet | Iterable[Trace],
+    traces: TraceSet | TraceFolder | Iterable[Trace],
     *,
     share: float = SHARE,
     time_limit: float | None = None,
+    on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> HeldOut:
     """Say what share of steps is predicted that machines were inferred without.
@@ -215,13 +222,16 @@ def held_out(
     About this share of the traces is held out, machines are inferred from the others with the
     options of `result`, and predict the steps held out. Traces are chosen by what they hold:
     neither their order nor repeats make a difference, and what is known already is not
-    tested. Of one long trace, and of a few, the end is held out.
+    tested. Of one long trace, and of a few, the end is held out. Of a scanned place with more
+    than a million steps, about as many are taken, to infer from and to hold out; and nothing
+    has to be read if the result is that of its own inference.
 
     Args:
         result: What `infer` made of the traces; it stays as it is.
         traces: The traces that were given to `infer`.
         share: How much is held out, between 0 and 1.
         time_limit: Seconds for inferring once more; `TimeLimitReached` after that.
+        on: Who reads traces of a scanned place that nobody has read yet, as for `infer`.
         progress: Told how far that is, as by `infer`.
 
     Raises:
@@ -234,8 +244,26 @@ def held_out(
     """
     if not 0 < share < 1:
         raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
-    traces = as_trace_set(traces)
     options = _as_before(result, time_limit)
+    given = as_traces(traces)
+    if isinstance(given, TraceSet):
+        return _held_out(result, given, share, options, progress)
+    # The pool holds traces as the machines see them: only these are held to the test.
+    options = replace(options, labels=GIVEN, discretise=None)
+    known = result.standing.corpus
+    with at_work(on) as workers:
+        corpus = whole(result.machines, given, workers, known=known, progress=progress)
+        some, part = part_of(corpus)
+    return replace(_held_out(result, some, share, options, progress), part=part)
+
+
+def _held_out(
+    result: InferenceResult,
+    traces: TraceSet,
+    share: float,
+    options: Options,
+    progress: Listener | None,
+) -> HeldOut:
     keys, first, place = np.unique(trace_keys(traces), return_index=True, return_inverse=True)
     if len(keys) < FEWEST_TRACES:
         return _ends(result, traces, np.sort(first), share, options, progress)

@@ -25,6 +25,7 @@ from resolvent.broken import failing, oddness
 from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
 from resolvent.diagnosis.after_inference import rare_moves
+from resolvent.diagnosis.left_out import LEFT_OUT, left_out
 from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
@@ -76,8 +77,9 @@ def inferred(run: Run, corpus: Corpus) -> InferenceResult:
     Raises:
         ContradictoryTraces: when the noise that is allowed for does not explain the traces.
     """
+    damaged = list(left_out(corpus))
     found = _inferred(run, corpus)
-    return _warned(found, stated_in_vain(found))
+    return _warned(found, [*damaged, *stated_in_vain(found)])
 
 
 def _inferred(run: Run, corpus: Corpus) -> InferenceResult:
@@ -123,7 +125,7 @@ def extended(run: Run, before: InferenceResult, traces: TraceSet) -> InferenceRe
         broken=tuple(sorted((*before.broken, *found.broken))),
     )
     again = {one.kind for one in found.warnings} & {LYING}
-    kept = [one for one in before.warnings if one.kind in {BROKEN, LYING} - again]
+    kept = [one for one in before.warnings if one.kind in {BROKEN, LYING, LEFT_OUT} - again]
     return _warned(found, [*stated_in_vain(found), *kept])
 
 

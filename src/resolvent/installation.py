@@ -21,6 +21,7 @@ EXTRAS = {
     "exact": "strategy exact: machines proven to be the smallest",
     "figures": "learning curves as pictures",
     "minari": "Minari datasets as traces, and traces as Minari datasets",
+    "ray": 'inference over a cluster, on="ray"',
     "stable-baselines": "Stable-Baselines3 with the memory of machines",
 }
 """What each extra is for."""

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError
+from resolvent.keeping import Store
 from resolvent.merging import (
     STRATEGIES,
     Strategy,
@@ -22,8 +23,9 @@ from resolvent.senses import Discretise
 from resolvent.traces import Label, as_symbol, label_text
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.wording import short, visible
+from resolvent.workers import Workers, workers_named
 
-_RUN_ONLY = ("engine", "time_limit", "refine")
+_RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 """Options that say how machines are found and not which ones: files do not hold them."""
 
 
@@ -56,6 +58,8 @@ class Options:
     refine: bool | None = None
     seed: int = 0
     effort: float = 1.0
+    on: str | Workers = "threads"
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -84,6 +88,9 @@ class Options:
             put(self, "reward_digits", _whole("reward_digits", self.reward_digits))
         put(self, "effort", _number("effort", self.effort))
         check_seed_and_effort(self.seed, self.effort)
+        workers_named(self.on)  # to refuse what nobody knows
+        if self.resume is not None:
+            put(self, "resume", Store(str(self.resume)).place)
         if self.time_limit is not None:
             put(self, "time_limit", _number("time_limit", self.time_limit))
             if not self.time_limit > 0:
@@ -94,6 +101,10 @@ class Options:
                 raise OptionError(
                     "trivial labels are named, but remove_trivial is off: leave out one"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers that somebody made may be a cluster, which cannot be written down.
+        return {**vars(self), "on": self.on if isinstance(self.on, str) else "threads"}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options that shape the machines, as JSON values.

@@ -7,6 +7,7 @@ few at first and then those that the machines cannot explain.
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import log2
@@ -16,7 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from resolvent.errors import ContradictoryTraces, OptionError, TraceError
+from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred
 from resolvent.machines import Machines
@@ -24,7 +25,7 @@ from resolvent.merging import STRATEGIES, Strategy
 from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
-from resolvent.replay import states_at_steps
+from resolvent.replay import Corpus, states_at_steps, whole
 from resolvent.result import InferenceResult, machines_in
 from resolvent.running import Run, outputs_of
 from resolvent.samples import LabelTiming
@@ -37,9 +38,10 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.given import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
-from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder
-from resolvent.trust import Evidence, gather
+from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder, look_at
+from resolvent.trust import Evidence, are_known, gather
 from resolvent.wording import amount
+from resolvent.workers import Workers, at_work
 
 EVERYTHING = Labelling("action+observation")
 """Labels that tell all that was seen and done."""
@@ -66,6 +68,8 @@ def infer(
     engine: str = "native",
     seed: int = 0,
     effort: float = 1.0,
+    on: str | Workers = "threads",
+    resume: str | Path | None = None,
     time_limit: float | None = None,
     progress: Listener | None = None,
 ) -> InferenceResult:
@@ -123,6 +127,16 @@ def infer(
         seed: Of the search, for "auto", "search" and "exact".
         effort: How much is tried at most before the best found so far is taken: 2 is twice
             as much. It is counted in work, so that the same traces give the same machines.
+        on: Who goes through the pieces of a scanned folder: "threads" of this process,
+            "processes" of this machine, or "ray", a cluster: that of `ray.init`, of
+            "ray:ADDRESS" or of `RAY_ADDRESS`, or else a Ray of this machine alone, which takes
+            seconds to begin. Or `Workers` of your own. The machines are the same. Needs the extra
+            `ray`.
+        resume: A folder, or an address such as "s3://bucket/runs/7", in which what was found in
+            each piece of a scanned folder is kept. If the inference is interrupted, however that
+            may be, and run again, it goes on from there, with the same result. With `on="ray"`
+            all nodes have to reach it. Files that have changed are read again. It may be removed
+            at any time; traces in memory need none.
         time_limit: Seconds for the whole inference. After that the best machines so far are
             returned: `result.unfinished` says which are not finished, and what share of the
             answers they get wrong. Only reading files that takes longer is an error.
@@ -158,6 +172,8 @@ def infer(
         refine=refine,
         seed=seed,
         effort=effort,
+        on=on,
+        resume=resume,  # type: ignore[arg-type]
     )
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)
     return infer_with(options, as_traces(traces, named), progress)
@@ -173,6 +189,16 @@ def infer_with(
 
     `rewards` are levels of rewards that are known already.
     """
+    with at_work(options.on):
+        return _inferred(options, traces, progress, rewards)
+
+
+def _inferred(
+    options: Options,
+    traces: TraceSet | TraceFolder,
+    progress: Listener | None,
+    rewards: RewardLevels | None,
+) -> InferenceResult:
     if isinstance(traces, TraceSet) and len(traces) == 0:
         raise TraceError("there are no traces to infer from: collect or read at least one")
     if isinstance(traces, TraceFolder) and options.refine is False:
@@ -216,7 +242,7 @@ def _reward_levels(
         )
     if not (noise == "auto" or stated) or not named or options.reward_digits is not None:
         return None
-    traces = replace(senses, rewards=None).on(shards.read(0))
+    traces = replace(senses, rewards=None).on(_first_traces(shards))
     memory = None
     if known is not None:
         memory = np.zeros(traces.steps, np.int64)
@@ -251,7 +277,7 @@ def _following_inputs(
     Otherwise they would name numbers that the actions, put into intervals, no longer have.
     """
     if labelling.is_given and numbers is not None and numbers.of == ACTION:
-        traces = shards.read(0)
+        traces = _first_traces(shards)
         of_actions = Labelling("action")
         if of_actions.on(traces) == traces:
             return of_actions
@@ -296,7 +322,7 @@ def _with_events_as(
         run = Run(chosen, progress, replace(seen, labelling=labelling), started)
         return inferred(run, run.corpus_of(shards))
 
-    traces = shards.read(0)
+    traces = _first_traces(shards)
     one_each = len(traces.labels) >= len(traces.observations) > 1  # as labels made of them are
     if len(traces.labels) > 1 and not one_each:
         for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
@@ -336,12 +362,21 @@ def _length(result: InferenceResult) -> float:
     )
 
 
+def _first_traces(shards: Shards) -> TraceSet:
+    """Return the traces of the first piece that has any; others may be damaged, and left out."""
+    for number in range(len(shards)):
+        traces, _ = look_at(shards, number)
+        if len(traces):
+            break
+    return traces
+
+
 def _fitted(options: Options, shards: Shards) -> Discretise | None:
     """Return intervals for the numbers in observations; those of a folder by its first file."""
     asked = options.discretise
     if asked is None or (asked != "auto" and asked.is_fitted):
         return asked
-    traces = shards.read(0)
+    traces = _first_traces(shards)
     if asked == "auto":
         return auto_discretise(traces, outputs_of(options, traces))
     return asked.fit(traces)
@@ -351,6 +386,13 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
+    with at_work(result.options.on):
+        return _updated(result, traces, progress)
+
+
+def _updated(
+    result: InferenceResult, traces: TraceSet, progress: Listener | None
+) -> InferenceResult:
     traces = as_trace_set(traces)
     if len(traces) == 0:
         raise TraceError("there are no traces to update with: collect or read at least one")
@@ -369,9 +411,10 @@ def update(
 
 def evidence(
     machines: Machines | InferenceResult,
-    traces: TraceSet,
+    traces: TraceSet | TraceFolder | Corpus,
     *,
     delta: float = 0.05,
+    on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> Evidence:
     """Gather what traces say about machines, and what they leave open.
@@ -380,6 +423,11 @@ def evidence(
     of them, in the same way, and tested on the rest; that needs machines which say how they
     were inferred, as those in a file do. Traces that are new to the machines test these.
 
+    A scanned place is gone through twice, or once with the result of its own inference, by
+    those that `on` names, as for `infer`. What has to look at single traces is then about a
+    million steps of it, and says so: label histories, how sure moves are under noise, and what
+    is held out. All else counts all traces.
+
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> gathered = evidence(rs.infer(traces).machines, traces)
@@ -387,24 +435,42 @@ def evidence(
     states 0 and 1: 1 question asked 355 times, such as (corridor, up): corridor (trace 0, step 0) \
 against cyanroom (trace 22, step 3)
     """
-    strategy = machines.options.strategy if isinstance(machines, InferenceResult) else None
+    strategy, known = None, None
+    if isinstance(machines, InferenceResult):
+        strategy, known = machines.options.strategy, machines.standing.corpus
     machines = machines_in(machines)
-    traces = machines.senses.on(as_trace_set(traces))
+    given = traces if isinstance(traces, Corpus) else as_traces(traces)
+    if isinstance(given, TraceSet) and len(given) == 0:
+        raise ModelError("there are no traces to gather evidence from")
+    with at_work(on) as workers:
+        if isinstance(given, Corpus):
+            corpus = copy(given)
+            corpus.workers = workers
+        else:
+            corpus = whole(machines, given, workers, known=known, progress=progress)
+        again = _as_before(machines, strategy) if are_known(machines, corpus) else None
+        infer_again = None if again is None else partial(_machines_with, again)
+        return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
+
+
+def _as_before(machines: Machines, strategy: Strategy | None) -> Options | None:
+    """Return the options that machines were inferred with, if they say so.
+
+    What the machines made of raw steps stays as it is: only they are held to the test.
+    """
     made = machines.provenance
-    infer_again = None
-    if made is not None and made.traces_sha256 == traces.digest:
-        named = made.options.get("strategy")
-        # Of a strategy that is not built in, a file knows the name alone.
-        own = isinstance(named, str) and named not in STRATEGIES
-        if strategy is not None or not own:
-            # What the machines made of raw steps stays as it is: only they are held to the test.
-            as_seen = {**made.options, "labels": "given", "discretise": None}
-            if not any(machine.is_noisy for machine in machines.values()):
-                as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
-            elif machines.senses.rewards is not None:  # what is left of the noise are flips
-                as_seen["noise"] = "auto"
-            infer_again = partial(_machines_with, Options.from_dict(as_seen, strategy))
-    return gather(machines, traces, infer=infer_again, delta=delta, progress=progress)
+    if made is None:
+        return None
+    named = made.options.get("strategy")
+    # Of a strategy that is not built in, a file knows the name alone.
+    if strategy is None and isinstance(named, str) and named not in STRATEGIES:
+        return None
+    as_seen = {**made.options, "labels": "given", "discretise": None}
+    if not any(machine.is_noisy for machine in machines.values()):
+        as_seen["noise"] = "none"  # fewer traces must not make noise of what is exact
+    elif machines.senses.rewards is not None:  # what is left of the noise are flips
+        as_seen["noise"] = "auto"
+    return Options.from_dict(as_seen, strategy)
 
 
 def _machines_with(options: Options, traces: TraceSet) -> Machines:

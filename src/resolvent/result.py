@@ -18,6 +18,7 @@ from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
 from resolvent.merging import Event
+from resolvent.merging.ran import Ran
 from resolvent.merging.tried import CHOSEN, Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
@@ -92,7 +93,7 @@ class MachineStatistics:
     """What it took to find one machine. Two are equal if they differ in seconds alone.
 
     No machine of fewer than `at_least` states explains the traces: so many label histories are
-    followed by answers that pairwise differ.
+    followed by answers that pairwise differ. `ran` says what was tried side by side, and where.
     """
 
     states: int
@@ -104,6 +105,7 @@ class MachineStatistics:
     outputs_by_state: int
     seconds: float = field(compare=False)
     at_least: int = 1
+    ran: tuple[Ran, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,14 @@ class InferenceResult:
                 lines.append(f"{short(kind)} machine: {won}, {best}; {others}")
         return lines
 
+    def ran_text(self) -> list[str]:
+        """Say what was tried side by side, and by which workers, in lines."""
+        return [
+            f"{short(kind)} machine, {one.where}: {one}"
+            for kind, statistics in self.statistics.items()
+            for one in statistics.ran
+        ]
+
     @property
     def is_noisy(self) -> bool:
         """Whether the machines explain the traces but for noise."""
@@ -398,12 +408,13 @@ class InferenceResult:
     def evidence(self) -> "Evidence":
         """What the traces say about the machines, and what they leave open.
 
-        The short way to `resolvent.trust`. Gathered when first asked for; a fifth of
-        the traces is held out then, and machines are inferred from the others once more.
+        The short way to `resolvent.evidence`. Gathered when first asked for; a fifth of
+        the traces is held out then, and machines are inferred from the others once more. A place
+        that was scanned is gone through once for it.
         """
         from resolvent.pipeline import evidence
 
-        return evidence(self, self.all_traces())
+        return evidence(self, self._given())
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Take in more traces: replay them, and repair the machines only where they fail.
@@ -442,15 +453,15 @@ class InferenceResult:
         ...     rs.infer(house).report(f"{folder}/house.html")
         ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
-
-        Raises:
-            ModelError: when the traces were scanned, not read.
         """
         from resolvent.display.report import report
 
-        report(
-            self, self.all_traces(), path, evidence=self.evidence, policy=policy, draw_of=draw_of
-        )
+        report(self, self._given(), path, evidence=self.evidence, policy=policy, draw_of=draw_of)
+
+    def _given(self) -> TraceSet | Corpus:
+        """Return all traces, of which those in files are not read."""
+        corpus = self.standing.corpus
+        return self.all_traces() if corpus.in_memory else corpus
 
     def all_traces(self) -> TraceSet:
         """Return the traces that the machines were inferred from, those of updates included.
@@ -460,8 +471,8 @@ class InferenceResult:
         """
         if not self.standing.corpus.in_memory:
             raise ModelError(
-                "the traces were scanned, not read: gather evidence from some of their files, "
-                "with resolvent check MACHINES FILE --evidence or resolvent report MACHINES FILE"
+                "the traces were scanned, not read: read some of their files with read_traces, or "
+                "all of them with the method read_all of what scan_traces returned"
             )
         return self.standing.corpus.together()
 
@@ -547,6 +558,11 @@ class InferenceResult:
             },
             "explains_all_traces": self.explains_all_traces,
             "tried": {kind: [one.as_dict() for one in all_] for kind, all_ in self.tried.items()},
+            "side_by_side": {
+                kind: [one.as_dict() for one in statistics.ran]
+                for kind, statistics in self.statistics.items()
+                if statistics.ran
+            },
             "unfinished": self.unfinished,
             "noise": self.noise,
             "broken": list(self.broken),
@@ -594,6 +610,7 @@ class InferenceResult:
             *(("labels", line) for line in self.trivial_labels()),
             *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
             *(("tried", line) for line in self.tried_text()),
+            *(("side by side", line) for line in self.ran_text()),
             *(("noise", line) for line in self.noise_text()),
             ("learned from", self.learned_from),
             ("termination", str(self.machines.termination)),

@@ -28,6 +28,9 @@ from resolvent.refinement import (
 )
 from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.coded import Alphabets
+from resolvent.replay.corpus import READING
+from resolvent.replay.keeping import keeping
+from resolvent.replay.replaying import REPLAYING
 from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
 from resolvent.samples import Histories
 from resolvent.senses import Senses
@@ -39,6 +42,7 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.shards import Shards, ShardsInMemory
 from resolvent.wording import listed, short
+from resolvent.workers import workers_named
 
 REFINE_ABOVE = 500_000
 """Steps above which `infer` refines, unless it is told whether to."""
@@ -66,9 +70,6 @@ RARE_TIMES = 4
 """Half of the traces with each move that the first round of refinement takes, if there are so many;
 each later one takes twice as many."""
 
-READING, REPLAYING = "reading", "replaying"
-"""What `progress` is told instead of a machine's name while shards are gone through."""
-
 
 class Run:
     """One inference under way: its clock, and what it counted.
@@ -90,12 +91,16 @@ class Run:
         self.progress = progress
         self.replaying = 0.0
         self.given = given
+        self.workers = keeping(workers_named(options.on), options.resume)
+        self._round = 1
 
     def corpus_of(self, shards: Shards) -> Corpus:
         """Look through traces once, and return them as all that the inference is about."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {"reward": digits}
-        return Corpus(shards, rounding, self._reporter(READING, shards))
+        rows = getattr(shards, "rows", None) or 0
+        report = self._reporter(READING, shards, rows)
+        return Corpus(shards, rounding, report, workers=self.workers)
 
     def exact(self, corpus: Corpus) -> InferenceResult:
         """Infer machines without noise from a corpus.
@@ -177,6 +182,7 @@ class Run:
                 chosen = np.unique(np.concatenate([chosen, more, rare, others]))
                 chosen, found = self._learned(corpus, learner, chosen)
                 rounds += 1
+                self._round = rounds
             elif fewer := _compacted(found.machines, shown, corpus.traces - len(chosen)):
                 if fewer.kind == "transition":  # the others are told its states
                     found = learner.learn(corpus.fetch(chosen), chosen, {fewer.kind: fewer})
@@ -248,6 +254,8 @@ class Run:
             self.time_left,
             self.progress,
             rewards=self.senses.rewards,
+            # Threads are there whoever asks: what they would do is done as it always was.
+            workers=None if self.workers.name == "threads" else self.workers,
         )
 
     def _named_trivial(self, corpus: Corpus) -> frozenset[Label] | None:
@@ -273,7 +281,7 @@ class Run:
             since=since,
             # Reading files again takes longest, so those are gone through once.
             shortest=shortest or not corpus.in_memory,
-            progress=self._reporter(REPLAYING, corpus.shards),
+            progress=self._reporter(REPLAYING, corpus.shards, corpus.steps),
         )
         self.replaying += time.perf_counter() - started
         return shown
@@ -331,21 +339,24 @@ class Run:
             warnings=warnings,
         )
 
-    def _reporter(self, doing: str, given: Shards) -> Callable[[int], None] | None:
+    def _reporter(self, doing: str, given: Shards, steps: int) -> Callable[[int], None] | None:
         """Return what tells the listener, shard by shard, how far it is; and stops in time.
 
-        Only files take so long to go through that it is worth stopping.
+        Only files take so long to go through that it is worth stopping. There are about so many
+        steps in them.
         """
+        began, round_ = time.perf_counter(), self._round
         shards, in_files = len(given), not isinstance(given, ShardsInMemory)
         if shards == 1:
             return None
 
         def report(done: int) -> None:
             if self.progress is not None:
-                self.progress(doing, Progress(0, 0, done, shards))
+                took = time.perf_counter() - began
+                self.progress(doing, Progress(0, 0, done, shards, round_, steps, took))
             if in_files and done < shards and self.time_left() == NO_TIME:
                 raise TimeLimitReached(
-                    f"time ran out while {doing} traces, with {done} of {shards} files done: "
+                    f"time ran out while {doing} traces, with {done} of {shards} pieces done: "
                     f"raise the time limit"
                 )
 

@@ -253,6 +253,7 @@ def test_it_can_be_interrupted():
     assert rest.splitlines()[-1] == "interrupted"
 
 
+@pytest.mark.slow
 def test_the_task_of_the_middle_grid_is_found():
     traces = grid_traces(4, 500)
     found = hmm(traces, states=4)

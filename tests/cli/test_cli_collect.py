@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
-from resolvent import read_traces
+from resolvent import collect, read_traces
 
 NOISY_WORLD = """
 import gymnasium as gym
@@ -143,3 +143,17 @@ def test_no_episodes(run: Run, tmp_path: Path) -> None:
     outcome = run("collect", "resolvent/House-v0", "-n", "0", "-o", tmp_path / "out.jsonl")
     assert outcome.code == 2
     assert "--episodes" in outcome.error
+
+
+def test_many_at_once_play_what_one_worker_would(run: Run, tmp_path: Path) -> None:
+    words = ("collect", "resolvent/TMaze-v0", "-n", "40", "--seed", "2", "--on", "threads")
+    assert run(*words, "-o", tmp_path / "a.parquet").code == 0
+    assert read_traces(tmp_path / "a.parquet") == collect(
+        "resolvent/TMaze-v0", episodes=40, seed=2, on="threads"
+    )
+
+
+def test_workers_that_nobody_knows_are_refused(run: Run, tmp_path: Path) -> None:
+    outcome = run("collect", "resolvent/TMaze-v0", "--on", "dask", "-o", tmp_path / "a.parquet")
+    assert outcome.code == 2
+    assert "on='dask': choose threads, processes, ray" in outcome.err

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from cli_outcome import Run
 
@@ -55,3 +57,28 @@ def test_engines_that_disagree(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert outcome.json["faults"] == [
         "trial run failed: ResolventError: the engines found different machines in the house"
     ]
+
+
+def test_a_cluster_that_does_not_answer_is_a_fault(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resolvent.cli.commands.doctor._trial", lambda: "left out")
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    outcome = run("doctor")
+    assert outcome.code == 1
+    assert "\nRay cluster: not reached: no Ray cluster answers at 127.0.0.1:1 (" in outcome.out
+    assert "\nfault: no Ray cluster answers at 127.0.0.1:1 (" in outcome.out
+    found = run("doctor", "--on", "ray:127.0.0.1:2", "--json").json
+    assert "127.0.0.1:2" in found["cluster"]
+    assert "is no Ray cluster" in run("doctor", "--on", "threads", "--json").json["faults"][0]
+
+
+def test_a_cluster_that_is_reached(
+    run: Run, monkeypatch: pytest.MonkeyPatch, ray_of_two: Any
+) -> None:
+    monkeypatch.setattr("resolvent.cli.commands.doctor._trial", lambda: "left out")
+    outcome = run("doctor", "--on", "ray")
+    assert outcome.code == 0
+    said = f"\nRay cluster: Ray {ray_of_two.__version__}, 1 node with 2 processors\n"
+    assert said in outcome.out

@@ -1,5 +1,6 @@
 """Folders of Parquet files from the command line, small ones taken as large."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent import running
-from resolvent.cli import options
+from resolvent.cli import places
+from resolvent.trust import part
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)
@@ -25,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
     monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
 
 
@@ -42,17 +44,90 @@ def test_a_large_folder_is_refined_to_the_same_machines(
     assert "replayed, all traces are explained" in run("infer", folder).out
 
 
+def test_a_large_folder_over_ray(
+    run: Run, folder: Path, tmp_path: Path, large: None, ray_of_two: object
+) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    assert run("infer", folder, "-o", here).code == 0
+    outcome = run("infer", folder, "-o", there, "--on", "ray")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert there.read_bytes() == here.read_bytes()
+    part = folder / "part-2.parquet"
+    part.write_bytes(part.read_bytes()[:-40] + b"?" * 40)
+    outcome = run("infer", folder, "--on", "ray", "--json")
+    assert outcome.code == 2
+    assert "part-2.parquet" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("dask", "on='dask': choose threads, processes, ray or ray:ADDRESS"),
+        ("ray:127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
+    ],
+)
+def test_workers_that_are_not_there_are_refused_in_a_line(
+    run: Run, folder: Path, large: None, monkeypatch: pytest.MonkeyPatch, on: str, said: str
+) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    outcome = run("infer", folder, "--on", on)
+    assert outcome.code == 2
+    assert said in outcome.error
+
+
 def test_check_goes_through_a_large_folder(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machines = tmp_path / "machines.json"
     assert run("infer", folder, "-o", machines).code == 0
     small = run("check", machines, folder, "--json").json
-    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
     outcome = run("check", machines, folder, "--json")
     assert outcome.code == 0
     assert {**outcome.json, "seconds": None} == {**small, "seconds": None}
-    assert "name one of its files" in run("check", machines, folder, "--evidence").error
+
+
+def test_what_a_large_folder_says_is_what_it_says_in_memory(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines = tmp_path / "machines.json"
+    assert run("infer", folder, "-o", machines).code == 0
+
+    def said() -> list[object]:
+        report = tmp_path / "report.html"
+        figures = [
+            run("check", machines, folder, "--evidence", "--json").json,
+            run("plan", machines, folder, "--json").json,
+            run("report", machines, folder, "-o", report, "--json").json,
+        ]
+        for one in figures:
+            one.pop("seconds", None)
+        return [*figures, report.read_bytes()]
+
+    small = said()
+    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
+    assert said() == small
+    outcome = run("check", machines, folder, "--evidence")
+    assert outcome.code == 0
+    assert "400 traces" in outcome.out
+    outcome = run("plan", machines, f"{folder}/*.parquet")
+    assert outcome.code == 0
+    assert outcome.out.startswith("value        1.757 from the starts")
+
+
+def test_what_looks_at_single_traces_says_from_how_many_steps(
+    run: Run, folder: Path, tmp_path: Path, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "POOL_STEPS", 2000)
+    machines = tmp_path / "machines.json"
+    outcome = run("infer", folder, "-o", machines)
+    told = rf"from 2,\d\d\d of {TRACES.steps:,} steps"
+    assert len(re.findall(rf"inferred from the others, {told}:", outcome.out)) == 1
+    outcome = run("check", machines, folder, "--evidence")
+    assert len(re.findall(told, outcome.out)) == 3  # histories of two machines, and the hold-out
+    report = tmp_path / "report.html"
+    assert run("report", machines, folder, "-o", report).code == 0
+    assert len(re.findall(told, report.read_text(encoding="utf-8"))) == 3
 
 
 def test_a_mismatch_in_a_large_folder_has_the_number_of_its_trace(

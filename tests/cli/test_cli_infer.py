@@ -170,11 +170,15 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
     _show(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
     _show(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
     _show(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
+    _show(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000, 2.0))
+    _show(Bar(), STRATEGIES["edsm"], "reading", Progress(0, 0, 3, 4))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),
         ("reward machine, 1 state", 0.25, None, False),
         ("7,000 states? try --strategy search", 0.5, (20_000, "nodes"), True),
+        ("replaying, round 2: 41 of 90 pieces", 41 / 90, (90_000_000, "steps"), True),
+        ("reading: 3 of 4 pieces", 0.75, None, True),
     ]
 
 

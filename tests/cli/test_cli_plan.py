@@ -9,7 +9,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.cli import main, options
+from resolvent.cli import main
 from resolvent.control.planning import plan_files
 
 BEST = 0.95**5
@@ -148,19 +148,6 @@ def test_a_file_that_cannot_be_written_is_refused_first(
     outcome = run("plan", machines, house, "-o", tmp_path / "nowhere" / "policy.json")
     assert outcome.code == 2
     assert "does not exist; make it first" in outcome.error
-
-
-def test_a_large_folder_says_what_is_needed(
-    run: Run, machines: Path, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    assert run("convert", house, folder / "part.parquet").code == 0
-    assert run("plan", machines, folder, "--json").json["optimal"] is True
-    monkeypatch.setattr(options, "REFINE_ABOVE", 1000)
-    outcome = run("plan", machines, folder)
-    assert outcome.code == 2
-    assert "planning holds all traces in memory: name one of its files" in outcome.error
 
 
 def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(

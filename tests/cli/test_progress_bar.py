@@ -108,3 +108,24 @@ def test_reading_knows_how_much_there_is(monkeypatch: pytest.MonkeyPatch, tmp_pa
         now += 10
         reading(0.1)
     assert "1:30 left" in shown.getvalue()
+
+
+def test_the_end_of_a_stage_is_shown_however_soon_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 60.0)
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        bar.show("9 of 10 pieces", 0.9, stage="reading")
+        bar.show("9 of 10 still", 0.9, stage="reading")
+        bar.show("10 of 10 pieces", 1.0, stage="reading")
+    assert "10 of 10 pieces" in shown.getvalue()
+    assert "still" not in shown.getvalue()
+
+
+def test_what_takes_long_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        bar.announce("holding out")
+        assert shown.getvalue() == ""
+        bar.announce("waiting for Ray", at_once=True)
+        assert "waiting for Ray" in shown.getvalue()

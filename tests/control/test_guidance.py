@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from resolvent.control import Model
-from resolvent.control.learning.guidance import potential
+from resolvent.control.shaping.potential import promise_of_states
 from resolvent.traces import Vocabulary
 
 
@@ -41,7 +41,7 @@ def test_moves_between_states_take_the_time_they_take():
         ends=[[0, 0], [0, 0], [0, 0], [1, 0]],
     )
     # In (1, 0): 8 at once. In (0, 0): it is 1, 2 or 3 steps to the promise of 8.
-    assert potential(walk, (2, 1), 0.5) == pytest.approx(np.array([[(4 + 2 + 1) / 3], [8]]))
+    assert promise_of_states(walk, (2, 1), 0.5) == pytest.approx(np.array([[(4 + 2 + 1) / 3], [8]]))
 
 
 def test_what_is_not_known_promises_nothing():
@@ -52,7 +52,7 @@ def test_what_is_not_known_promises_nothing():
         reward=[[3, 100], [100, 100]],
         ends=[[0, 0], [0, 0]],
     )
-    assert potential(lost, (1, 3), 0.5) == pytest.approx(np.array([[3.0, 0.0, 0.0]]))
+    assert promise_of_states(lost, (1, 3), 0.5) == pytest.approx(np.array([[3.0, 0.0, 0.0]]))
 
 
 def test_where_all_ways_cost_the_promise_is_the_least_cost():
@@ -63,4 +63,4 @@ def test_where_all_ways_cost_the_promise_is_the_least_cost():
         reward=[[-1, -4], [-2, -6]],
         ends=[[0, 0], [1, 1]],
     )
-    assert potential(costly, (1, 2), 0.5) == pytest.approx(np.array([[-1 - 0.5 * 2, -2.0]]))
+    assert promise_of_states(costly, (1, 2), 0.5) == pytest.approx(np.array([[-1 - 0.5 * 2, -2.0]]))

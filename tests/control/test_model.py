@@ -12,11 +12,12 @@ import resolvent as rs
 from planning_oracles import naive_model
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.model import Model
-from resolvent.control.planning.steps import Space, Steps
+from resolvent.control.planning.steps import Space, Steps, Taking
 from resolvent.environments import House, PhaseGrid
-from resolvent.replay import replay_traces
+from resolvent.replay import Tables, through, whole
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
+from resolvent.workers import Threads
 from strategies import infer_options, world_traces
 
 
@@ -196,9 +197,10 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
 
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
-        space = Space.of(pair, traces)
-        steps = Steps.of(replay_traces(pair, traces, states=True), traces, space)
-        return Labelling.of(steps, traces, timing, space).by
+        corpus = whole(pair, traces, Threads())
+        space = Space.of(pair, corpus.alphabets)
+        taken = through(corpus, Taking(Tables.of(pair, corpus.alphabets)))
+        return Labelling.of(Steps.of(taken, corpus.alphabets, space), timing, space).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

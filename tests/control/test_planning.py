@@ -261,11 +261,11 @@ def test_a_discount_that_is_none(gamma: float) -> None:
         planned(fork("left"), gamma=gamma)
 
 
-def test_a_folder_must_be_read_first(tmp_path: Path) -> None:
+def test_a_folder_need_not_be_read_first(tmp_path: Path) -> None:
     traces = fork("left", "right")
     traces.save(tmp_path / "part.parquet")
-    with pytest.raises(rs.OptionError, match="plan needs traces in memory, not a TraceFolder"):
-        rs.plan(rs.infer(traces), rs.scan_traces(tmp_path))  # type: ignore[arg-type]
+    result = rs.infer(traces)
+    assert rs.plan(result, rs.scan_traces(tmp_path)) == rs.plan(result, traces)
 
 
 def test_a_pair_or_a_result_will_do() -> None:

@@ -216,6 +216,30 @@ def test_a_machine_for_another_column_changes_no_plan(traces: TraceSet) -> None:
         plan.policy_in(bare)
 
 
+def test_a_plan_sees_readings_as_the_machines_do(traces: TraceSet) -> None:
+    chance = np.random.default_rng(0)
+    read = TraceSet(
+        [
+            Trace(
+                [
+                    round(chance.uniform(0, 1) + 9 * (one == "door"), 3)
+                    for one in trace.observations
+                ],
+                trace.labels,
+                trace.actions,
+                trace.rewards,
+                terminated=trace.terminated,
+                truncated=trace.truncated,
+            )
+            for trace in traces
+        ]
+    )
+    machines = rs.infer(read, discretise="auto").machines
+    plan = rs.plan(machines, read, gamma=GAMMA)
+    named = rs.plan(rs.infer(traces).machines, traces, gamma=GAMMA)
+    assert (len(plan.model), plan.value) == (len(named.model), named.value)
+
+
 def test_stored_endings_count_without_the_states_that_do_not_matter(traces: TraceSet) -> None:
     # Only the machines have seen leaving; the cost's state is stored with it, and left out.
     paid = rs.infer(traces, outputs=["observation", "reward", "cost"]).machines

@@ -11,7 +11,7 @@ import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
 from resolvent.errors import ModelError
 from resolvent.replay import replaying
-from resolvent.trust import gather
+from resolvent.trust import gather, passing
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def house():
 @pytest.fixture(scope="module")
 def said(house):
     machines = rs.infer(house, outputs=["observation", "reward", "cost"]).machines
-    return contents(machines, house, gather(machines, house))
+    return contents(machines, gather(machines, house))
 
 
 def test_each_machine_is_told_of(said, house):
@@ -79,7 +79,7 @@ def test_assumed_answers_are_counted_apart():
     machines = lamp_machines()
     assert [machine.states for machine in machines.values()] == [1, 2, 2]
     traces = rs.TraceSet([lit_wait(0), lit_wait(5)])
-    told = contents(machines, traces, gather(machines, traces))
+    told = contents(machines, gather(machines, traces))
     assert [one["score"] for one in told["machines"]] == [
         {"right": 4, "wrong": 0, "assumed_right": 0, "assumed_wrong": 0, "unseen": 0},
         {"right": 2, "wrong": 0, "assumed_right": 1, "assumed_wrong": 1, "unseen": 0},
@@ -116,8 +116,14 @@ def replayed(monkeypatch):
         steps.append(shard.traces.steps)
         return pass_over(tables, shard, **options)
 
-    monkeypatch.setattr(replaying, "replay_shard", counted)
+    for room in (replaying, passing):
+        monkeypatch.setattr(room, "replay_shard", counted)
     return steps
+
+
+def played(evidence):
+    """The numbers of steps of the traces that a report shows one by one."""
+    return [evidence.examples.trace(number).steps for number in evidence.examples.why]
 
 
 def test_a_report_replays_the_traces_once(house, replayed, tmp_path):
@@ -133,15 +139,17 @@ def test_new_traces_are_replayed_once_and_nothing_else(house, replayed, tmp_path
     machines = rs.infer(house[:150], outputs=["observation", "reward", "cost"]).machines
     replayed.clear()
     rs.report(machines, house[150:], tmp_path / "report.html")
-    assert replayed == [house[150:].steps]
+    assert replayed[0] == house[150:].steps
+    assert replayed[1:] == played(gather(machines, house[150:]))
 
 
-def test_given_evidence_nothing_is_replayed(house, replayed, tmp_path):
+def test_given_evidence_only_what_is_shown_is_replayed(house, replayed, tmp_path):
     machines = rs.infer(house, outputs=["reward"]).machines
     evidence = gather(machines, house)
     replayed.clear()
     rs.report(machines, house, tmp_path / "report.html", evidence=evidence)
-    assert replayed == []
+    assert replayed == played(evidence)
+    assert len(replayed) <= 3
 
 
 def test_evidence_of_something_else_is_refused(house, tmp_path):

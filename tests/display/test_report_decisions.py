@@ -37,7 +37,7 @@ def made_up(number):
 
 def test_the_house_has_a_column_for_each_decision(house):
     pair, traces = house
-    said = contents(pair, traces, gather(pair, traces))
+    said = contents(pair, gather(pair, traces))
     assert said["found"] == []
     shown = said["machines"][0]["timeline"]
     decisions = pair.transition.decisions

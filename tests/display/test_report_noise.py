@@ -9,7 +9,7 @@ from resolvent.display.report.contents import contents
 
 def test_answers_that_vary_are_no_mistakes_as_far_as_noise_goes():
     machines, traces = noisy_house()
-    said = contents(machines, traces, rs.evidence(machines, traces))
+    said = contents(machines, rs.evidence(machines, traces))
     verdict = said["summary"]["verdict"]
     assert verdict["kind"] == "right"
     assert verdict["text"].startswith("Answers vary, as far as noise goes. Transition machine: ")
@@ -20,6 +20,6 @@ def test_answers_that_vary_are_no_mistakes_as_far_as_noise_goes():
 def test_more_noise_than_expected_is_a_mistake():
     machines, traces = noisy_house()
     more = disturbed(traces, 0.3, Random(1))
-    said = contents(machines, more, rs.evidence(machines, more))
+    said = contents(machines, rs.evidence(machines, more))
     assert said["summary"]["verdict"]["kind"] == "wrong"
     assert "place" in said["summary"]["verdict"]

@@ -12,7 +12,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.display.report.page import inert_json
-from resolvent.errors import ModelError, ResolventError
+from resolvent.errors import ResolventError
 from synthetic_pair import synthetic
 
 EVIL = "</script><script>alert(1)</script>"
@@ -137,14 +137,16 @@ def test_without_graphviz_machines_are_text(tmp_path, monkeypatch):
     assert "resolvent[drawings]" in page
 
 
-def test_scanned_traces_have_no_report(tmp_path):
+def test_scanned_traces_have_the_report_of_those_in_memory(tmp_path):
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
+    machines = rs.infer(traces).machines
     folder = tmp_path / "folder"
     folder.mkdir()
-    traces.save(folder / "one.parquet")
-    with pytest.raises(ModelError, match="scanned, not read"):
-        rs.infer(rs.scan_traces(folder)).report(tmp_path / "report.html")
-    assert not (tmp_path / "report.html").exists()
+    for number in (0, 20):
+        traces[number : number + 20 + number // 2].save(folder / f"{number}.parquet")
+    rs.report(machines, traces, tmp_path / "read.html")
+    rs.report(machines, rs.scan_traces(folder), tmp_path / "scanned.html")
+    assert (tmp_path / "scanned.html").read_bytes() == (tmp_path / "read.html").read_bytes()
 
 
 def test_a_folder_that_is_not_there(tmp_path):

@@ -4,97 +4,34 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracles import answers_by_history, smallest_machine
+from oracles import smallest_machine
 
 from automata import moves
+from exact_samples import (
+    assert_explains,
+    hard_samples,
+    honest_samples,
+    partitions,
+    rows_of,
+    same,
+    world_samples,
+)
 from resolvent.errors import MissingExtra
 from resolvent.exact import minimal_automaton
-from resolvent.merging import Automaton, find_contradiction, merge
+from resolvent.merging import find_contradiction, merge
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.samples import Histories, LabelTiming, output_samples
-from strategies import sample_set, sample_sets
+from strategies import sample_set
 from worlds import random_world
-
-COLUMNS = [
-    f"{what}_{name}"
-    for what, names in (
-        ("transition", ("state", "label", "target", "count")),
-        ("output", ("state", "alpha", "value", "count")),
-    )
-    for name in names
-]
-honest_samples = sample_sets(labels=2, alphas=2, outputs=2, traces=4, length=8).filter(
-    lambda samples: find_contradiction(samples) is None
-)
 
 
 def exact(samples, time_limit=None, order="edsm"):
     return minimal_automaton(samples, merge(samples, order=order), time_limit=time_limit)
-
-
-def rows_of(samples):
-    rows = list(
-        zip(samples.beta.tolist(), samples.alpha.tolist(), samples.output.tolist(), strict=True)
-    )
-    bounds = samples.offsets.tolist()
-    return [rows[start:stop] for start, stop in pairwise(bounds)]
-
-
-def partitions(samples, states):
-    """All ways in which machines of so many states tell apart the histories that matter."""
-    told = answers_by_history(rows_of(samples))
-    matter = sorted(
-        (h for h in told if any(other[: len(h)] == h and told[other] for other in told)), key=len
-    )
-    labels, found = len(samples.labels), set()
-    for flat in product(range(states), repeat=states * labels):
-        state, answer, fits = {(): 0}, {}, True
-        for history in matter:
-            if history:
-                state[history] = flat[state[history[:-1]] * labels + history[-1]]
-            for alpha, output in told[history].items():
-                fits &= answer.setdefault((state[history], alpha), output) == output
-        if fits:
-            first = {}
-            found.add(tuple(first.setdefault(state[history], len(first)) for history in matter))
-    return found
-
-
-def assert_explains(automaton, samples):
-    """Step through every sample; count what is met on the way."""
-    step = dict(
-        zip(
-            zip(automaton.transition_state, automaton.transition_label, strict=True),
-            automaton.transition_target,
-            strict=True,
-        )
-    )
-    answer = dict(
-        zip(
-            zip(automaton.output_state, automaton.output_alpha, strict=True),
-            automaton.output_value,
-            strict=True,
-        )
-    )
-    steps, answers = 0, 0
-    for trace in rows_of(samples):
-        state = 0
-        for beta, alpha, output in trace:
-            if beta >= 0:
-                state = step[state, beta]
-                steps += 1
-            if alpha >= 0:
-                assert answer[state, alpha] == output
-                answers += 1
-    assert automaton.transition_count.sum() == steps
-    assert automaton.output_count.sum() == answers
-    assert automaton.transition_count.all()
 
 
 # ---- against all machines --------------------------------------------------
@@ -136,10 +73,6 @@ def test_the_order_and_number_of_traces_make_no_difference(samples, seed):
     assert np.array_equal(first.access, second.access)
 
 
-def same(first: Automaton, second: Automaton) -> bool:
-    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
-
-
 # ---- by hand ---------------------------------------------------------------
 
 
@@ -179,14 +112,6 @@ def test_a_question_asked_once_leaves_two_machines():
 
 
 # ---- recovery --------------------------------------------------------------
-
-
-def world_samples(seed, episodes, **shape):
-    world = random_world(seed, **shape)
-    traces = world.rollouts(episodes, seed)
-    trivial = trivial_codes(traces.labels)
-    histories = remove_trivial(Histories.of(traces, LabelTiming.CURRENT), trivial)
-    return world, remove_redundant(output_samples(traces, histories, "observation"))[0]
 
 
 def is_truth(world, samples, automaton):
@@ -243,22 +168,6 @@ def test_the_papers_worlds_are_found_in_25_000_steps(seed):
 
 
 # ---- time, signals, extras -------------------------------------------------
-
-
-def hard_samples():
-    """Noise: answers of no machine, one history each."""
-    random = np.random.default_rng(0)
-    traces = [
-        [
-            (int(random.integers(3)), int(random.integers(4)), int(random.integers(2)))
-            for _ in range(60)
-        ]
-        for _ in range(25)
-    ]
-    for trace in traces:
-        for at in range(4):
-            trace[at] = (trace[at][0], -1, -1)
-    return sample_set(traces)
 
 
 def test_out_of_time_gives_the_best_machine_with_the_proven_bounds():

@@ -147,7 +147,7 @@ class Work:
         self.counts = Counter()
         whole = [
             ("replayed", replaying, "replay_shard", lambda tables, shard, **_: len(shard.traces)),
-            ("hashed", corpora, "_digested", lambda shard: len(shard.traces)),
+            ("hashed", corpora, "digested", lambda shard: len(shard.traces)),
             ("coded", CodedShard, "among", lambda first, traces, *_: len(traces)),
             ("learned", running.Learner, "learn", lambda *_, **__: 1),
         ]

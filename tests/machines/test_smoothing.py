@@ -61,7 +61,7 @@ def likelihood(machine, told):
     return total
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(noisy_machines())
 def test_no_one_share_of_noise_foretells_answers_better(found):
     machines, _ = found

@@ -47,7 +47,12 @@ def is_the_ring(machine):
 
 
 @pytest.mark.parametrize(
-    "noise", ["auto", rs.Noise(labels=True), rs.Noise(outcomes=True, labels=0.1)]
+    "noise",
+    [
+        "auto",
+        pytest.param(rs.Noise(labels=True), marks=pytest.mark.slow),
+        pytest.param(rs.Noise(outcomes=True, labels=0.1), marks=pytest.mark.slow),
+    ],
 )
 def test_events_that_nothing_else_shows_are_inferred(noise):
     result = rs.infer(ring_traces(150, 0.1), noise=noise)

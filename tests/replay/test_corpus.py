@@ -112,5 +112,5 @@ def test_a_joined_source_keeps_names_and_order(tmp_path):
 def test_shards_whose_values_do_not_mix_are_named(tmp_path):
     one = rs.TraceSet([rs.Trace([0, 1], [None, None], ["go"], [0])])
     other = rs.TraceSet([rs.Trace(["a", "b"], [None, None], ["go"], [0])])
-    with pytest.raises(rs.TraceError, match=r"part-1\.parquet.*observations"):
+    with pytest.raises(rs.TraceError, match=r"part-1\.parquet.*`observation` is of type"):
         Corpus(saved(tmp_path / "f", [one, other]))

@@ -138,7 +138,7 @@ def test_other_traces_than_it_was_inferred_from():
 
 
 @given(traces=world_traces())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_it_pays_what_the_traces_pay_or_says_why_it_cannot(traces):
     pair = rs.infer(traces).machines
     paid = defaultdict(set)

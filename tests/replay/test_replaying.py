@@ -8,10 +8,11 @@ from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
 from resolvent.machines import machines_of
-from resolvent.replay import Corpus, replay, replay_traces, replaying, states_at_steps
+from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.shards import ShardsInMemory
+from resolvent.workers.cores import sharing_cores
 from strategies import moving_machine, moving_machines, traces_with_cost
 
 
@@ -36,8 +37,7 @@ def in_known_states(plain):
 def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
     some = data.draw(moving_machines(traces.labels))
     corpus = in_pieces(traces, data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replaying, "THREADS", threads)
+    with sharing_cores(threads):
         shown = replay(some, corpus)
     found, plain = read_back(some, shown), in_known_states(PlainReplay.of(some, traces))
     assert found.answers == plain.answers
@@ -56,8 +56,7 @@ def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
 @given(data=st.data(), traces=traces_with_cost())
 def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
     some = data.draw(moving_machines(traces.labels))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replaying, "THREADS", threads)
+    with sharing_cores(threads):
         shown = replay_traces(some, traces, earliest=True, states=True)
     found, plain = read_back(some, shown), PlainReplay.of(some, traces)
     assert found.answers == plain.answers

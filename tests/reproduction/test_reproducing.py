@@ -1,9 +1,12 @@
 import pytest
+from fake_methods import run
 from tiny import tiny
 
 from resolvent.reproduction.running.reproducing import reproduce
 from resolvent.reproduction.running.settings import EXPERIMENTS, settings
 from resolvent.reproduction.running.store import Store
+from resolvent.workers import Processes
+from shuffled_workers import ShuffledWorkers
 
 
 def store_in(folder, chosen):
@@ -53,3 +56,69 @@ def test_the_experiments_are_as_large_as_in_the_paper():
     cells = {(run.setting, run.method.split("--")[0]) for run in settings().runs("ablation")}
     assert len(cells) == 10
     assert len({run.repetition for run in settings().runs("policy")}) == 10
+
+
+# ---- over workers ----------------------------------------------------------
+
+
+def told_in(results):
+    """What records say but for what the clock says."""
+    timed = ("seconds", "processor_seconds", "memory_mb", "memory_before_mb", "processor")
+    return [
+        {name: value for name, value in record.items() if name not in timed}
+        for record in results.records
+    ]
+
+
+@pytest.mark.parametrize(
+    "workers", ["threads", "shuffled", pytest.param("processes", marks=pytest.mark.slow)]
+)
+def test_over_workers_the_records_are_the_same_but_for_the_clock(tmp_path, workers):
+    on = {"threads": "threads", "shuffled": ShuffledWorkers(1), "processes": Processes(2)}[workers]
+    told = []
+    try:
+        results = reproduce(
+            store_in(tmp_path / "side", tiny()),
+            tiny(),
+            on=on,
+            finished=lambda done, of, run, record: told.append((done, of)),
+        )
+    finally:
+        if workers == "processes":
+            on.close()
+    alone = reproduce(store_in(tmp_path / "alone", tiny()), tiny())
+    assert told_in(results) == told_in(alone)
+    assert all(one["processor"] for one in results.records)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_over_workers_what_is_done_is_kept_as_soon_as_it_is(tmp_path):
+    def stop(done, of, run, record):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    store = store_in(tmp_path / "r", tiny())
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(store, tiny(), on=ShuffledWorkers(1), finished=stop)
+    told = []
+    results = reproduce(
+        store,
+        tiny(),
+        on=ShuffledWorkers(2),
+        finished=lambda done, of, run, record: told.append(done),
+    )
+    assert told == [3]
+    assert [one["status"] for one in results.records] == ["found", "error", "found"]
+
+
+def test_over_workers_limits_are_kept(tmp_path):
+    class Slow(type(tiny())):
+        def runs(self, experiment):
+            if experiment == "baselines":
+                yield run("sleeps", "slow", seconds=60)
+                yield run("answers", "fast")
+
+    chosen = Slow(**tiny(0.3).as_dict())
+    results = reproduce(store_in(tmp_path / "r", chosen), chosen, on="threads")
+    told = {one["method"]: one["status"] for one in results.records}
+    assert told == {"slow": "time limit", "fast": "found"}

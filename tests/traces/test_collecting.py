@@ -321,9 +321,17 @@ def test_options_that_cannot_be_honoured(options: dict[str, Any], message: str) 
         collect(House(), **options)
 
 
-def test_a_name_is_no_environment() -> None:
-    with pytest.raises(OptionError, match=r"needs a gymnasium.Env or VectorEnv, not a str: use"):
-        collect("resolvent/House-v0", episodes=1)  # type: ignore[arg-type]
+def test_a_name_or_a_function_makes_the_environment() -> None:
+    given = collect(House(), episodes=3, seed=1)
+    assert collect("resolvent/House-v0", episodes=3, seed=1) == given
+    assert collect(House, episodes=3, seed=1) == given
+
+
+def test_what_is_no_environment_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"not a int: use gym.make"):
+        collect(3, episodes=1)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"the environment gave a str: it has to return"):
+        collect(lambda: "house", episodes=1)  # type: ignore[arg-type,return-value]
 
 
 class Costly(Corridor):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.replay import states_at_steps, steps_asked
 from resolvent.trust import Holdout, error_bound
-from resolvent.trust.holdout import hold_out, is_part, split
+from resolvent.trust.holdout import Trials, hold_out, is_part, split
 from strategies import infer_options, world_traces
 
 
@@ -63,7 +63,7 @@ TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None],
 def held_out(machines, traces):
     """What holding out these traces says of the machines."""
     asked = steps_asked(machines, traces, states_at_steps(machines, traces))
-    return hold_out(asked.values(), traces)
+    return hold_out(Trials.of(asked.values(), traces))
 
 
 def test_a_trace_fails_by_one_wrong_or_unseen_step():

@@ -1,12 +1,17 @@
 #include "q_learning.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace resolvent {
 
 void QLearner::add(double potential) {
   potential_.push_back(potential);
   values_.resize(values_.size() + static_cast<std::size_t>(actions_), initial_);
+}
+
+void QLearner::put(Id situation, std::span<const double> values) {
+  std::copy(values.begin(), values.end(), values_.begin() + static_cast<std::ptrdiff_t>(situation) * actions_);
 }
 
 Id QLearner::choose(Id situation, double epsilon) {

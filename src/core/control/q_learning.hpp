@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "random.hpp"
@@ -24,6 +25,9 @@ class QLearner {
   // potential(situation) on top of their reward, which changes what is learned
   // first but not what is best in the end (Ng, Harada and Russell 1999).
   void add(double potential);
+
+  // Take what was learned elsewhere for the values of all actions in a situation.
+  void put(Id situation, std::span<const double> values);
 
   // Any action with probability ε, else one of the best; which of them, chance decides.
   Id choose(Id situation, double epsilon);

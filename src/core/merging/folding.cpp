@@ -184,6 +184,11 @@ void FoldingTree::fold_child(Id into, Child child) {
   const Id known = child_of(into, child.label);
   if (known != none) {
     queue_.push_back({known, child.state});
+    // Along a single trace the queue holds nothing but the next pair: then this is all the time
+    // there is to fetch what it needs, and what comes after it.
+    fetch_ahead(answers_.data() + at(child.state).first_answer);
+    fetch_ahead(&at(at(child.state).first_child));
+    fetch_ahead(&at(child.state + 1));
     return;
   }
   Node& node = at(into);

@@ -98,7 +98,7 @@ class FoldingTree {
   // What a state has: what the tree gave it (answers and children up to where
   // the next node's begin) and what it gained by folding (linked lists, newest
   // first). All in half a cache line, since a fold visits states by the million.
-  struct Node {
+  struct alignas(32) Node {
     Id first_child;
     std::uint32_t first_answer;
     std::int32_t gained_answers;

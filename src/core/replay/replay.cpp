@@ -12,16 +12,13 @@ namespace {
 
 std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
-// Cuts traces, in order, into parts of about equally many steps; returns where they begin and end.
-std::vector<std::size_t> cut(const TraceColumns& traces, std::span<const Id> order, unsigned parts) {
+// Cuts traces into parts of about equally many steps; returns where they begin and end.
+std::vector<std::size_t> cut(const TraceColumns& traces, unsigned parts) {
   std::vector<std::size_t> cuts{0};
   const Row steps = traces.offsets.back();
-  Row so_far = 0;
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    if (so_far * parts >= steps * static_cast<Row>(cuts.size()) && cuts.size() < parts) cuts.push_back(at);
-    so_far += traces.offsets[index(order[at]) + 1] - traces.offsets[index(order[at])];
-  }
-  cuts.push_back(order.size());
+  for (std::size_t at = 0; at < traces.traces(); ++at)
+    if (traces.offsets[at] * parts >= steps * static_cast<Row>(cuts.size()) && cuts.size() < parts) cuts.push_back(at);
+  cuts.push_back(traces.traces());
   return cuts;
 }
 
@@ -38,6 +35,7 @@ class Store {
   struct Places {
     Place first;
     Place earliest;
+    Id rank = none;  // of the trace in which the first is
   };
 
   Store(std::int64_t states, std::int64_t questions)
@@ -66,7 +64,7 @@ class Store {
     const auto add = [&](std::uint64_t key, std::size_t at) {
       if (const Tally tally = tallies_[at]; tally.output != none)
         all.push_back({static_cast<Id>(key / questions_), static_cast<std::int64_t>(key % questions_),
-                       {tally.output, tally.count, places_[at].first, places_[at].earliest}});
+                       {tally.output, tally.count, places_[at].first, places_[at].earliest, places_[at].rank}});
     };
     if (dense_) {
       for (std::size_t key = 0; key < tallies_.size(); ++key) add(key, key);
@@ -130,25 +128,16 @@ class Store {
   unsigned shift_ = 64;
 };
 
-// Traces do not lie in the order they are gone through, so what comes next must be
-// asked for early.
-void fetch_ahead([[maybe_unused]] const TraceColumns& traces, [[maybe_unused]] Id number) {
-#if defined(__GNUC__) || defined(__clang__)
-  const OneTrace trace(traces, number);
-  constexpr std::size_t codes_a_line = 64 / sizeof(Id);
-  const std::size_t end = std::min(trace.steps, 32 * codes_a_line);
-  for (std::size_t step = 0; step < end; step += codes_a_line) {
-    __builtin_prefetch(trace.observation + step);
-    __builtin_prefetch(trace.label + step);
-    __builtin_prefetch(trace.action + step);
-    for (const auto& column : traces.outputs) __builtin_prefetch(column.data() + trace.first + step);
-  }
-#endif
-}
-
 // Of two places, the one with fewer steps before it; of equals the first.
 void take_earlier(Place& place, const Place& other) {
   if (place.trace == none || (other.trace != none && other.step < place.step)) place = other;
+}
+
+// Of two places, the one in a trace of lower rank.
+void take_lower(Place& place, Id& rank, const Place& other, Id other_rank) {
+  if (other_rank >= rank) return;
+  place = other;
+  rank = other_rank;
 }
 
 void add_to(Sighting& seen, const Sighting& more) {
@@ -157,6 +146,7 @@ void add_to(Sighting& seen, const Sighting& more) {
     return;
   }
   seen.count += more.count;
+  take_lower(seen.place, seen.rank, more.place, more.rank);
   take_earlier(seen.earliest, more.earliest);
 }
 
@@ -174,7 +164,8 @@ class Witness {
   }
 
   // Finds the state at each step of a trace; returns for how many it is known.
-  std::size_t walk(const OneTrace& trace, Reading reading) {
+  template <bool ranked>
+  std::size_t walk(const OneTrace& trace, Id rank, Reading reading) {
     if (trace.steps > states_.size()) states_.resize(trace.steps);
     // Local copies: the compiler must assume that members change with every count.
     const Id* const transitions = machine_.transitions.data();
@@ -194,8 +185,10 @@ class Witness {
       if (moves[move].count++ == 0) {
         moves[move].output = state;
         moves[move].place = moves[move].earliest = {trace.number, static_cast<Id>(step)};
-      } else if (earliest) {
-        take_earlier(moves[move].earliest, {trace.number, static_cast<Id>(step)});
+        moves[move].rank = rank;
+      } else {
+        if constexpr (ranked) take_lower(moves[move].place, moves[move].rank, {trace.number, static_cast<Id>(step)}, rank);
+        if (earliest) take_earlier(moves[move].earliest, {trace.number, static_cast<Id>(step)});
       }
       if (state == none) {
         std::fill(state_at + step, state_at + trace.steps, none);
@@ -210,20 +203,20 @@ class Witness {
   // Counts the answers of a trace, up to where the state is `known` and, where answers in
   // no known state are wanted, beyond that; in any case only before step `asked`.
   // `question(t)` and `output(t)` say what is asked at a step and answered.
-  template <typename Question, typename Output>
-  void ask(const OneTrace& trace, std::size_t known, std::size_t asked, Question question, Output output) {
+  template <bool ranked, typename Question, typename Output>
+  void ask(const OneTrace& trace, Id rank, std::size_t known, std::size_t asked, Question question, Output output) {
     const Id* const state_at = states_.data();
     const std::size_t in_states = std::min(known, asked);
     if (wanted_.earliest) {
       for (std::size_t step = 0; step < in_states; ++step)
-        count_answer<true>(state_at[step], question(step), output(step), trace.number, step);
+        count_answer<true, ranked>(state_at[step], question(step), output(step), trace.number, step, rank);
     } else {
       for (std::size_t step = 0; step < in_states; ++step)
-        count_answer<false>(state_at[step], question(step), output(step), trace.number, step);
+        count_answer<false, ranked>(state_at[step], question(step), output(step), trace.number, step, rank);
     }
     if (!wanted_.unknown_states) return;
     for (std::size_t step = in_states; step < asked; ++step)
-      count_answer<true>(machine_.states, question(step), output(step), trace.number, step);
+      count_answer<true, ranked>(machine_.states, question(step), output(step), trace.number, step, rank);
     unasked_ += static_cast<std::int64_t>(trace.steps - asked);
   }
 
@@ -250,18 +243,19 @@ class Witness {
   }
 
  private:
-  template <bool earliest>
-  void count_answer(Id state, std::uint64_t question, Id answer, Id trace, std::size_t step) {
+  template <bool earliest, bool ranked>
+  void count_answer(Id state, std::uint64_t question, Id answer, Id trace, std::size_t step, Id rank) {
     const std::size_t at = answers_.at(answers_.key(state, question));
     const Place here{trace, static_cast<Id>(step)};
     if (Store::Tally& tally = answers_.tally(at); tally.output == answer) [[likely]] {
       ++tally.count;
+      if constexpr (ranked) take_lower(answers_.places(at).first, answers_.places(at).rank, here, rank);
       if constexpr (earliest) take_earlier(answers_.places(at).earliest, here);
     } else if (tally.output == none) {
       tally = {answer, 1};
-      answers_.places(at) = {here, here};
+      answers_.places(at) = {here, here, rank};
     } else {
-      add_to(clashes_[{state, static_cast<std::int64_t>(question), answer}], {answer, 1, here, here});
+      add_to(clashes_[{state, static_cast<std::int64_t>(question), answer}], {answer, 1, here, here, rank});
     }
   }
 
@@ -269,10 +263,11 @@ class Witness {
     const std::size_t at = answers_.at(answers_.key(more.state, static_cast<std::uint64_t>(more.question)));
     if (Store::Tally& tally = answers_.tally(at); tally.output == more.seen.output) {
       tally.count += more.seen.count;
+      take_lower(answers_.places(at).first, answers_.places(at).rank, more.seen.place, more.seen.rank);
       take_earlier(answers_.places(at).earliest, more.seen.earliest);
     } else if (tally.output == none) {
       tally = {more.seen.output, more.seen.count};
-      answers_.places(at) = {more.seen.place, more.seen.earliest};
+      answers_.places(at) = {more.seen.place, more.seen.earliest, more.seen.rank};
     } else {
       add_to(clashes_[{more.state, more.question, more.seen.output}], more.seen);
     }
@@ -306,17 +301,18 @@ class Witnesses {
   }
 
   // Replays one trace; writes the states at its steps where there is somewhere to write them.
-  void walk(Id number, std::vector<std::vector<Id>>& states) {
+  template <bool ranked>
+  void walk(Id number, Id rank, std::vector<std::vector<Id>>& states) {
     const OneTrace trace(traces_, number);
     std::size_t all_known = trace.steps;
     for (std::size_t at = 0; at < machines_.size(); ++at) {
-      known_[at] = witnesses_[at].walk(trace, reading_);
+      known_[at] = witnesses_[at].template walk<ranked>(trace, rank, reading_);
       all_known = std::min(all_known, known_[at]);
       if (!states.empty())
         std::copy_n(witnesses_[at].states().begin(), trace.steps, states[at].begin() + static_cast<Row>(trace.first));
     }
     if (!wanted_.answers) return;
-    for (std::size_t at = 0; at < machines_.size(); ++at) ask(at, trace);
+    for (std::size_t at = 0; at < machines_.size(); ++at) ask<ranked>(at, trace, rank);
     if (!wanted_.situations) return;
     if (!counted_)
       for (std::size_t step = 0; step < all_known; ++step) count_situation(situation(trace, step), 1);
@@ -346,7 +342,8 @@ class Witnesses {
   }
 
  private:
-  void ask(std::size_t at, const OneTrace& trace) {
+  template <bool ranked>
+  void ask(std::size_t at, const OneTrace& trace, Id rank) {
     const auto actions = static_cast<std::uint64_t>(traces_.actions);
     const auto plain = [actions, seen = trace.observation, done = trace.action](std::size_t step) {
       return static_cast<std::uint64_t>(seen[step]) * actions + static_cast<std::uint64_t>(done[step]);
@@ -358,9 +355,9 @@ class Witnesses {
     };
     const auto answered = [&](auto output) {
       if (machines_[at].supplemented)
-        witnesses_[at].ask(trace, known_[at], known_.front(), paired, output);
+        witnesses_[at].template ask<ranked>(trace, rank, known_[at], known_.front(), paired, output);
       else
-        witnesses_[at].ask(trace, known_[at], trace.steps, plain, output);
+        witnesses_[at].template ask<ranked>(trace, rank, known_[at], trace.steps, plain, output);
     };
     switch (const Id column = machines_[at].answers_with; column) {
       case next_observation:
@@ -423,9 +420,9 @@ bool answers_count_situations(std::span<const ReplayedMachine> machines) {
   return machines.size() == 1 || (machines.size() == 2 && machines[1].supplemented);
 }
 
-Replay replay(const TraceColumns& traces, std::span<const Id> order, Reading reading,
+Replay replay(const TraceColumns& traces, std::span<const Id> rank, Reading reading,
               std::span<const ReplayedMachine> machines, Wanted wanted, unsigned threads) {
-  const std::vector<std::size_t> cuts = cut(traces, order, std::max(1U, threads));
+  const std::vector<std::size_t> cuts = cut(traces, std::max(1U, threads));
   std::vector<std::vector<Id>> states;
   if (wanted.states) states.assign(machines.size(), std::vector<Id>(index(traces.offsets.back()), none));
   std::vector<Witnesses> parts;
@@ -433,8 +430,11 @@ Replay replay(const TraceColumns& traces, std::span<const Id> order, Reading rea
   for (std::size_t part = 0; part + 1 < cuts.size(); ++part) parts.emplace_back(traces, reading, machines, wanted);
   in_parallel(parts.size(), [&](std::size_t part) {
     for (std::size_t at = cuts[part]; at < cuts[part + 1]; ++at) {
-      if (at + 1 < cuts[part + 1]) fetch_ahead(traces, order[at + 1]);
-      parts[part].walk(order[at], states);
+      const auto trace = static_cast<Id>(at);
+      if (rank.empty())
+        parts[part].walk<false>(trace, trace, states);
+      else
+        parts[part].walk<true>(trace, rank[at], states);
     }
   });
   for (std::size_t part = 1; part < parts.size(); ++part) parts.front().add(parts[part]);

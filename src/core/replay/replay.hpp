@@ -52,8 +52,9 @@ struct Place {
 struct Sighting {
   Id output = none;
   std::uint32_t count = 0;
-  Place place;     // in the first trace that showed it, in the order gone through
+  Place place;     // in the trace of lowest rank that showed it, where that first did
   Place earliest;  // the one with the fewest steps before it, if that was wanted
+  Id rank = none;  // of the trace in which `place` is
 };
 
 struct AnswerSeen {
@@ -69,7 +70,7 @@ struct MoveSeen {
 };
 
 struct MachineReplay {
-  std::vector<AnswerSeen> answers;  // by state and question; `output` as the first trace had it
+  std::vector<AnswerSeen> answers;  // by state and question; `output` as some trace had it
   std::vector<AnswerSeen> clashes;  // other outputs of the same, by state, question and output
   std::vector<MoveSeen> moves;      // by state and label; a trace is left where a move has no target
   std::int64_t unasked = 0;         // steps at which the state that supplements it was not known
@@ -95,10 +96,11 @@ struct Replay {
 // Whether situations are counted by the answers of the last machine.
 bool answers_count_situations(std::span<const ReplayedMachine> machines);
 
-// Replays traces, in the given order, through all machines. A question is
+// Replays traces through all machines. Of those that show the same, the one of lowest rank stands
+// for all; without ranks that is the first. A question is
 // observation * actions + action; to a supplemented machine an observation is
 // observation * states of the first machine + its state.
-Replay replay(const TraceColumns& traces, std::span<const Id> order, Reading reading,
+Replay replay(const TraceColumns& traces, std::span<const Id> rank, Reading reading,
               std::span<const ReplayedMachine> machines, Wanted wanted, unsigned threads);
 
 }  // namespace resolvent

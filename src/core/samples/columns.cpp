@@ -1,5 +1,7 @@
 #include "columns.hpp"
 
+#include <algorithm>
+
 namespace resolvent {
 namespace {
 
@@ -22,7 +24,12 @@ Tally tally_outputs(std::span<const Id> alpha, std::span<const Id> output, std::
 
 std::vector<std::uint8_t> used_codes(std::span<const Id> codes, std::size_t size) {
   std::vector<std::uint8_t> used(size, 0);
-  for (const Id code : codes) used[index(code)] = 1;
+  // All occur soon, mostly, and then there is no need to look any further.
+  constexpr std::size_t at_once = 4096;
+  for (std::size_t from = 0; from < codes.size(); from += at_once) {
+    for (const Id code : codes.subspan(from, std::min(at_once, codes.size() - from))) used[index(code)] = 1;
+    if (size <= at_once && std::ranges::find(used, 0) == used.end()) break;
+  }
   return used;
 }
 
@@ -43,11 +50,9 @@ Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std:
   return pairs;
 }
 
-std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table) {
-  std::vector<Id> out(codes.size());
+void recode(std::span<const Id> codes, std::span<const Id> table, std::span<Id> out) {
   for (std::size_t row = 0; row < codes.size(); ++row)
     out[row] = codes[row] == none ? none : table[index(codes[row])];
-  return out;
 }
 
 }  // namespace resolvent

@@ -33,7 +33,7 @@ struct Pairs {
 };
 Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std::size_t firsts, std::size_t seconds);
 
-// `table[code]` for each code; `none` stays `none`. Codes must be in the table.
-std::vector<Id> recode(std::span<const Id> codes, std::span<const Id> table);
+// Writes `table[code]` for each code; `none` stays `none`. Codes must be in the table.
+void recode(std::span<const Id> codes, std::span<const Id> table, std::span<Id> out);
 
 }  // namespace resolvent

@@ -4,10 +4,12 @@ Exit codes: 0 done; 1 `check` found a wrong prediction, or `doctor` a fault; 2 b
 input or options; 3 time limit reached; 130 interrupted.
 """
 
+import atexit
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
@@ -45,7 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{where}{(error.strerror or str(error)).lower()}", 2)
     if code == _INTERRUPTED:
         print("resolvent: interrupted", file=sys.stderr)
+        if arguments is None and "ray" in sys.modules:
+            _leave_at_once(_INTERRUPTED)
     return int(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """End this process without taking Python apart: Ray's threads may crash in that."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _failed(message: str, code: int) -> int:

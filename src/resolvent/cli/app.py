@@ -16,6 +16,7 @@ from resolvent.cli.commands.plan import plan
 from resolvent.cli.commands.report import report
 from resolvent.cli.commands.reproduce import reproduce
 from resolvent.cli.commands.show import show
+from resolvent.cli.commands.solve import solve
 from resolvent.cli.commands.train import train
 
 
@@ -77,7 +78,7 @@ def root(
 
 
 for command in (
-    *(demo, collect, diagnose, infer, show, check, report, plan, train),
+    *(demo, solve, collect, diagnose, infer, show, check, report, plan, train),
     *(convert, reproduce, doctor),
 ):
     app.command(cls=_Command)(command)

@@ -1,12 +1,31 @@
 """Machines + traces → evidence, with a bar for those who wait."""
 
-from resolvent.display.progress import ProgressBar
+from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import Machines
 from resolvent.pipeline import evidence
-from resolvent.traces import TraceSet
+from resolvent.progress import Listener, Progress
+from resolvent.replay.corpus import READING
+from resolvent.replay.replaying import REPLAYING
+from resolvent.traces import TraceFolder, TraceSet
 from resolvent.trust import Evidence
+from resolvent.wording import amount
 
 
-def gathered(machines: Machines, traces: TraceSet, bar: ProgressBar) -> Evidence:
+def gathered(
+    machines: Machines, traces: TraceSet | TraceFolder, on: str, bar: ProgressBar
+) -> Evidence:
     """Gather evidence; only machines that were inferred from these traces are inferred again."""
-    return evidence(machines, traces, progress=lambda stage, now: bar.show(stage, now.fraction))
+    return evidence(machines, traces, on=on, progress=shown_by(bar))
+
+
+def shown_by(bar: ProgressBar) -> Listener:
+    """Return what shows on a bar how far a stage is, and of pieces of files how many are done."""
+
+    def show(stage: str, now: Progress) -> None:
+        if stage not in (READING, REPLAYING):
+            bar.show(stage, now.fraction)
+            return
+        text = f"{stage}: {now.done:,} of {amount(now.total, 'piece')}"
+        bar.show(text, now.fraction, of=Amount(now.steps, "steps"), stage=stage)
+
+    return show

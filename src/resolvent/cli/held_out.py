@@ -57,8 +57,10 @@ class HeldOutTest:
 
     def figures(self) -> dict[str, Any]:
         """Return it as JSON values."""
+        part = None if self.found is None else self.found.part
         return {
             "held_out": None if self.found is None else self.found.as_dict(),
+            "held_out_part": None if part is None else part.as_dict(),
             "held_out_skipped": self.skipped,
         }
 
@@ -80,14 +82,10 @@ def held_out_test(
 
     That `took` so many seconds.
     """
-    if isinstance(traces, TraceFolder):
-        return HeldOutTest(
-            skipped="for the folder is gone through file by file: keep some of its files out of "
-            "it, and give them to resolvent check"
-        )
     limit = result.options.time_limit
     asked = share is not None
-    if not asked and took > LONGEST:
+    # Of a place that was only opened there are a million steps to infer from, and in memory.
+    if not asked and took > LONGEST and isinstance(traces, TraceSet):
         return HeldOutTest(
             skipped=f"since inferring once more would take another {took:.0f} seconds: "
             f"--held-out {SHARE:g} does it all the same"
@@ -95,7 +93,7 @@ def held_out_test(
     most = None if asked else max(_TIMES * took, _AT_LEAST)
     if limit is not None:
         left = limit - took
-        if left < took:
+        if left < took and isinstance(traces, TraceSet):
             return HeldOutTest(
                 skipped="since the time limit leaves too little for inferring once more"
             )

@@ -9,8 +9,6 @@ import typer
 
 from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine
-from resolvent.running import REFINE_ABOVE
-from resolvent.traces import scan_traces
 from resolvent.traces.column_names import ALWAYS_READ
 from resolvent.traces.files.any_format import written_format
 from resolvent.traces.minari.datasets import minari_id
@@ -21,6 +19,40 @@ Json = Annotated[
 MaxSteps = Annotated[
     int | None,
     typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
+]
+
+
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="WORKERS",
+        help="Who goes through files that are scanned, and with strategy search or exact tries "
+        "several ways side by side: threads, processes, ray (a Ray of this machine, or the "
+        "cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+    ),
+]
+OnIfAsked = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WORKERS",
+        help="Do many at once, on threads, processes, ray (a Ray of this machine, or the cluster "
+        "of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
+        show_default="one after another",
+    ),
+]
+
+
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume",
+        metavar="FOLDER",
+        help="Keep here what was found in each piece of files that are scanned, and go on from "
+        "there when the same command is run again; a folder or an address that all workers reach.",
+        show_default="nothing is kept",
+    ),
 ]
 
 
@@ -83,11 +115,6 @@ def columns_of(machines: Mapping[str, Machine]) -> list[str]:
     return columns_to_read(machine.predicts for machine in machines.values())
 
 
-def is_large_folder(source: Path) -> bool:
-    """Whether traces are better gone through file by file than read all at once."""
-    return source.is_dir() and scan_traces(source).rows > REFINE_ABOVE
-
-
 def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
     """Make an option that takes one of some names and refuses any other at once."""
     known = tuple(names)
@@ -105,6 +132,16 @@ def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
         autocompletion=lambda: list(known),
         **more,
     )
+
+
+Damaged = Annotated[
+    str,
+    choice(
+        "--damaged",
+        ("refuse", "skip"),
+        "Parquet files that cannot be read: refuse them, or leave them out and say so.",
+    ),
+]
 
 
 def check_target(path: Path, *inputs: Path | None) -> None:
@@ -143,5 +180,5 @@ def _would_replace(target: Path, source: Path) -> bool:
     """Whether writing a file changes what is read: the file itself, or one of a folder's."""
     if not target.is_file():  # pipes and terminals may be read and written at once
         return False
-    files = source.glob("*.parquet") if source.is_dir() else [source]
+    files = source.rglob("*.parquet") if source.is_dir() else [source]
     return any(file.exists() and target.samefile(file) for file in files)

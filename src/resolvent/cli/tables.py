@@ -8,7 +8,8 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,15 @@ import typer
 
 from resolvent.errors import OptionError, TableWarning
 from resolvent.progress import FractionListener
-from resolvent.traces import TraceSet, read_log, read_table, read_traces
+from resolvent.traces import (
+    TraceFolder,
+    TraceSet,
+    read_log,
+    read_table,
+    read_traces,
+    scan_traces,
+)
+from resolvent.traces.places.listing import columns_at
 from resolvent.traces.tables.headers import MISSING
 from resolvent.traces.tables.roles import Spelled
 from resolvent.wording import visible
@@ -100,23 +109,28 @@ class TableOptions:
         """
         if not self.given:
             return read_traces(source, columns=columns, progress=progress, **options)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", TableWarning)
-            traces = self._read_table(source, columns, progress)
-        for warning in caught:
-            print(f"resolvent: warning: {visible(str(warning.message))}", file=sys.stderr)
-        return traces
+        words = self._words(str(source), columns)
+        read = read_log if self.input else read_table
+        with saying_warnings():
+            return read(
+                source,
+                delimiter=self.delimiter,
+                missing=self.missing or MISSING,
+                progress=progress,
+                **words,
+            )
 
-    def _read_table(
-        self, source: Path, columns: Sequence[str], progress: FractionListener | None
-    ) -> TraceSet:
-        shared = {
-            "episode": _names(self.episode),
-            "order": _names(self.order),
-            "delimiter": self.delimiter,
-            "missing": self.missing or MISSING,
-            "progress": progress,
-        }
+    def scan(
+        self, place: str, columns: Sequence[str] = (), *, damaged: str = "refuse"
+    ) -> TraceFolder:
+        """Open files of traces, or of a table or log, to be gone through in pieces."""
+        if not self.given:
+            return scan_traces(place, columns, damaged=damaged)  # type: ignore[arg-type]
+        return scan_traces(place, **self._words(place, columns), damaged=damaged)  # type: ignore[arg-type]
+
+    def _words(self, place: str, columns: Sequence[str]) -> dict[str, Any]:
+        """Return what is said of columns, in the words of `read_log` or of `read_table`."""
+        shared = {"episode": _names(self.episode), "order": _names(self.order)}
         roles = {
             name: _names(getattr(self, name))
             for name in (
@@ -127,26 +141,29 @@ class TableOptions:
         if self.final_observation is not None:
             roles["final_observation"] = Spelled(self.final_observation)
         if not self.input:
-            return read_table(source, outputs=columns, **shared, **roles)
+            return {"outputs": columns, **shared, **roles}
         for name, value in roles.items():
             if value is not None:
                 raise OptionError(
                     f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
                     f"a table of observations and actions: give one or the other"
                 )
-        outputs = {name: name for name in columns} | self._named_outputs(source)
+        outputs = {name: name for name in columns} | self._named_outputs(place)
         if not outputs:
             raise OptionError("--input needs --output: name the column with the log's outputs")
-        return read_log(source, input=_names(self.input), output=outputs, **shared)
+        return {"input": _names(self.input), "output": outputs, **shared}
 
-    def _named_outputs(self, source: Path) -> dict[str, str]:
+    def _named_outputs(self, place: str) -> dict[str, str]:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none is called so."""
         from resolvent.traces.tables.sources import open_table
 
         said = self.output or []
         known: list[str] = []
         if any("=" in one for one in said):
-            known = open_table(source, delimiter=self.delimiter).names
+            if Path(place).exists():
+                known = open_table(place, delimiter=self.delimiter).names
+            else:
+                known = columns_at(place)
         outputs: dict[str, str] = {}
         for one in said:
             name, _, column = (one, "", one) if one in known else one.partition("=")
@@ -157,6 +174,23 @@ class TableOptions:
                 )
             outputs[name] = column or name
         return outputs
+
+
+@contextmanager
+def saying_warnings() -> Iterator[None]:
+    """Say on standard error what of a table is not read, as it turns out."""
+    before = warnings.showwarning
+
+    def say(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, TableWarning):
+            print(f"resolvent: warning: {visible(str(message))}", file=sys.stderr)
+        else:
+            before(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TableWarning)
+        warnings.showwarning = say
+        yield
 
 
 def _names(given: Any) -> Any:

@@ -93,7 +93,7 @@ def _first_files(folder: TraceFolder) -> tuple[TraceSet, list[Finding]]:
             Finding(
                 "part-of-folder",
                 Severity.NOTE,
-                f"Only the first {len(sets):,} of {len(folder):,} files were looked at.",
+                f"Only the first {len(sets):,} of {len(folder):,} pieces were looked at.",
                 {"files": len(folder), "looked_at": len(sets)},
             )
         )

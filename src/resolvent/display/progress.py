@@ -30,7 +30,7 @@ class ProgressBar:
     """
 
     def __init__(self) -> None:
-        self._next = time.monotonic() + _SECONDS_OF_PATIENCE
+        self._first = self._next = time.monotonic() + _SECONDS_OF_PATIENCE
         self._wanted = sys.stderr.isatty()
         self._bar: Progress | None = None
         self._stage = ""
@@ -79,21 +79,31 @@ class ProgressBar:
         Of work that is not `steady` nothing is said of the time left.
         """
         now = time.monotonic()
-        if not self._wanted or now < self._next:
+        if not self._wanted:
             return
-        self._next = now + _SECONDS_BETWEEN_REFRESHES
         if (stage or text) != self._stage:
             self._begin(stage or text)
-        if self._bar is None:
-            self._bar = _new_bar()
+        # The end is always shown: what comes next may take long before it says anything.
+        if now < (self._first if fraction >= 1.0 else self._next):
+            return
         total, unit = of or (None, "")
         seen = fraction if steady else 0.0
-        self._bar.update(
-            self._bar.task_ids[0],
-            description=text,
-            completed=fraction,
-            pace=self._pace.text(now, seen, total, unit),
-        )
+        self._update(text, fraction, self._pace.text(now, seen, total, unit))
+
+    def announce(self, text: str, *, at_once: bool = False) -> None:
+        """Say what comes next, which cannot say how far it is; `at_once`: in the first second, too.
+
+        What is sure to take seconds should be said at once.
+        """
+        if self._wanted and (at_once or time.monotonic() >= self._first):
+            self._begin(text)
+            self._update(text, 0.0, "")
+
+    def _update(self, text: str, fraction: float, pace: str) -> None:
+        self._next = time.monotonic() + _SECONDS_BETWEEN_REFRESHES
+        if self._bar is None:
+            self._bar = _new_bar()
+        self._bar.update(self._bar.task_ids[0], description=text, completed=fraction, pace=pace)
         self._bar.start()  # once is enough, more does no harm
         self._bar.refresh()
 

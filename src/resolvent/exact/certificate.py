@@ -4,17 +4,22 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from resolvent import notebook
+from resolvent.merging.ran import Ran
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effort:
-    """What a search took: evidence given to the solver, its work, and the clock."""
+    """What a search took: evidence given to the solver, its work, and the clock.
+
+    `ran` are the attempts that were made side by side, if any.
+    """
 
     traces: int
     tree_nodes: int
     clauses: int
     solver_calls: int
     seconds: float
+    ran: tuple[Ran, ...] = ()
 
 
 A = TypeVar("A")

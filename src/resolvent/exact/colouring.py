@@ -42,10 +42,11 @@ def import_solvers() -> Any:
 class Colouring:
     """One number of states, one solver; clauses follow as the part grows.
 
-    `tick` is called often and may raise, to stop.
+    `tick` is called often and may raise, to stop. With a `seed` above 0 the solver first tries
+    values that are drawn by it, and so takes another path to the same verdict.
     """
 
-    def __init__(self, part: Part, states: int, tick: Callable[[], None]) -> None:
+    def __init__(self, part: Part, states: int, tick: Callable[[], None], seed: int = 0) -> None:
         self.states = states
         self.clauses = 0
         self.calls = 0
@@ -66,6 +67,10 @@ class Colouring:
                 self._add(_exactly_one(targets))
         self._follow_part()
         self._break_symmetry()
+        if seed:
+            drawn = np.random.default_rng(seed).random(self._variables) < 0.5
+            signs = np.where(drawn, 1, -1) * np.arange(1, self._variables + 1)
+            self._solver.set_phases(signs.tolist())
 
     def solve(self, slices: int) -> Table | bool | None:
         """Return a total table that fits the part, False if there is none, None if undecided."""

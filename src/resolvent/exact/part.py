@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from resolvent.exact.problem import Problem
+from resolvent.exact.problem import Question
 from resolvent.samples import NONE
 
 TOP = 1000
@@ -36,7 +36,7 @@ class Part:
     answers as (node, alpha, output) in the order in which they came.
     """
 
-    def __init__(self, problem: Problem, answers: int = ANSWERS) -> None:
+    def __init__(self, problem: Question, answers: int = ANSWERS) -> None:
         self.problem = problem
         self.parent = [NONE]
         self.label = [NONE]

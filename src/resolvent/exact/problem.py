@@ -5,8 +5,9 @@ make no difference, and the first few are as good as a random choice.
 """
 
 import hashlib
+from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +22,24 @@ Table: TypeAlias = NDArray[np.int32]
 """Transitions by state and label; state 0 is initial. Total, unless it is settled."""
 
 
-class Problem:
-    """The samples with each trace once, and labels that no row reads left out."""
+class Question:
+    """Distinct traces as plain columns, which can be sent to where the search is.
 
-    def __init__(self, samples: SampleSet) -> None:
-        self._samples = samples
-        self._codes = np.unique(samples.beta[samples.beta != NONE])
-        dense = np.full(len(samples.labels), NONE, np.int32)
-        dense[self._codes] = np.arange(len(self._codes), dtype=np.int32)
-        rows, self.offsets = _distinct_traces(samples)
-        self.alpha = samples.alpha[rows]
-        self.output = samples.output[rows]
-        self.beta = _core.recode(samples.beta[rows], dense)
+    `labels` is how many labels occur; those that no row reads are left out.
+    """
+
+    def __init__(
+        self, alpha: Codes, output: Codes, beta: Codes, offsets: NDArray[np.int64], labels: int
+    ) -> None:
+        self.alpha, self.output, self.beta = alpha, output, beta
+        self.offsets = offsets
+        self.labels = labels
+
+    @cached_property
+    def evidence(self) -> _core.AnswerTree:
+        """The answers after each history, for the compiled core; built once."""
         tree = _core.build_history_tree(self.beta, self.offsets)
-        self.evidence = _core.answer_tree(tree, self.alpha, self.output, self.labels)
-
-    @property
-    def labels(self) -> int:
-        """How many labels occur."""
-        return len(self._codes)
+        return _core.answer_tree(tree, self.alpha, self.output, self.labels)
 
     def clash(self, table: Table) -> tuple[int, int] | None:
         """Return two rows that a machine would have to answer alike but must not, or None."""
@@ -49,7 +49,35 @@ class Problem:
 
     def settle(self, table: Table) -> Table:
         """Number the states as the samples meet them, and leave out what these never use."""
-        return self._shaped(self.evidence.settle(table.ravel()))
+        flat = self.evidence.settle(table.ravel())
+        # Without labels a machine has one state, and its table no entries.
+        return flat.reshape(-1, self.labels) if self.labels else flat.reshape(1, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "evidence"}
+
+
+class Problem(Question):
+    """The question that samples put, and their answers for the machines found."""
+
+    def __init__(self, samples: SampleSet) -> None:
+        self._samples = samples
+        self._codes = np.unique(samples.beta[samples.beta != NONE])
+        dense = np.full(len(samples.labels), NONE, np.int32)
+        dense[self._codes] = np.arange(len(self._codes), dtype=np.int32)
+        rows, offsets = _distinct_traces(samples)
+        super().__init__(
+            samples.alpha[rows],
+            samples.output[rows],
+            _core.recode(samples.beta[rows], dense),
+            offsets,
+            len(self._codes),
+        )
+
+    @property
+    def question(self) -> Question:
+        """The question alone."""
+        return Question(self.alpha, self.output, self.beta, self.offsets, self.labels)
 
     def table_of(self, automaton: Automaton) -> Table:
         """Return the settled table of a machine that explains the samples."""
@@ -67,10 +95,6 @@ class Problem:
             tree, samples.alpha, samples.output, full.ravel(), len(samples.labels)
         )
         return automaton_of(found, len(tree))
-
-    def _shaped(self, flat: Codes) -> Table:
-        # Without labels a machine has one state, and its table no entries.
-        return flat.reshape(-1, self.labels) if self.labels else flat.reshape(1, 0)
 
 
 def _distinct_traces(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,23 +11,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from resolvent.exact.certificate import Certificate, Effort
-from resolvent.exact.colouring import Colouring, import_solvers
+from resolvent.exact.colouring import import_solvers
 from resolvent.exact.part import Part
+from resolvent.exact.portfolio import Portfolio
 from resolvent.exact.problem import Problem, Table
+from resolvent.exact.size import SLICES, UNTIMED_SLICES, OutOfTime, Size
 from resolvent.merging import Automaton
 from resolvent.merging.watch import Watcher
 from resolvent.progress import Progress
 from resolvent.samples import NONE, SampleSet
+from resolvent.workers import Workers
 
-SLICES = 16
-"""Solver slices in a first attempt at a number of states."""
-
-UNTIMED_SLICES = 1200
-"""Solver slices spent on uniqueness when there is no time limit."""
-
-
-class _OutOfTime(Exception):  # noqa: N818
-    """The time limit has passed."""
+ALONE = 2 * SLICES
+"""Solver slices after which other workers, if there are any, go on: a second or two."""
 
 
 def minimal_automaton(
@@ -36,6 +32,7 @@ def minimal_automaton(
     *,
     time_limit: float | None,
     listener: Watcher | None = None,
+    workers: Workers | None = None,
 ) -> tuple[Automaton, Certificate[Automaton]]:
     """Find the smallest machine that explains the samples, and prove what can be proven.
 
@@ -46,16 +43,18 @@ def minimal_automaton(
             with the bounds proven so far.
         listener: Told now and then how far the search is: the lower bound, the
             gap to the best machine, nodes in the part shown to the solver, all.
+        workers: Who tries sizes and seeds side by side where one alone would take long.
+            docs/decisions/portfolio.md says how.
 
     Raises:
         MissingExtra: when python-sat is not installed.
     """
     import_solvers()
-    search = _Search(samples, upper, time_limit, listener)
+    search = _Search(samples, upper, time_limit, listener, workers)
     try:
         search.close_gap()
         search.look_for_rival()
-    except _OutOfTime:
+    except OutOfTime:
         pass
     finally:
         search.close()
@@ -71,6 +70,7 @@ class _Search:
         upper: Automaton,
         time_limit: float | None,
         listener: Watcher | None,
+        workers: Workers | None,
     ) -> None:
         self._started = self._told = time.monotonic()
         self._limit = time_limit
@@ -81,14 +81,23 @@ class _Search:
         self.lower = min(len(self.part.clique()), len(self.best))
         self.unique: bool | None = None
         self.rival: Table | None = None
-        self._colourings: dict[int, Colouring] = {}
+        self._sizes: dict[int, Size] = {}
+        self._portfolio: Portfolio | None = None
+        if workers is not None:
+            deadline = None if time_limit is None else time.time() + time_limit
+            self._portfolio = Portfolio(self.problem.question, workers, deadline, self._tell)
 
     # ---- the two stages ----------------------------------------------------
 
     def close_gap(self) -> None:
         """Rule out numbers of states one by one, until one fits or only the best is left."""
         while self.lower < len(self.best):
-            table = self._solve(self.lower, SLICES)
+            portfolio = self._portfolio
+            if portfolio is not None and sum(one.calls for one in self._sizes.values()) >= ALONE:
+                self.lower, self.best = portfolio.close_gap(self.lower, self.best)
+                self.unique = portfolio.is_unique(self.best) or None
+                return
+            table = self._size(self.lower).solve()
             if table is False:
                 self.lower += 1
             elif isinstance(table, np.ndarray):
@@ -96,53 +105,39 @@ class _Search:
 
     def look_for_rival(self) -> None:
         """Look for a second machine of the same size, until there is one or cannot be."""
+        if self.unique or self.lower < len(self.best):
+            return
         for near in _neighbours(self.best):
             self._tick()
-            if self.problem.clash(near) is None and self._is_rival(near):
+            settled = self.problem.settle(near)
+            if self.problem.clash(near) is None and not np.array_equal(settled, self.best):
+                self.unique, self.rival = False, settled
                 return
-        states = len(self.best)
-        spent = 0
-        while self._limit is not None or spent < UNTIMED_SLICES:
-            table = self._solve(states, SLICES)
-            if table is False:
-                self.unique = True
-                return
-            if isinstance(table, np.ndarray):
-                self._colourings[states].block(table, self.problem.settle(table))
-                if self._is_rival(table):
-                    return
-            spent += SLICES
+        most = None if self._limit is not None else UNTIMED_SLICES
+        if self._portfolio is not None:
+            most = ALONE
+        other = self._size(len(self.best)).other_than(self.best, most)
+        if other is None and self._portfolio is not None:
+            other = self._portfolio.other_than(self.best)
+        if other is False:
+            self.unique = True
+        elif isinstance(other, np.ndarray):
+            self.unique, self.rival = False, other
 
-    def _is_rival(self, table: Table) -> bool:
-        settled = self.problem.settle(table)
-        if np.array_equal(settled, self.best):
-            return False
-        self.unique, self.rival = False, settled
-        return True
-
-    # ---- one number of states ----------------------------------------------
-
-    def _solve(self, states: int, slices: int) -> Table | bool | None:
-        """Return a table that fits all samples, False if there is none, None if undecided."""
-        if states not in self._colourings:
-            self._colourings[states] = Colouring(self.part, states, self._tick)
-        while True:
-            table = self._colourings[states].solve(slices)
-            if not isinstance(table, np.ndarray) or self._fits(table):
-                return table
-
-    def _fits(self, table: Table) -> bool:
-        clash = self.problem.clash(table)
-        if clash is not None:
-            self.part.grow(clash)
-        return clash is None
+    def _size(self, states: int) -> Size:
+        if states not in self._sizes:
+            self._sizes[states] = Size(self.problem, self.part, states, self._tick)
+        return self._sizes[states]
 
     # ---- the clock and the result ------------------------------------------
 
     def _tick(self) -> None:
+        if self._limit is not None and time.monotonic() - self._started > self._limit:
+            raise OutOfTime
+        self._tell()
+
+    def _tell(self) -> None:
         now = time.monotonic()
-        if self._limit is not None and now - self._started > self._limit:
-            raise _OutOfTime
         if self._listener is not None and now - self._told >= 0.05:
             self._told = now
             gap = len(self.best) - self.lower
@@ -151,12 +146,12 @@ class _Search:
 
     def close(self) -> None:
         """Let go of the solvers."""
-        for colouring in self._colourings.values():
-            colouring.close()
+        for size in self._sizes.values():
+            size.close()
 
     def result(self) -> tuple[Automaton, Certificate[Automaton]]:
         """Put together what was found and what was proven."""
-        colourings = self._colourings.values()
+        sizes, portfolio = self._sizes.values(), self._portfolio
         certificate = Certificate(
             states=len(self.best),
             lower_bound=self.lower,
@@ -165,9 +160,11 @@ class _Search:
             effort=Effort(
                 traces=self.part.traces,
                 tree_nodes=len(self.part.parent),
-                clauses=sum(each.clauses for each in colourings),
-                solver_calls=sum(each.calls for each in colourings),
+                clauses=sum(each.clauses for each in sizes),
+                solver_calls=sum(each.calls for each in sizes)
+                + (0 if portfolio is None else portfolio.calls),
                 seconds=time.monotonic() - self._started,
+                ran=() if portfolio is None else tuple(portfolio.ran),
             ),
         )
         return self.problem.automaton(self.best), certificate

@@ -35,7 +35,9 @@ from resolvent.merging import (
     merge,
     moves_alone,
     search,
+    search_side_by_side,
 )
+from resolvent.merging.ran import Ran
 from resolvent.merging.tried import CHOSEN, Tried
 from resolvent.noise import most_likely, rivals, settled_moves, settled_questions, weigh
 from resolvent.options import Options
@@ -54,6 +56,7 @@ from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.labelling import GIVEN
+from resolvent.workers import Workers
 
 MOST_ENDING_NODES: Final = 50_000
 """When episodes end gets a machine by itself only from prefix trees of so many nodes: where it is
@@ -69,7 +72,8 @@ class Learner:
     trace's number among all and its own. Seconds of several calls add up. For outputs that
     are `noisy` the most likely machines are learned, whose answers may vary; `log_evidence`
     then says of all machines how likely they are, by their number of states. `rewards` are the
-    levels that rewards were taken for, if they vary.
+    levels that rewards were taken for, if they vary. With `workers`, strategies that search try
+    several ways side by side.
     """
 
     options: Options
@@ -80,6 +84,7 @@ class Learner:
     progress: Listener | None = None
     noisy: frozenset[str] = frozenset()
     rewards: RewardLevels | None = None
+    workers: Workers | None = None
     statistics: dict[str, MachineStatistics] = field(default_factory=dict)
     verdicts: dict[str, tuple[LabelVerdict, ...]] = field(default_factory=dict)
     certificates: dict[str, Certificate[Machine]] = field(default_factory=dict)
@@ -88,6 +93,7 @@ class Learner:
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)  # machines whose search was cut short
     tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
+    ran: dict[str, list[Ran]] = field(default_factory=dict)  # what ran side by side
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
 
     def learn(
@@ -378,14 +384,18 @@ class Learner:
                 known = contest.build(merged, choice.trivial).transitions
         if time_limit is not None:
             time_limit = max(time_limit - (time.perf_counter() - began), NO_TIME)
-        return search(
-            contest.without(contest.trivial),
-            seed=options.seed,
-            effort=options.effort,
-            time_limit=time_limit,
-            listener=lesson.listener,
-            known=known,
-        )
+        how: dict[str, Any] = {
+            "seed": options.seed,
+            "effort": options.effort,
+            "time_limit": time_limit,
+            "listener": lesson.listener,
+            "known": known,
+        }
+        samples = contest.without(contest.trivial)
+        if self.workers is None:
+            return search(samples, **how)
+        found, self.ran[lesson.kind] = search_side_by_side(samples, self.workers, **how)
+        return found
 
     def _minimal(self, contest: Contest) -> tuple[Automaton, Certificate[Automaton]]:
         """Search for a small machine, then close in on the smallest from below."""
@@ -399,7 +409,16 @@ class Learner:
             upper = merge(samples, order=WEIGHING, engine=self.options.engine)
         if share is not None:
             share = max(share - (time.perf_counter() - started), NO_TIME)
-        return minimal_automaton(samples, upper, time_limit=share, listener=contest.lesson.listener)
+        found, certificate = minimal_automaton(
+            samples,
+            upper,
+            time_limit=share,
+            listener=contest.lesson.listener,
+            workers=self.workers,
+        )
+        if certificate.effort is not None and certificate.effort.ran:
+            self.ran.setdefault(contest.lesson.kind, []).extend(certificate.effort.ran)
+        return found, certificate
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:
         """Of trivial labels, return those that are so in every state, seen or not."""
@@ -474,6 +493,7 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
             at_least=at_least,
+            ran=tuple(self.ran.get(machine.kind, ())),
         )
 
 

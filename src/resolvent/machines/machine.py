@@ -454,6 +454,25 @@ class Machine:
         columns = (self.constant_question.tolist(), self.constant_value.tolist())
         return dict(zip(*columns, strict=True))
 
+    def guessing(self) -> Self:
+        """Return this machine with a guess wherever a label or a question is `UNSEEN` in a state.
+
+        The guess is what other states do, those that answer alike more than others. Numbers of
+        states stay. What is guessed cannot be told from what was seen in the machine that
+        is returned, and it has no support: `knowledge` of this one tells. A label or question
+        that no state was ever shown stays `UNSEEN`.
+
+        >>> import gymnasium as gym
+        >>> import resolvent as rs
+        >>> traces = rs.collect(gym.make("resolvent/TwoKeys-v0"), episodes=4, seed=0)
+        >>> machine = rs.infer(traces).machines.transition
+        >>> int((machine.transitions < 0).sum()), int((machine.guessing().transitions < 0).sum())
+        (5, 0)
+        """
+        from resolvent.machines.guessing import guessing
+
+        return guessing(self)
+
     def reachable(self) -> list[int]:
         """Return the states that labels lead to from the initial one."""
         return sorted(self._histories)

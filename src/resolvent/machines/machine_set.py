@@ -20,6 +20,7 @@ from resolvent.traces.shards import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import listed, short
+from resolvent.workers import Workers
 
 _FIRST = ("transition", "reward")
 
@@ -36,6 +37,16 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: int
     traces_sha256: str
     options: dict[str, Any]
+
+    def is_of(self, traces: TraceSet) -> bool:
+        """Whether machines were inferred from these traces, as the machines read them.
+
+        Files may hold the digest of before, which went through all codes in sequence.
+        """
+        if (len(traces), traces.steps) != (self.traces, self.steps):
+            return False
+        made = self.traces_sha256
+        return traces.digest == made or traces.digest_in_sequence == made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,6 +135,23 @@ class Machines(Mapping[str, Machine]):
             self.doubt,
         )
 
+    def guessing(self) -> Self:
+        """Return these machines with a guess wherever something is `UNSEEN` in a state.
+
+        For predictions where any answer is better than none: of fresh traces more steps are
+        right, and none is unseen but what no state was ever shown. `Machine.guessing` says how.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=30, seed=0)
+        >>> fresh = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=1)
+        >>> machines = rs.infer(traces[:4]).machines
+        >>> machines.score(fresh)["transition"].unseen
+        18
+        >>> machines.guessing().score(fresh)["transition"].unseen
+        0
+        """
+        return self.replacing(*(one.guessing() for one in self.machines))
+
     def predict_all(
         self,
         observation: Symbol,
@@ -158,7 +186,7 @@ class Machines(Mapping[str, Machine]):
             predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet | TraceFolder) -> Score:
+    def score(self, traces: TraceSet | TraceFolder, on: str | Workers = "threads") -> Score:
         """Replay traces through all machines: how many steps are right, wrong, unseen.
 
         The short way to `resolvent.replay.score`; a scanned folder is gone through file by
@@ -166,7 +194,7 @@ class Machines(Mapping[str, Machine]):
         """
         from resolvent.replay import score
 
-        return score(self, traces)
+        return score(self, traces, on)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""

@@ -20,6 +20,7 @@ from resolvent.merging.engines import (
     search,
 )
 from resolvent.merging.repair import fewest_states, repaired
+from resolvent.merging.seeds import search_side_by_side
 from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "moves_alone",
     "repaired",
     "search",
+    "search_side_by_side",
     "strategy_named",
 ]

@@ -7,24 +7,28 @@ the report all read them.
 
 from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus
+from resolvent.replay.kinds import Kinds
 from resolvent.replay.replaying import (
     replay,
     replay_shard,
     replay_traces,
     states_at_steps,
 )
-from resolvent.replay.scoring import score, score_of
+from resolvent.replay.scoring import Scored, score, score_of, scored
 from resolvent.replay.shown import Replay, Rows, Sightings
 from resolvent.replay.steps import StepsAsked, steps_asked
 from resolvent.replay.tables import Tables
 from resolvent.replay.translating import in_machine_codes
+from resolvent.replay.whole import through, whole
 
 __all__ = [
     "Alphabets",
     "CodedShard",
     "Corpus",
+    "Kinds",
     "Replay",
     "Rows",
+    "Scored",
     "Sightings",
     "StepsAsked",
     "Tables",
@@ -34,6 +38,9 @@ __all__ = [
     "replay_traces",
     "score",
     "score_of",
+    "scored",
     "states_at_steps",
     "steps_asked",
+    "through",
+    "whole",
 ]

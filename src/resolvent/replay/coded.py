@@ -1,6 +1,5 @@
 """Traces in codes that several shards share, ready for the compiled pass."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,11 +11,10 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.choosing import content_keys, core_columns, trace_keys
+from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
-
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from resolvent.workers import cores
 
 _WHETHER = Vocabulary([False, True])
 
@@ -126,9 +124,11 @@ class CodedShard:
         >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
         (True, False, True)
         """
-        if self.rounding:
-            return trace_keys(self.traces)
-        return content_keys(self.columns, self.alphabets.values, THREADS)
+        columns, values = self.columns, self.alphabets.values
+        if self.alphabets.answers:  # machines see some columns rounded: others may differ
+            sizes = {name: len(column) for name, column in values.items()}
+            columns = core_columns(self.traces, self.codes, sizes)
+        return content_keys(columns, values, cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:
@@ -136,9 +136,11 @@ class CodedShard:
         return np.diff(self.traces.offsets)
 
     @cached_property
-    def order(self) -> Codes:
-        """The traces by length and key: the same however they were shuffled."""
-        return np.lexsort((self.key, self.length)).astype(np.int32)
+    def rank(self) -> Codes:
+        """The place of each trace by length and key: the same however they were shuffled."""
+        rank = np.empty(len(self.traces), np.int32)
+        rank[np.lexsort((self.key, self.length))] = np.arange(len(rank), dtype=np.int32)
+        return rank
 
     @cached_property
     def columns(self) -> _core.TraceColumns:

@@ -2,6 +2,9 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from threading import Lock
 from typing import Any
 
@@ -10,25 +13,68 @@ from numpy.typing import NDArray
 
 from resolvent.errors import TracePlace
 from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.looking import Look, Looking, Pooling, digested
+from resolvent.replay.pool import Numbered, Pool
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
-from resolvent.traces.digest import TraceDigest
-from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory
+from resolvent.traces.digest import TraceDigest, digest_in_sequence
+from resolvent.traces.shards import (
+    JoinedShards,
+    Shards,
+    ShardsInMemory,
+    leaving_out,
+    remember,
+)
+from resolvent.workers import Threads, Workers
 
 POOL_STEPS = 1_000_000
 """Steps of a folder's traces that are kept in memory to sample from."""
 
-Piece = tuple[NDArray[np.int64], TraceSet]
-"""Some traces, and their numbers among all."""
+READING = "reading"
+"""What the first look through pieces of files is called, and reading single traces again."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedPieces:
+    """Pieces of traces, each read and put into common codes wherever that is done.
+
+    `first` are the numbers of their first traces among all, and after the last one how many
+    there are.
+    """
+
+    shards: Shards
+    first: NDArray[np.int64]
+    alphabets: Alphabets
+    rounding: Mapping[str, int]
+
+    def read(self, number: int) -> CodedShard:
+        """Read one piece."""
+        return self.coded(number, self.shards.read(number))
+
+    def coded(self, number: int, traces: TraceSet) -> CodedShard:
+        """Return one piece, whose traces are read already."""
+        return CodedShard.among(int(self.first[number]), traces, self.alphabets, self.rounding)
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """Reads some traces of a piece, given by its number and theirs within it."""
+
+    shards: Shards
+
+    def __call__(self, wanted: tuple[int, NDArray[np.int64]]) -> TraceSet:
+        """Read a piece, and return those of its traces."""
+        number, traces = wanted
+        return self.shards.read(number).take(traces)
 
 
 class Corpus:
     """Shards of traces, looked through once for the values that occur in them.
 
     Goes through the shards in common codes as often as it is asked to. What is
-    in memory already is coded once; from a folder one shard after the other is
-    read and dropped, but for a pool of traces to sample from. `rounding` says to how
-    many decimals machines see some of the columns.
+    in memory already is coded once. From files, `workers` read pieces and drop them, but for a
+    pool of traces to sample from. `rounding` says to how many decimals machines see some of the
+    columns.
 
     It never changes: `extended` returns a corpus with more traces, at the cost of those.
     """
@@ -39,35 +85,62 @@ class Corpus:
         rounding: Mapping[str, int] | None = None,
         progress: Callable[[int], None] | None = None,
         pool_steps: int = POOL_STEPS,
+        workers: Workers | None = None,
     ) -> None:
         self.shards = shards
         self.rounding = dict(rounding or {})
-        self.steps = 0
+        self.workers: Workers = workers or Threads()
         self._held: list[CodedShard] | None = None
-        self._hasher: TraceDigest | None = None
+        self._hashed: TraceDigest | None = None
         self._hashing = Lock()
         self._digest: str | None = None
-        self._pool = None if self.in_memory else _Pool(pool_steps)
-        common = CommonValues()
-        alone = self.in_memory and len(shards) == 1
-        first = [0]
-        for number, traces in enumerate(shards):
-            if not alone:
-                common.add(traces.values, shards.name(number) or "the traces")
-            if self._pool is not None:
-                self._pool.add(first[-1], CodedShard.alone(traces))
-            first.append(first[-1] + len(traces))
-            self.steps += traces.steps
-            if progress:
-                progress(number + 1)
-        self._first = np.array(first, np.int64)
-        self._fetched: list[Piece] = [] if self._pool is None else list(self._pool.pieces)
-        if alone:  # its values are in order already
-            self.alphabets = Alphabets.of(shards.read(0).values, self.rounding)
+        self._pool: Pool | None = None
+        self._fetched: list[Numbered] = []
+        if self.in_memory:
+            counts = [len(traces) for traces in shards]
+            self.steps = sum(traces.steps for traces in shards)
+            self.alphabets = self._alphabets_in_memory(progress)
         else:
+            look = self._look(pool_steps, progress)
+            self.shards = leaving_out(shards, dict(look.gaps))
+            counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
+            common = look.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
+            self._hashed = None if common.made_floats else look.digest
+            self._fetched = list(look.pool.sets)
+        self._first = np.array([0, *np.cumsum(counts)], np.int64)
         if self.in_memory:
             self._held = self._coded_anew()
+
+    def _alphabets_in_memory(self, progress: Callable[[int], None] | None) -> Alphabets:
+        if len(self.shards) == 1:  # its values are in order already
+            return Alphabets.of(self.shards.read(0).values, self.rounding)
+        common = CommonValues()
+        for number, traces in enumerate(self.shards):
+            common.add(traces.values, self.shards.name(number) or "the traces")
+            if progress:
+                progress(number + 1)
+        return _alphabets(common.values(), self.rounding)
+
+    def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> Look:
+        """Look through all pieces, and again at those that gave too little to the pool.
+
+        Each gives about twice its share. That is too little only where others hold hardly anything
+        but repeats.
+        """
+        shards, pieces = self.shards, range(len(self.shards))
+        looking = Looking(shards, pool_steps, getattr(shards, "rows", None))
+        look: Look = self.workers.together(looking, pieces, add, called=READING, report=progress)
+        remember(shards, dict(look.arrangements))
+        if short := look.pool.short:
+            pooling = Pooling(
+                leaving_out(shards, dict(look.gaps)),
+                pool_steps,
+                np.cumsum(look.traces) - look.traces,
+            )
+            more = self.workers.together(pooling, short, add, called=READING)
+            look = replace(look, pool=look.pool.with_all_of(more))
+        return look
 
     @property
     def traces(self) -> int:
@@ -97,8 +170,9 @@ class Corpus:
         more._fetched = list(self._fetched)
         more._pool = None  # of traces in memory it is made again, if it should be needed
         if self._pool is not None and not self.in_memory:
-            more._pool = copy.copy(self._pool)
-            more._pool.add(self.traces, CodedShard.alone(traces))
+            more._pool = self._pool + Pool.of(
+                CodedShard.alone(traces), self._pool.steps, self.traces
+            )
         known, values = self.alphabets.values, traces.values
         if known.keys() == values.keys() and all(
             _holds(known[name], column) for name, column in values.items()
@@ -106,40 +180,35 @@ class Corpus:
             shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
             if self._held is not None:
                 more._held = [*self._held, shard]
-            if self._hasher is not None:
-                more._hasher = self._hasher.copy()
-                more._hasher.add(*_digested(shard))
+            if self._hashed is not None:
+                more._hashed = self._hashed + digested(CodedShard.alone(traces))
             return more
         common = CommonValues()
         common.add(known, "the traces before")
         common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
         more.alphabets = _alphabets(common.values(), self.rounding)
-        more._hasher = None
+        more._hashed = None
+        if self._hashed is not None and not common.made_floats:
+            more._hashed = self._hashed + digested(CodedShard.alone(traces))
         if self._held is not None:
             more._held = more._coded_anew()
         return more
 
-    def _coded_anew(self) -> list[CodedShard]:
-        return [self._coded(number, traces) for number, traces in enumerate(self.shards)]
+    @property
+    def pieces(self) -> CodedPieces:
+        """The shards and their common codes, to be read wherever that is done."""
+        return CodedPieces(self.shards, self._first, self.alphabets, self.rounding)
 
-    def _coded(self, number: int, traces: TraceSet) -> CodedShard:
-        return CodedShard.among(int(self._first[number]), traces, self.alphabets, self.rounding)
+    def _coded_anew(self) -> list[CodedShard]:
+        pieces = self.pieces
+        return [pieces.coded(number, traces) for number, traces in enumerate(self.shards)]
 
     def coded(self, since: int = 0) -> Iterator[CodedShard]:
         """Go through the shards in common codes, from number `since` on."""
         if self._held is not None:
-            yield from self._held[since:]
-        elif since:
-            for number in range(since, len(self.shards)):
-                yield self._coded(number, self.shards.read(number))
-        else:
-            hasher = None if self._hasher else TraceDigest(self.alphabets.values)
-            for number, traces in enumerate(self.shards):
-                shard = self._coded(number, traces)
-                if hasher:
-                    hasher.add(*_digested(shard))
-                yield shard
-            self._hasher = hasher or self._hasher
+            return iter(self._held[since:])
+        pieces = self.pieces
+        return (pieces.read(number) for number in range(since, len(self.shards)))
 
     def sample(self, steps: int) -> NDArray[np.int64]:
         """Return the numbers of some traces, rising, with so many steps or a little more.
@@ -163,11 +232,10 @@ class Corpus:
         return np.sort(self._by_key.number)
 
     @property
-    def _by_key(self) -> "_Pool":
+    def _by_key(self) -> Pool:
         if self._pool is None:
-            self._pool = _Pool(None)
-            for shard in self.coded():
-                self._pool.add(shard.first, shard)
+            pools = (Pool.of(shard, None, shard.first) for shard in self.coded())
+            self._pool = reduce(add, pools)
         return self._pool
 
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
@@ -184,13 +252,15 @@ class Corpus:
         ]
         missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *kept]))
         of_shard = np.searchsorted(self._first, missing, side="right") - 1
-        for shard in np.unique(of_shard).tolist():
-            wanted = missing[of_shard == shard]
-            traces = self.shards.read(shard).take(wanted - self._first[shard])
-            kept.append(wanted)
+        wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
+        local = [(shard, those - self._first[shard]) for shard, those in wanted]
+        workers: Workers = Threads(1) if self.in_memory else self.workers
+        found = workers.each(Fetching(self.shards), local, called=READING)
+        for (_, those), traces in zip(wanted, found, strict=True):
+            kept.append(those)
             sets.append(traces)
             if not self.in_memory:
-                self._fetched.append((wanted, traces))
+                self._fetched.append((those, traces))
         order = np.argsort(np.concatenate(kept))
         return TraceSet.concatenate(sets).take(order)
 
@@ -209,26 +279,26 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all traces, as `TraceSet.digest` of them together would be.
-
-        Hashing goes on from here when there are more traces.
-        """
+        """The digest of all traces, as `TraceSet.digest` of them together would be."""
         with self._hashing:  # whoever asks while it is under way waits for it
             if self._digest is None:
-                self._digest = self._hashed().hexdigest()
+                if self._hashed is None:
+                    self._hashed = sum(map(digested, self.coded()), TraceDigest())
+                self._digest = self._hashed.hexdigest(self.alphabets.values)
             return self._digest
 
-    def _hashed(self) -> TraceDigest:
-        if self._hasher is None:
-            hasher = TraceDigest(self.alphabets.values)
-            for shard in self.coded():
-                hasher.add(*_digested(shard))
-            self._hasher = hasher
-        return self._hasher
+    @property
+    def digest_in_sequence(self) -> str:
+        """The digest that files of machines held at first; it goes through all traces."""
+        parts = (
+            (shard.codes, shard.length, shard.traces.terminated, shard.traces.truncated)
+            for shard in self.coded()
+        )
+        return digest_in_sequence(self.alphabets.values, parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A hash under way cannot be written down, and codes follow from the traces.
-        made_again = {"_hasher": None, "_hashing": None, "_held": None}
+        # A cluster cannot be written down, and codes follow from the traces.
+        made_again = {"_hashing": None, "_held": None, "workers": Threads()}
         return {**self.__dict__, "_digest": self.digest, **made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -247,38 +317,6 @@ class Corpus:
         return self  # it never changes
 
 
-class _Pool:
-    """Traces by rising key, of equal ones the first.
-
-    With a limit, those of lowest key that have so many steps together; and the
-    traces themselves are kept, since they would have to be read again.
-    """
-
-    def __init__(self, steps: int | None) -> None:
-        self.steps = steps
-        self.pieces: list[Piece] = []
-        self.number = self.length = self._key = np.empty(0, np.int64)
-
-    def add(self, first: int, shard: CodedShard) -> None:
-        """Look at one shard, whose first trace has this number."""
-        number = np.append(self.number, first + np.arange(len(shard.traces)))
-        key, length = np.append(self._key, shard.key), np.append(self.length, shard.length)
-        _, lowest = np.unique(key, return_index=True)
-        if self.steps is not None:
-            lowest = lowest[: int(np.searchsorted(np.cumsum(length[lowest]), self.steps)) + 1]
-        self.number, self._key, self.length = number[lowest], key[lowest], length[lowest]
-        if self.steps is None:
-            return
-        new = np.sort(self.number[self.number >= first])
-        self.pieces = [
-            (held[stays], traces.take(np.flatnonzero(stays)))
-            for held, traces in self.pieces
-            if np.any(stays := np.isin(held, self.number))
-        ]
-        if len(new):
-            self.pieces.append((new, shard.traces.take(new - first)))
-
-
 def _holds(known: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
     """Whether values are known, and of known types: 1 and 1.0 and True are equal, yet not one."""
     same = {*map(type, values)} <= {*map(type, known)}
@@ -290,11 +328,6 @@ def _joined(shards: Shards, traces: TraceSet) -> Shards:
         return ShardsInMemory([*shards.sets, traces])
     sources = shards.sources if isinstance(shards, JoinedShards) else (shards,)
     return JoinedShards([*sources, ShardsInMemory([traces])])
-
-
-def _digested(shard: CodedShard) -> tuple[Any, ...]:
-    traces = shard.traces
-    return shard.codes, shard.length, traces.terminated, traces.truncated
 
 
 def _alphabets(values: Mapping[str, Sequence[Any]], rounding: Mapping[str, int]) -> Alphabets:

@@ -5,6 +5,8 @@ conflict between two of them is found as well.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -12,13 +14,22 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.replay.coded import THREADS, Alphabets, CodedShard
-from resolvent.replay.corpus import Corpus
+from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.corpus import CodedPieces, Corpus
 from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
 from resolvent.replay.tables import Tables
-from resolvent.traces import Codes, Label, TraceSet
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
 from resolvent.wording import listed, short
+from resolvent.workers import Threads, Workers, cores
+
+REPLAYING = "replaying"
+"""What going through pieces of files with machines is called."""
+
+WITHOUT_ALPHABETS = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
+
+
+_AS_THEY_LIE = np.empty(0, np.int32)
 
 
 def replay(
@@ -37,15 +48,38 @@ def replay(
     which is faster.
     """
     tables = Tables.of(machines, corpus.alphabets, trivial)
-    together: Replay | None = None
-    for number, shard in enumerate(corpus.coded(since), since + 1):
-        shown = replay_shard(tables, shard, shortest=shortest)
-        together = shown if together is None else together + shown
-        if progress:
-            progress(number)
-    if together is None:
+    numbers = range(since, len(corpus.shards))
+    if not numbers:
         raise ModelError("there are no traces to replay")
-    return together
+    if corpus.in_memory:
+        shown = []
+        for number, shard in enumerate(corpus.coded(since), since + 1):
+            shown.append(replay_shard(tables, shard, shortest=shortest))
+            if progress:
+                progress(number)
+        return reduce(Replay.__add__, shown)
+    # Traces that came later are in memory.
+    workers: Workers = Threads() if since else corpus.workers
+    work = Replaying(corpus.pieces, tables, shortest)
+    together = workers.together(work, numbers, Replay.__add__, called=REPLAYING, report=progress)
+    return replace(together, alphabets=corpus.alphabets)
+
+
+@dataclass(frozen=True, eq=False)
+class Replaying:
+    """Replays one piece, wherever that is done.
+
+    What it returns is without alphabets: whoever asks has them, and they may be large.
+    """
+
+    pieces: CodedPieces
+    tables: Tables
+    shortest: bool
+
+    def __call__(self, number: int) -> Replay:
+        """Read and replay a piece."""
+        shown = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
+        return replace(shown, alphabets=WITHOUT_ALPHABETS)
 
 
 def replay_traces(
@@ -69,7 +103,7 @@ def replay_traces(
     (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
-    _check_columns(machines, shard.alphabets)
+    check_columns(machines, shard.alphabets)
     return replay_shard(
         Tables.of(machines, shard.alphabets),
         shard,
@@ -83,7 +117,7 @@ def replay_traces(
 def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     """Return the state of every machine at every step of traces; −1 where it is not known."""
     shard = CodedShard.alone(traces)
-    _check_columns(machines, shard.alphabets)
+    check_columns(machines, shard.alphabets)
     tables = Tables.of(machines, shard.alphabets)
     return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
 
@@ -97,7 +131,8 @@ def rounding_of(machines: Machines) -> dict[str, int]:
     }
 
 
-def _check_columns(machines: Machines, alphabets: Alphabets) -> None:
+def check_columns(machines: Machines, alphabets: Alphabets) -> None:
+    """Refuse traces that lack a column which one of the machines predicts."""
     known = (OBSERVATION, TERMINATED, *alphabets.columns)
     for kind, machine in machines.items():
         if machine.predicts not in known:
@@ -121,11 +156,9 @@ def replay_shard(
     if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
         return _nothing(tables, shard, states)
     numbered = answers and _can_number_situations(tables, shard)
-    # Memory is gone through fastest as it lies; the first that shows a thing is kept.
-    order = shard.order if shortest else np.arange(len(shard.traces), dtype=np.int32)
     found = shard.columns.replay(
         [(one.transitions, one.column, one.supplemented) for one in tables.machines],
-        order=order,
+        rank=shard.rank if shortest else _AS_THEY_LIE,
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=answers,
@@ -133,7 +166,7 @@ def replay_shard(
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
-        threads=THREADS,
+        threads=cores(),
     )
     situations = np.empty(len(found["situation_number"]), SITUATION)
     for name in SITUATION.names or ():

@@ -1,5 +1,8 @@
 """What traces show of machines → how many steps these predict right, wrong, or not at all."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,36 +12,91 @@ from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.forecasts import Forecasts
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay.believing import believed_score
-from resolvent.replay.replaying import replay_traces
+from resolvent.replay.replaying import REPLAYING, replay_traces
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.replay.translating import in_machine_codes
 from resolvent.traces import Codes, TraceFolder, TraceSet
+from resolvent.traces.gap import Gap, tell_of
 from resolvent.traces.given import as_traces
+from resolvent.workers import Workers, at_work
 
 Numbers = NDArray[np.int64]
 
 
-def score(machines: Machines, traces: TraceSet | TraceFolder) -> Score:
+def score(
+    machines: Machines, traces: TraceSet | TraceFolder, on: str | Workers = "threads"
+) -> Score:
     """Replay traces through machines: how many steps are right, wrong, unseen.
 
     A label that was never seen leaves the state unknown until the trace ends; then only
     answers that are the same in every state can be given, and count as assumed. Machines in
     doubt about their states, since labels lie or starts are hidden, answer by what they
-    believe before each step.
+    believe before each step. A scanned place is gone through once, piece by piece, by those that
+    `on` names, as for `infer`.
     """
-    traces = as_traces(traces)
-    shards = [traces] if isinstance(traces, TraceSet) else traces
-    see = machines.senses.on
-    together, first = Score(), 0
-    for shard in shards:
-        seen = see(shard)
-        if machines.doubt:
-            scored = believed_score(machines, seen)
-        else:
-            scored = score_of(machines, replay_traces(machines, seen))
-        together = together.then(scored, first)
-        first += len(shard)
-    return together
+    return scored(machines, as_traces(traces), on).score
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The score of machines on some traces, and how many these are; those of pieces add up.
+
+    `gaps` are what is left out of pieces, by their numbers, as files are damaged.
+    """
+
+    score: Score
+    traces: int
+    steps: int
+    gaps: Mapping[int, Gap] = field(default_factory=dict)
+
+    def __add__(self, later: "Scored") -> "Scored":
+        """Return both together; the traces of the second come after those of the first."""
+        return Scored(
+            self.score.then(later.score, self.traces),
+            self.traces + later.traces,
+            self.steps + later.steps,
+            {**self.gaps, **later.gaps},
+        )
+
+
+def scored(
+    machines: Machines,
+    traces: TraceSet | TraceFolder,
+    on: str | Workers = "threads",
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Scored:
+    """Score machines as `score` does; `progress` is told how many pieces are done."""
+    if isinstance(traces, TraceSet):
+        return _scored(machines, traces)
+    work, pieces = _PieceScored(machines, traces), range(len(traces))
+    with at_work(on) as workers:
+        found = workers.together(work, pieces, Scored.__add__, called=REPLAYING, report=progress)
+    tell_of(found.gaps, found.traces)
+    return found
+
+
+@dataclass(frozen=True)
+class _PieceScored:
+    """Scores machines on one piece of a place, by its number: to be run anywhere."""
+
+    machines: Machines
+    folder: TraceFolder
+
+    def __call__(self, number: int) -> Scored:
+        if not self.folder.skips:
+            return _scored(self.machines, self.folder.read(number))
+        traces, gap = self.folder.look(number)
+        return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
+
+
+def _scored(machines: Machines, traces: TraceSet) -> Scored:
+    seen = machines.senses.on(traces)
+    if machines.doubt:
+        found = believed_score(machines, seen)
+    else:
+        found = score_of(machines, replay_traces(machines, seen))
+    return Scored(found, len(traces), traces.steps)
 
 
 def score_of(machines: Machines, shown: Replay) -> Score:

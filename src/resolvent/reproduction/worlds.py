@@ -28,7 +28,9 @@ def gathered(world: World, traces: int, seed: int) -> TraceSet:
 
 def about(traces: TraceSet) -> dict[str, Any]:
     """Return what to keep of the traces of a run; the digest tells that they are the same."""
-    return {"traces": len(traces), "steps": traces.steps, "traces_sha256": traces.digest}
+    # Records that were kept before hold this digest, and are compared with those made now.
+    digest = traces.digest_in_sequence
+    return {"traces": len(traces), "steps": traces.steps, "traces_sha256": digest}
 
 
 def judged(outcome: Outcome, world: World, seed: int) -> dict[str, Any]:

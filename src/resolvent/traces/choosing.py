@@ -125,6 +125,20 @@ def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
 
 
 def _value_key(value: Any, salt: int) -> int:
+    if isinstance(value, tuple):
+        value = _as_equal(value)
     text = msgspec.json.encode(sorted(value) if isinstance(value, frozenset) else value)
     digest = hashlib.blake2b(text, digest_size=8, salt=salt.to_bytes(2, "little")).digest()
     return int.from_bytes(digest, "little")
+
+
+def _as_equal(value: Any) -> Any:
+    """Return one and the same for values that are equal, as (1,), (1.0,) and (True,) are.
+
+    Of such only one is in a vocabulary, and which one may depend on how traces are cut.
+    """
+    if isinstance(value, tuple):
+        return tuple(map(_as_equal, value))
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    return value

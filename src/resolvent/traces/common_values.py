@@ -48,6 +48,11 @@ class CommonValues:
         """Return the values of every column, each at the position that is its code."""
         return {name: one.values_in_order() for name, one in self._interners.items()}
 
+    @property
+    def made_floats(self) -> bool:
+        """Whether some sets have ints where others have floats, so that values are not theirs."""
+        return any(one.mixed for one in self._interners.values())
+
     def codes(self, traces: "TraceSet") -> dict[str, Codes]:
         """Return the columns of a trace set that was added, in the common codes."""
         return {

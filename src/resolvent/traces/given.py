@@ -6,7 +6,9 @@ from typing import Any
 
 from resolvent.errors import TraceError
 from resolvent.traces.files.any_format import read_traces
-from resolvent.traces.shards import TraceFolder
+from resolvent.traces.places.addresses import is_address
+from resolvent.traces.places.listing import is_glob
+from resolvent.traces.shards import TraceFolder, scan_traces
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
 
@@ -14,7 +16,7 @@ from resolvent.traces.trace_set import TraceSet
 def as_traces(given: Any, columns: Iterable[str] = ()) -> TraceSet | TraceFolder:
     """Return traces as they are, read from a path, or made of single ones.
 
-    `columns` are further ones to read from a path.
+    An address or a glob is scanned. `columns` are further ones to read from a path.
 
     >>> as_traces([Trace(["hall", "attic"], [None, "key"], ["up"])])
     TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
@@ -26,6 +28,8 @@ Trace, or the path of a file of traces
     if isinstance(given, TraceSet | TraceFolder):
         return given
     if isinstance(given, str | Path):
+        if is_address(given) or (is_glob(str(given)) and not Path(given).exists()):
+            return scan_traces(given, columns)
         return read_traces(given, columns=columns)
     kind = type(given).__name__
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc"):
@@ -52,7 +56,7 @@ def as_trace_set(given: Any) -> TraceSet:
     traces = as_traces(given)
     if isinstance(traces, TraceFolder):
         raise TraceError(
-            f"{traces.path} was scanned, not read, and this needs traces in memory: read some of "
-            f"its files with read_traces"
+            f"{traces.place} was scanned, not read, and this needs traces in memory: read some of "
+            f"its files with read_traces, or one piece with its method read"
         )
     return traces

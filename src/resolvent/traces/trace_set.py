@@ -32,7 +32,7 @@ from resolvent.traces.column_names import (
     no_column,
 )
 from resolvent.traces.common_values import CommonValues
-from resolvent.traces.digest import TraceDigest
+from resolvent.traces.digest import TraceDigest, digest_in_sequence
 from resolvent.traces.in_notebooks import html_of_traces
 from resolvent.traces.symbols import (
     Label,
@@ -375,10 +375,19 @@ class TraceSet(Sequence[Trace]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over all that the traces hold, the same on every machine."""
-        digest = TraceDigest(self.values)
-        digest.add(self.codes, np.diff(self.offsets), self.terminated, self.truncated)
-        return digest.hexdigest()
+        """64 hexadecimal digits that stand for all that the traces hold, on every machine.
+
+        Traces in pieces have it as well, however they are cut.
+        """
+        from resolvent.traces.choosing import trace_keys
+
+        return TraceDigest.of(trace_keys(self), self.steps).hexdigest(self.values)
+
+    @cached_property
+    def digest_in_sequence(self) -> str:
+        """The digest that files of machines held at first, before digests could be added up."""
+        part = self.codes, np.diff(self.offsets), self.terminated, self.truncated
+        return digest_in_sequence(self.values, [part])
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
         """Write the traces to a file, whole or not at all.

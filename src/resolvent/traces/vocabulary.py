@@ -129,9 +129,14 @@ class Interner(dict[V, int], Generic[V]):
             )
         self._types = together
 
+    @property
+    def mixed(self) -> bool:
+        """Whether there are ints among floats, which are taken as floats."""
+        return self._types == {int, float}
+
     def values_in_order(self) -> list[V]:
         """Return the distinct values, each at the position that is its code."""
-        if self._types == {int, float}:
+        if self.mixed:
             floats = [float(value) for value in self]  # type: ignore[arg-type]
             if len(set(floats)) < len(self):
                 raise TraceError(

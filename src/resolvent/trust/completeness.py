@@ -17,6 +17,7 @@ from resolvent.noise import Rivals
 from resolvent.replay import StepsAsked
 from resolvent.traces import Label, label_text
 from resolvent.trust.counting import MovesSeen
+from resolvent.trust.part import Part
 from resolvent.trust.separation import VaryingAnswers, moving
 from resolvent.trust.telling import CoreListener
 from resolvent.trust.weighing import OpenMove, open_moves
@@ -42,6 +43,9 @@ class Completeness:
     Where there is noise no single answer rules out a state, and moves are weighed instead of
     histories: `moves` counts them, and `open_moves` are those that might lead elsewhere, at odds
     of less than 100 to 1, the least sure first. Otherwise `moves` is None.
+
+    `part` says from how many of all steps histories or moves are, where traces are in files and
+    too many to hold all histories. The first two conditions are always about all of them.
     """
 
     unvisited: tuple[int, ...]
@@ -51,6 +55,7 @@ class Completeness:
     first_open: OpenHistory | None
     moves: int | None = None
     open_moves: tuple[OpenMove, ...] = ()
+    part: Part | None = None
 
     @property
     def state_coverage(self) -> bool:
@@ -94,6 +99,7 @@ class Completeness:
                     "open_moves": [one.as_dict() for one in self.open_moves],
                 }
             ),
+            **({} if self.part is None else {"part": self.part.as_dict()}),
             "histories": self.histories,
             "converging": self.converging,
             "first_open": None
@@ -123,6 +129,8 @@ class Completeness:
                 if one.history
                 else f", not at the start: state {one.state} or {one.other}"
             )
+        if self.part is not None:
+            lines[2] += f"; {self.part}"
         return "\n".join(lines)
 
     def _moves_text(self, moves: int) -> str:

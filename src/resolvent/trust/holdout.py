@@ -16,6 +16,7 @@ from resolvent.traces import TraceSet
 from resolvent.traces.choosing import choose_traces
 from resolvent.traces.vocabulary import Codes, codes_of
 from resolvent.trust.foretold import Foretold, foretold
+from resolvent.trust.part import Part
 from resolvent.wording import short
 
 SHARE = 0.8
@@ -78,6 +79,9 @@ class Holdout:
 
     Noisy machines are wrong now and then, and so are most traces: `foretold` says instead, for
     each machine, how often its most likely answers came, and how often they should have.
+
+    `part` says from how many of all steps the others were inferred and what was held out, where
+    traces are in files and too many to infer from most of them.
     """
 
     traces: int
@@ -87,6 +91,7 @@ class Holdout:
     delta: float = 0.05
     carries_over: bool | None = None
     foretold: dict[str, Foretold] | None = field(default=None, hash=False)
+    part: Part | None = None
 
     @property
     def within_noise(self) -> bool | None:
@@ -122,9 +127,14 @@ class Holdout:
                 if self.foretold is None
                 else {"foretold": {kind: one.as_dict() for kind, one in self.foretold.items()}}
             ),
+            **({} if self.part is None else {"part": self.part.as_dict()}),
         }
 
     def __str__(self) -> str:
+        told = self._told()
+        return told if self.part is None else f"{told}; {self.part}"
+
+    def _told(self) -> str:
         what = (
             "held-out traces"
             if self.carries_over is not None
@@ -146,18 +156,9 @@ class Holdout:
         return f"{text} (said of machines inferred without these traces, which differ)"
 
 
-def hold_out(asked: Iterable[StepsAsked], traces: TraceSet, delta: float = 0.05) -> Holdout:
-    """Test machines on traces that are new to them: what each is asked there, step by step."""
-    tested = _Tested.nothing(len(traces))
-    for one in asked:
-        tested = tested.and_also(one, traces)
-    return Holdout(
-        len(traces),
-        int(tested.failing.sum()),
-        int(tested.wrong.sum()),
-        int(tested.assumed_wrong.sum()),
-        delta,
-    )
+def hold_out(trials: "Trials", delta: float = 0.05) -> Holdout:
+    """Say how often machines may fail, by traces that are new to them."""
+    return Holdout(trials.traces, trials.failing, trials.wrong, trials.assumed_wrong, delta)
 
 
 def split(
@@ -180,37 +181,44 @@ def split(
         return None
     others = traces.take(np.flatnonzero(~chosen))
     asked = steps_asked(other, others, states_at_steps(other, others))
-    rest = hold_out(asked.values(), others, delta)
+    rest = hold_out(Trials.of(asked.values(), others), delta)
     if any(one.is_noisy for one in other.values()):
         rest = replace(rest, foretold=foretold(other, replay_traces(other, others)))
     return replace(rest, carries_over=is_part(other, machines))
 
 
 @dataclass(frozen=True)
-class _Tested:
-    """Which traces fail, have a wrong witnessed step, and have a wrong assumed one."""
+class Trials:
+    """How many traces fail, and how many have a wrong witnessed step, or a wrong assumed one."""
 
-    failing: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
-    assumed_wrong: NDArray[np.bool_]
+    traces: int
+    failing: int
+    wrong: int
+    assumed_wrong: int
 
     @classmethod
-    def nothing(cls, traces: int) -> "_Tested":
-        return cls(*(np.zeros(traces, bool) for _ in range(3)))
-
-    def and_also(self, asked: StepsAsked, traces: TraceSet) -> "_Tested":
-        """Return it with what one more machine does."""
-        predicted = asked.predicted
-        level = asked.machine.knowledge_many(asked.states, asked.questions)
-        differs = predicted != asked.outputs
+    def of(cls, asked: Iterable[StepsAsked], traces: TraceSet) -> "Trials":
+        """Count traces, by what machines are asked there step by step."""
+        failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
 
         def somewhere(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
             return np.logical_or.reduceat(steps, traces.offsets[:-1])
 
-        return _Tested(
-            self.failing | somewhere(differs),
-            self.wrong | somewhere(differs & (level == WITNESSED_CODE)),
-            self.assumed_wrong | somewhere(differs & (level == ASSUMED_CODE)),
+        for one in asked:
+            level = one.machine.knowledge_many(one.states, one.questions)
+            differs = one.predicted != one.outputs
+            failing |= somewhere(differs)
+            wrong |= somewhere(differs & (level == WITNESSED_CODE))
+            assumed_wrong |= somewhere(differs & (level == ASSUMED_CODE))
+        counts = (int(which.sum()) for which in (failing, wrong, assumed_wrong))
+        return cls(len(traces), *counts)
+
+    def __add__(self, other: "Trials") -> "Trials":
+        return Trials(
+            self.traces + other.traces,
+            self.failing + other.failing,
+            self.wrong + other.wrong,
+            self.assumed_wrong + other.assumed_wrong,
         )
 
 

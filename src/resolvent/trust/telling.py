@@ -12,15 +12,15 @@ class Teller:
     """Tells a listener, if there is one, how far each stage is."""
 
     def __init__(self, listener: Listener | None, about: str = "") -> None:
-        self._listener, self._about = listener, about
+        self.listener, self._about = listener, about
 
     def of(self, about: str) -> "Teller":
         """Return one that puts what it is about before each stage."""
-        return Teller(self._listener, f"{about}: ")
+        return Teller(self.listener, f"{about}: ")
 
     def begin(self, stage: str) -> CoreListener | None:
         """Say that a stage begins; return what the core tells how far it is."""
-        listener, text = self._listener, self._about + stage
+        listener, text = self.listener, self._about + stage
         if listener is None:
             return None
         listener(text, Progress(0, 0, 0, 0))

@@ -8,13 +8,10 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines
 from resolvent.machines.drawing import history_text
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import states_at_steps, steps_asked
 from resolvent.traces import Label, TraceSet, label_text
-from resolvent.trust.histories import history_keys
+from resolvent.trust.reaching import FEW, Reached
 from resolvent.wording import amount, short
-
-FEW: Final = 5
-"""A state that fewer histories reach is weak: one odd session could have made it."""
 
 _MOSTLY: Final = 0.5
 """Where more than this share of the steps is stuck, that is worth saying."""
@@ -123,26 +120,16 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def weakness_of(asked: StepsAsked, offsets: NDArray[np.int64]) -> Weakness:
-    """Count the different label histories that reach each state and take each move.
+def weakness_of(machine: Machine, reached: Reached) -> Weakness:
+    """Say what rests on little, by the different label histories that reach it.
 
-    Labels that change nothing are left out of histories. What came before does not matter
-    here, so histories of traces that are repeated count once.
+    What came before does not matter here, so histories of traces that are repeated count once.
     """
-    machine, labels, states = asked.machine, asked.labels, asked.states
-    before = np.concatenate([[0], states[:-1]])
-    before[offsets[:-1]] = 0
-    moving = np.append(np.ones(len(machine.labels), bool), False)  # the last is of other labels
-    moving[list(machine.trivial)] = False
-    read = moving[np.where((labels < 0) | (labels >= len(machine.labels)), -1, labels)]
-    rows = np.flatnonzero(read)
-    keys = history_keys([labels[rows]], np.concatenate([[0], np.cumsum(read)])[offsets])
-    rows = rows[np.unique(keys, return_index=True)[1]]
-    rows = rows[(before[rows] >= 0) & (states[rows] >= 0)]
-    entered = rows[before[rows] != states[rows]]
-    histories = np.bincount(states[entered], minlength=machine.states)
+    histories = np.zeros(machine.states, np.int64)
+    entered, ways = reached.entered.counts()
+    histories[entered] = ways
     histories[0] += 1  # that of no labels
-    spent = np.bincount(states[states >= 0], minlength=machine.states)
+    spent = reached.spent
     known = set(machine.reachable())
     ends = sinks(machine)
     weak = sorted(
@@ -150,15 +137,13 @@ def weakness_of(asked: StepsAsked, offsets: NDArray[np.int64]) -> Weakness:
         key=lambda state: (histories[state], spent[state], state),
     )
     width = len(machine.labels)
-    taken, count = np.unique(
-        before[rows].astype(np.int64) * width + labels[rows], return_counts=True
-    )
+    taken, count = reached.moved.counts()
     once = taken[count == 1]
     rare = None
     if len(once):
         targets = machine.transitions.ravel()[once]
         # Where a move leads to a state that is well known otherwise, only it is in doubt.
-        first = int(once[np.lexsort((once, -histories[targets]))[0]])
+        first = int(once[np.lexsort((once, -np.minimum(histories[targets], FEW)))[0]])
         state, code = divmod(first, width)
         rare = RareMove(state, machine.labels[code], int(machine.transitions[state, code]))
     return Weakness(
@@ -170,7 +155,7 @@ def weakness_of(asked: StepsAsked, offsets: NDArray[np.int64]) -> Weakness:
         len(taken),
         len(once),
         rare,
-        len(states),
+        reached.steps,
         int(spent[ends].sum()),
         tuple(ends.tolist()),
     )
@@ -198,4 +183,6 @@ def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
     """Say of each machine which of its states and moves rest on little in some traces."""
     seen = machines.senses.on(traces)
     asked = steps_asked(machines, seen, states_at_steps(machines, seen))
-    return {kind: weakness_of(one, seen.offsets) for kind, one in asked.items()}
+    return {
+        kind: weakness_of(one.machine, Reached.of(one, seen.offsets)) for kind, one in asked.items()
+    }

@@ -1,6 +1,7 @@
 """`resolvent check`: machines + traces → how many steps they predict right, and why to trust it."""
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
@@ -9,17 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Json, Traces, columns_of, is_large_folder
+from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
+from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
-from resolvent.errors import OptionError
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.drawing import history_text
-from resolvent.replay import score as score_on
-from resolvent.replay import score_of
-from resolvent.traces import TraceFolder, scan_traces, symbol_text
+from resolvent.replay import score_of, scored
+from resolvent.traces import TraceFolder, TraceSet, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation
 from resolvent.wording import amount, visible
 
@@ -29,7 +29,7 @@ _ROWS = 10
 @takes_table()
 def check(
     machines: MachinesFile,
-    traces: Traces,
+    traces: Place,
     table: TableOptions,
     evidence: Annotated[
         bool,
@@ -39,6 +39,8 @@ def check(
             "what is missing, which trace to collect next, how often they may fail.",
         ),
     ] = False,
+    on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
@@ -51,16 +53,11 @@ def check(
     held what came.
     """
     loaded = load(machines)
-    with ProgressBar() as bar:
-        if not table.given and is_large_folder(traces):
-            if evidence:
-                raise OptionError(
-                    f"{traces} is gone through file by file, and evidence needs all traces at "
-                    f"once: name one of its files"
-                )
-            checked = _check_folder(loaded, scan_traces(traces, columns_of(loaded)), bar)
-        else:
-            checked = _check_traces(loaded, traces, table, evidence, bar)
+    with ProgressBar() as bar, saying_warnings():
+        started = time.perf_counter()
+        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
+        checked = _check(loaded, given, evidence, on, bar, started)
     if json:
         print_json(checked.figures())
     else:
@@ -109,40 +106,39 @@ class _Checked:
         return figures
 
 
-def _check_traces(
-    machines: Machines, source: Path, table: TableOptions, evidence: bool, bar: ProgressBar
+def _check(
+    machines: Machines,
+    traces: TraceSet | TraceFolder,
+    evidence: bool,
+    on: str,
+    bar: ProgressBar,
+    started: float,
 ) -> _Checked:
-    started = time.perf_counter()
-    traces = table.read(source, columns_of(machines), bar.reading(source))
+    """Replay traces; those that were only opened are read meanwhile, piece by piece."""
     read = time.perf_counter()
     seconds = {"read": read - started}
-    found = None
     if evidence:  # it holds what the replay showed, and that is scored then
-        found = gathered(machines, traces, bar)
-        seconds["evidence"] = time.perf_counter() - read
-    scoring = time.perf_counter()
-    score = score_on(machines, traces) if found is None else score_of(machines, found.shown)
+        found = gathered(machines, traces, on, bar)
+        scoring = time.perf_counter()
+        score = score_of(machines, found.shown)
+        seconds["evidence"] = scoring - read
+        counts = found.traces, found.steps
+    else:
+        found, scoring = None, read
+        known = scored(machines, traces, on, progress=_replaying(traces, bar))
+        score, counts = known.score, (known.traces, known.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}
-    return _Checked(machines, len(traces), traces.steps, score, seconds, found)
+    return _Checked(machines, *counts, score, seconds, found)
 
 
-def _check_folder(machines: Machines, folder: TraceFolder, bar: ProgressBar) -> _Checked:
-    """Go through a folder file by file; what is read is dropped again."""
-    started = time.perf_counter()
-    score = Score()
-    count, steps, replaying = 0, 0, 0.0
-    progress = bar.stage(f"replaying {folder.path.name}", Amount(folder.rows, "rows"))
-    for number, traces in enumerate(folder, 1):
-        read = time.perf_counter()
-        score = score.then(score_on(machines, traces), count)
-        count += len(traces)
-        steps += traces.steps
-        replaying += time.perf_counter() - read
-        progress(number / len(folder))
-    total = time.perf_counter() - started
-    seconds = {"read": total - replaying, "replay": replaying, "total": total}
-    return _Checked(machines, count, steps, score, seconds)
+def _replaying(traces: TraceSet | TraceFolder, bar: ProgressBar) -> Callable[[int], None] | None:
+    """Return what shows how many pieces are done."""
+    if isinstance(traces, TraceSet):
+        return None
+    rows, pieces = Amount(traces.rows, "rows"), len(traces)
+    show = bar.stage(f"replaying {Path(traces.place).name}", rows)
+    return lambda done: show(done / pieces)
 
 
 def _figures(score: MachineScore) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.environments import Environment, Imports, Settings, make_environment
-from resolvent.cli.options import Json, MaxSteps, check_trace_target, choice
+from resolvent.cli.environments import Environment, Imports, Settings, named_environment
+from resolvent.cli.options import Json, MaxSteps, OnIfAsked, check_trace_target, choice
 from resolvent.cli.printing import command, print_json, size
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.traces.files.any_format import FORMATS
@@ -60,6 +60,7 @@ def collect(
         ),
     ] = None,
     max_steps: MaxSteps = None,
+    on: OnIfAsked = None,
     format: Annotated[  # noqa: A002
         str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
     ] = None,
@@ -69,19 +70,16 @@ def collect(
     check_trace_target(output, format)
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make_environment(environment, settings, imports)
-        try:
-            traces = collect_traces(
-                world,
-                episodes=episodes,
-                seed=seed,
-                labels=labels,
-                columns=columns or (),
-                max_steps=max_steps,
-                progress=bar.stage(f"collecting in {environment}", Amount(episodes, "episodes")),
-            )
-        finally:
-            world.close()
+        traces = collect_traces(
+            named_environment(environment, settings, imports),
+            episodes=episodes,
+            seed=seed,
+            labels=labels,
+            columns=columns or (),
+            max_steps=max_steps,
+            on=on,
+            progress=bar.stage(f"collecting in {environment}", Amount(episodes, "episodes")),
+        )
     traces.save(output, format=format)
     if json:
         print_json(

@@ -5,25 +5,24 @@ from typing import Annotated
 from resolvent.cli.options import (
     Json,
     Outputs,
-    Traces,
     choice,
     columns_to_read,
-    is_large_folder,
     names_in,
 )
+from resolvent.cli.places import Place, opened
 from resolvent.cli.printing import print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.diagnosis import diagnose as findings_in
 from resolvent.display.progress import ProgressBar
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet, scan_traces
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
+from resolvent.traces.places.listing import place_text
 
 
 @takes_table()
 def diagnose(
-    source: Traces,
+    source: Place,
     table: TableOptions,
     outputs: Outputs = None,
     labels: Annotated[
@@ -55,14 +54,10 @@ def diagnose(
     """
     named = names_in(outputs)
     columns = columns_to_read(named or ())
-    with ProgressBar() as bar:
-        traces: TraceSet | TraceFolder
-        if not table.given and is_large_folder(source):
-            traces = scan_traces(source, columns)
-        else:
-            traces = table.read(source, columns, bar.reading(source), format=format)
+    with ProgressBar() as bar, saying_warnings():
+        traces = opened(source, table, columns, bar, format=format)
         found = findings_in(traces, outputs=named, labels=labels, timing=timing)
     if json:
         print_json(found.as_dict())
     else:
-        print(f"{source}: {found}")
+        print(f"{place_text(source)}: {found}")

@@ -1,27 +1,41 @@
 """`resolvent doctor`: this installation → versions, the core's build, extras, a trial run."""
 
+import os
 import shutil
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from resolvent.cli.options import Json
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
+from resolvent.errors import ResolventError
 from resolvent.installation import EXTRAS, Package, core, dependencies, extra, system
 from resolvent.merging.engines import ENGINES
+from resolvent.workers.named import ray_named
 
 _MISSING = "not installed"
 
 
-def doctor(json: Json = False) -> None:
+def doctor(
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="ray[:ADDRESS]",
+            help="Look whether this Ray cluster can be reached.",
+            show_default="that of RAY_ADDRESS, if it is set",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Look at this installation: versions, how the core was built, extras, a trial run.
 
-    Exit code 0 when all that is installed works, 1 when something does not. An
-    extra that is not installed is no fault.
+    Exit code 0 when all that is installed works, 1 when something does not, or a cluster that
+    is named cannot be reached. An extra that is not installed is no fault.
     """
-    found = _examine()
+    found = _examine(on)
     if json:
         print_json(found.as_dict())
     else:
@@ -35,6 +49,7 @@ class _Findings:
     needed: list[Package]
     extras: dict[str, list[Package]]
     trial: str
+    cluster: str | None
     faults: list[str]
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,11 +63,12 @@ class _Findings:
             },
             "programs": {"dot": shutil.which("dot")},
             "trial": self.trial,
+            "cluster": self.cluster,
             "faults": self.faults,
         }
 
 
-def _examine() -> _Findings:
+def _examine(on: str | None) -> _Findings:
     with ProgressBar() as bar:
         needed = list(dependencies())
         extras = {}
@@ -68,7 +84,14 @@ def _examine() -> _Findings:
     except Exception as error:  # whatever it is, it is what the reader came for
         trial = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
         faults.append(f"trial run {trial}")
-    return _Findings(needed, extras, trial, faults)
+    cluster = None
+    if on is not None or os.environ.get("RAY_ADDRESS"):
+        try:
+            cluster = ray_named(on or "ray").reached()
+        except ResolventError as error:
+            cluster = f"not reached: {error}"
+            faults.append(str(error))
+    return _Findings(needed, extras, trial, cluster, faults)
 
 
 def _fault(one: Package) -> str:
@@ -80,7 +103,6 @@ def _trial() -> str:
     """Infer the machines of a small world with each engine; they must agree."""
     import gymnasium as gym
 
-    from resolvent.errors import ResolventError
     from resolvent.pipeline import infer
     from resolvent.traces.live.collecting import collect
 
@@ -113,6 +135,8 @@ def _print(found: _Findings) -> None:
         print(f'to add one: pip install "resolvent[{missing}]"')
     print(f"program dot: {shutil.which('dot') or 'not found'}")
     print("shell completion: resolvent --install-completion")
+    if found.cluster is not None:
+        print(f"Ray cluster: {found.cluster}")
     print(f"trial run: {found.trial}\n")
     for fault in found.faults:
         print(f"fault: {fault}")

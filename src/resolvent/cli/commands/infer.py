@@ -11,17 +11,19 @@ import typer
 
 from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
+    Damaged,
     Json,
+    On,
     Outputs,
-    Traces,
+    Resume,
     check_target,
     choice,
     columns_to_read,
-    is_large_folder,
     names_in,
 )
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -29,13 +31,16 @@ from resolvent.merging import ENGINES, STRATEGIES, Strategy
 from resolvent.options import Options
 from resolvent.pipeline import FINDING_EVENTS, infer_with
 from resolvent.progress import Progress
+from resolvent.replay.corpus import READING
+from resolvent.replay.replaying import REPLAYING
 from resolvent.result import InferenceResult
-from resolvent.running import READING, REFINE_ABOVE, REPLAYING
+from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
-from resolvent.traces import TraceFolder, TraceSet, scan_traces
+from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
+from resolvent.traces.places.listing import place_text
 from resolvent.trust import Weakness, weaknesses
 from resolvent.wording import amount, short
 
@@ -58,7 +63,7 @@ def _above_zero(seconds: float | None) -> float | None:
 
 @takes_table(writes=True)
 def infer(
-    source: Traces,
+    source: Place,
     table: TableOptions,
     output: Annotated[
         Path | None,
@@ -141,6 +146,9 @@ def infer(
         float,
         typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
     ] = _DEFAULTS.effort,
+    on: On = "threads",
+    resume: Resume = None,
+    damaged: Damaged = "refuse",
     held_out: HeldOutShare = None,
     no_held_out: NoHeldOut = False,
     time_limit: Annotated[
@@ -199,7 +207,7 @@ def infer(
         raise OptionError("--held-out and --no-held-out exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
-        check_target(output, source)
+        check_target(output, *files_read(source))
     options = Options(
         outputs=names_in(outputs),
         discretise=_intervals(discretise),
@@ -217,25 +225,38 @@ def infer(
         seed=seed,
         effort=effort,
         time_limit=time_limit,
+        on=on,
+        resume=resume,
     )
     columns = columns_to_read(options.outputs or ())
-    with ProgressBar() as bar:
+    with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        traces: TraceSet | TraceFolder
-        if refine is not False and not table.given and is_large_folder(source):
-            traces = scan_traces(source, columns)
-        else:
-            traces = table.read(source, columns, bar.reading(source), format=format)
+        traces = opened(
+            source,
+            table,
+            columns,
+            bar,
+            in_pieces=refine is not False,
+            format=format,
+            damaged=damaged,
+        )
         seconds_reading = time.perf_counter() - started
+        # What is in memory is searched by several, if it is searched.
+        say_what_is_idle(traces, on if options.strategy.merges else "threads", resume)
 
         def show(machine: str, now: Progress, again: str = "") -> None:
             _show(bar, options.strategy, machine, now, again)
 
         started = time.perf_counter()
+        if on.startswith("ray") and isinstance(traces, TraceFolder):
+            bar.announce(
+                f"waiting for Ray{on.removeprefix('ray').replace(':', ' at ', 1)}", at_once=True
+            )
         result = infer_with(options, traces, show)
         took = time.perf_counter() - started
         about = _About(took)
         if not no_held_out:
+            bar.announce("held out: choosing traces")
             test = held_out_test(
                 result,
                 traces,
@@ -309,7 +330,10 @@ def _show(
 ) -> None:
     """Show how far the search for a machine is; `again` says that it is not the first one."""
     if machine in (READING, REPLAYING):
-        text, of = f"{machine}, file {now.done} of {now.total}", Amount(now.total, "files")
+        if machine == REPLAYING:
+            machine = f"{machine}, round {now.round}"
+        text = f"{machine}: {now.done:,} of {amount(now.total, 'piece')}"
+        of = Amount(now.steps, "steps") if now.steps else None
     elif machine == FINDING_EVENTS:
         text, of = "looking for events", None
     elif now.total == 0:
@@ -352,11 +376,13 @@ def _proven(states: int, least: int | None) -> str:
 
 
 def _print_summary(
-    result: InferenceResult, about: _About, reading: float, source: Path, output: Path | None
+    result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
 ) -> None:
     from resolvent.display.tables import show, table
 
-    print(f"{source}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
+    print(
+        f"{place_text(source)}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n"
+    )
     rows = []
     for kind, one in result.statistics.items():
         numbers = (one.prefix_tree_nodes, one.merges)
@@ -381,6 +407,8 @@ def _print_summary(
         print(f"{result.machines[kind].title}: {certificate}")
     for line in result.tried_text():
         print(f"tried: {line}")
+    for line in result.ran_text():
+        print(f"side by side: {line}")
     for line in result.noise_text():
         print(f"noise: {line}")
     print(f"learned from {result.learned_from}")

@@ -11,21 +11,22 @@ import gymnasium as gym
 import typer
 
 from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
+from resolvent.cli.gathering import shown_by
 from resolvent.cli.options import (
+    Damaged,
     Json,
     Machines,
     MaxSteps,
-    Traces,
+    On,
     check_target,
     choice,
-    is_large_folder,
 )
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.control import Plan, Runs
 from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
-from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.wording import amount
 
@@ -33,7 +34,7 @@ from resolvent.wording import amount
 @takes_table(writes=True)
 def plan(
     machines: Machines,
-    traces: Traces,
+    traces: Place,
     table: TableOptions,
     gamma: Annotated[
         float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
@@ -93,6 +94,8 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Find the best way to act from machines and traces, with no further interaction.
@@ -102,24 +105,22 @@ def plan(
     """
     output = table.target(output)
     if output is not None:
-        check_target(output, machines, traces)
-    if is_large_folder(traces):
-        raise OptionError(
-            f"{traces} is a large folder, and planning holds all traces in memory: name one of "
-            f"its files, with --trust-constants if the machines were inferred from all of them"
-        )
+        check_target(output, machines, *files_read(traces))
     stored = load(machines)
     started = time.perf_counter()
-    with ProgressBar() as bar:
-        read = table.read(traces, (), bar.reading(traces))
+    with ProgressBar() as bar, saying_warnings():
+        given = opened(traces, table, (), bar, damaged=damaged)
+        say_what_is_idle(given, on)
         planning = time.perf_counter()
         found = plan_for(
             stored,
-            read,
+            given,
             gamma=gamma,
             reward_range=reward_range,
             trust_constants=trust_constants,
             confidence=confidence,
+            on=on,
+            progress=shown_by(bar),
         )
     seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
     if output is not None:
@@ -139,8 +140,8 @@ def plan(
         print_json(
             {
                 **found.as_dict(),
-                "traces": len(read),
-                "steps": read.steps,
+                "traces": found.model.traces,
+                "steps": found.model.steps,
                 "run": None if runs is None else runs.as_dict(),
                 "output": None if output is None else str(output),
                 "seconds": {name: round(value, 6) for name, value in seconds.items()},

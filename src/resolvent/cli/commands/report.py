@@ -7,15 +7,16 @@ import typer
 
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import (
+    Damaged,
     Json,
     Machines,
-    Traces,
+    On,
     check_target,
     columns_of,
-    is_large_folder,
 )
+from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import print_json
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
@@ -24,7 +25,7 @@ from resolvent.machines import load
 @takes_table(writes=True)
 def report(
     machines: Machines,
-    traces: Traces,
+    traces: Place,
     table: TableOptions,
     output: Annotated[
         Path | None,
@@ -46,6 +47,8 @@ def report(
             show_default=False,
         ),
     ] = None,
+    on: On = "threads",
+    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Write one HTML page: the machines drawn, traces replayed, and the evidence.
@@ -59,27 +62,23 @@ def report(
     output = table.target(output)
     if output is None:
         raise OptionError("nothing says where to write: name a file, -o FILE.html")
-    check_target(output, machines, traces, curve, policy)
-    if not table.given and is_large_folder(traces):
-        raise OptionError(
-            f"{traces} is gone through file by file, and a report needs all traces at once: "
-            f"name one of its files"
-        )
+    check_target(output, machines, *files_read(traces), curve, policy)
     loaded = load(machines)
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
-    with ProgressBar() as bar:
-        read = table.read(traces, columns_of(loaded), bar.reading(traces))
-        evidence = gathered(loaded, read, bar)
+    with ProgressBar() as bar, saying_warnings():
+        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
+        say_what_is_idle(given, on)
+        evidence = gathered(loaded, given, on, bar)
         bar.show("writing the page", 0.0)
-        write(loaded, read, output, evidence=evidence, policy=chosen, returns=returns)
+        write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
     if json:
         print_json(
             {
                 "output": str(output),
                 "bytes": output.stat().st_size,
-                "traces": len(read),
-                "steps": read.steps,
+                "traces": evidence.traces,
+                "steps": evidence.steps,
                 "states": {kind: machine.states for kind, machine in loaded.items()},
             }
         )

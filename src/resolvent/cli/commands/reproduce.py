@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent.cli.options import Json
+from resolvent.cli.options import Json, OnIfAsked
 from resolvent.cli.printing import command, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
@@ -60,12 +60,14 @@ def reproduce(
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", help="Where the results are kept."),
     ] = Path("results"),
+    on: OnIfAsked = None,
     json: Json = False,
 ) -> None:
     """Run the paper's experiments again, and set its figures beside what comes out.
 
     Each run is kept as soon as it is done: after an interruption the same command
-    goes on. What hits a limit, fails or is not installed is recorded as such.
+    goes on. What hits a limit, fails or is not installed is recorded as such. With --on
+    many run at once, and their seconds are not those of a machine with nothing else to do.
     """
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
     words = [
@@ -74,6 +76,7 @@ def reproduce(
         *([] if time_limit is None else ["--time-limit", f"{time_limit:g}"]),
         *([] if repetitions is None else ["--repetitions", str(repetitions)]),
     ]
+    again_on = [] if on is None else ["--on", on]
     store = Store(output, settings.as_dict(), " ".join(["resolvent", *words]))
     log = sys.stderr if json else sys.stdout
     with ProgressBar() as bar:
@@ -90,11 +93,12 @@ def reproduce(
                 store,
                 settings,
                 dict.fromkeys(experiments or EXPERIMENTS),
+                on=on,
                 going_on=going_on,
                 finished=finished,
             )
         except KeyboardInterrupt:
-            again = command(*words, *(experiments or ()), "-o", output)
+            again = command(*words, *again_on, *(experiments or ()), "-o", output)
             bar.clear()
             print(f"resolvent: what is done is kept; to go on: {again}", file=sys.stderr)
             raise

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.atomic_file import atomic_write
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.errors import OptionError
 
 SUFFIXES = (".csv", ".json")

@@ -1,6 +1,6 @@
 """What Q-learning came to: values, how they were learned, and how to act by them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.learning import policy_files
+from resolvent.control.learning.carrying import carried_values
 from resolvent.control.learning.curve import Curve, write_curve
 from resolvent.control.learning.evaluating import (
     Evaluation,
@@ -21,6 +22,7 @@ from resolvent.control.learning.evaluating import (
 )
 from resolvent.control.learning.naming import shown_text
 from resolvent.control.learning.world_view import WorldView, world_behind
+from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.thumbnails import shown_together
 
@@ -33,8 +35,8 @@ class Learned(ByValue):
     """The values that Q-learning found.
 
     `q[n, a]` is what action `a` is worth in `situations[n]`, the symbol of what
-    the environment showed. That is the discounted return, less what the machines'
-    states promise where rewards were shaped. `observation_names` and `action_names` say
+    the environment showed. That is the discounted return, less what the situation
+    promises (`potential`) where rewards were shaped. `observation_names` and `action_names` say
     what the environment calls its numbers, the first of them 0, where it says so.
     """
 
@@ -47,6 +49,7 @@ class Learned(ByValue):
     first_action: int = field(default=0, repr=False)
     observation_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
     action_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
+    potential: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def action(self, observation: Any) -> int:
         """Return the best action for an observation of the environment it learned in.
@@ -83,6 +86,47 @@ class Learned(ByValue):
             seed=seed,
             max_steps=max_steps,
         )
+
+    def carried(
+        self, before: gym.Env[Any, Any], after: gym.Env[Any, Any], traces: TraceSet
+    ) -> "Learned":
+        """Return the values for other machines than those they were learned with.
+
+        Both environments are the same world inside `AugmentObservation`, with the machines
+        of before and of now. The traces are replayed through both: what was learned in a
+        state of before counts in the state of now that is met at the same steps, or at most
+        of them; under an observation first, and if it was never met in that state, under any.
+        `q_learning(after, start=...)` goes on from there.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = gym.make("resolvent/House-v0")
+        >>> few = rs.infer(rs.collect(house, episodes=3, seed=0))
+        >>> before = rs.AugmentObservation(house, few)
+        >>> learned = rs.q_learning(before, episodes=300)
+        >>> more = few.update(rs.collect(house, episodes=100, seed=1))
+        >>> after = rs.AugmentObservation(house, more)
+        >>> carried = learned.carried(before, after, more.all_traces())
+        >>> rs.q_learning(after, episodes=1, start=carried).evaluate(after).ended
+        1.0
+        """
+        situations, rows = carried_values(
+            {symbol: number for number, symbol in enumerate(self.situations)},
+            before,
+            after,
+            traces,
+        )
+        return replace(
+            self,
+            q=self.q[rows],
+            situations=situations,
+            evaluations=(),
+            potential=None if self.potential is None else self.potential[rows],
+        )
+
+    @property
+    def returns(self) -> NDArray[np.float64]:
+        """What each action is worth in each situation: `q` without any shaping of rewards."""
+        return self.q if self.potential is None else self.q + self.potential[:, None]
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file, whole or not at all."""

@@ -5,6 +5,7 @@ same updates with the same random numbers.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.control.learning.beginning import Begun
 from resolvent.control.learning.evaluating import best_actions
 from resolvent.control.learning.guidance import Guidance
 from resolvent.control.learning.world_view import WorldView
@@ -31,7 +33,10 @@ class Played(NamedTuple):
 
 
 class Lessons(ABC):
-    """One learner in one environment."""
+    """One learner in one environment.
+
+    It has the situations of the model that guides it first, then those that it has begun with.
+    """
 
     def __init__(
         self, env: gym.Env[Any, Any], learner: _core.QLearner, guidance: Guidance | None
@@ -40,8 +45,8 @@ class Lessons(ABC):
         self.learner = learner
         self.guidance = guidance
         if guidance is not None:
-            for _, *states in guidance.situations:
-                learner.add(float(guidance.potential[*states]))
+            for promise in guidance.potential.of_situation.tolist():
+                learner.add(promise)
 
     @abstractmethod
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
@@ -52,8 +57,18 @@ class Lessons(ABC):
         """Return what the environment shows in each situation met, in the learner's order."""
 
     @abstractmethod
+    def potentials(self) -> NDArray[np.float64]:
+        """Return what each situation met promises, in the learner's order."""
+
+    @abstractmethod
     def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Return tables that number situations, and the best action in each of these."""
+
+    def _begin(self, number: int, begun: Begun) -> None:
+        """Let the learner begin with values that were learned elsewhere."""
+        if number == self.learner.situations:
+            self.learner.add(begun.potential)
+        self.learner.put(number, begun.values - begun.potential)
 
     def _best(self) -> NDArray[np.int64]:
         return best_actions(self.learner.values().reshape(self.learner.situations, -1))
@@ -68,15 +83,23 @@ class LiveLessons(Lessons):
         learner: _core.QLearner,
         guidance: Guidance | None,
         gamma: float,
+        begun: Sequence[Begun] = (),
     ) -> None:
         super().__init__(env, learner, guidance)
         self._gamma = gamma
         self._first_action = int(getattr(env.action_space, "start", 0))
         self._numbers: dict[Symbol, int] = {}
+        self._potentials: list[float] = []
         if guidance is not None:
             encode = guidance.augmented.encode
             for number, situation in enumerate(guidance.situations):
                 self._numbers[as_symbol(encode(*situation))] = number
+            self._potentials = guidance.potential.of_situation.tolist()
+        for one in begun:
+            number = self._numbers.setdefault(one.symbol, len(self._numbers))
+            if number == len(self._potentials):
+                self._potentials.append(one.potential)
+            self._begin(number, one)
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
         """Play an episode, a step at a time."""
@@ -104,6 +127,10 @@ class LiveLessons(Lessons):
         """Return the observations met, those of the model first."""
         return list(self._numbers)
 
+    def potentials(self) -> NDArray[np.float64]:
+        """Return what was noted when each situation was met."""
+        return np.array(self._potentials)
+
     def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Look up what was met in the tables of the world behind the environment."""
         tables, places = view.numbering(self.symbols())
@@ -117,7 +144,8 @@ class LiveLessons(Lessons):
             potential = 0.0
             if self.guidance is not None:
                 _, *states = self.guidance.augmented.situation
-                potential = float(self.guidance.potential[*states])
+                potential = float(self.guidance.potential.of_states[*states])
+            self._potentials.append(potential)
             self.learner.add(potential)
         return number
 
@@ -137,21 +165,27 @@ class TableLessons(Lessons):
         learner: _core.QLearner,
         guidance: Guidance | None,
         view: WorldView,
+        begun: Sequence[Begun] = (),
     ) -> None:
         super().__init__(env, learner, guidance)
         self._view = view
+        numbers: dict[tuple[int, ...], int] = {}
         if guidance is None:
             self.tables = view.lessons()
-            return
-        codes = [
-            guidance.observation_code(o) for o in range(len(view.world.mechanics.observations))
-        ]
-        self.tables = view.lessons(
-            guidance.steps,
-            np.array([-1 if code is None else code for code in codes], np.int32),
-            guidance.potential,
-        )
-        self.tables.expect(np.array(guidance.situations, np.int32).ravel())
+        else:
+            codes = [
+                guidance.observation_code(o) for o in range(len(view.world.mechanics.observations))
+            ]
+            self.tables = view.lessons(
+                guidance.steps,
+                np.array([-1 if code is None else code for code in codes], np.int32),
+                guidance.potential.of_states,
+            )
+            numbers = {situation: place for place, situation in enumerate(guidance.situations)}
+        rows = view.rows([one.symbol for one in begun])
+        for one in begun:
+            self._begin(numbers.setdefault(tuple(rows[one.symbol]), len(numbers)), one)
+        self.tables.expect(np.array(list(numbers), np.int32).ravel())
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
         """Play an episode, many steps at a time, so that Ctrl-C gets through."""
@@ -171,5 +205,18 @@ class TableLessons(Lessons):
 
     def symbols(self) -> list[Symbol]:
         """Return what the environment would show."""
+        return [self._view.symbol(row) for row in self._codes().tolist()]
+
+    def potentials(self) -> NDArray[np.float64]:
+        """Return what the model says, and by states alone where it does not know a situation."""
+        if self.guidance is None:
+            return np.zeros(self.learner.situations)
+        _, transition, reward = self._codes().T
+        promise = self.guidance.potential
+        by_states: NDArray[np.float64] = promise.of_states[transition, reward]
+        by_states[: len(promise.of_situation)] = promise.of_situation
+        return by_states
+
+    def _codes(self) -> Codes:
         codes: Codes = self.tables.codes().reshape(-1, self._view.width)
-        return [self._view.symbol(row) for row in codes.tolist()]
+        return codes

@@ -42,6 +42,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     evaluations: list[_Evaluation]
     observation_names: list[Any] | None = None
     action_names: list[Any] | None = None
+    potential: list[float] | msgspec.UnsetType = msgspec.UNSET
 
 
 def save(learned: "Learned", path: str | Path) -> None:
@@ -65,6 +66,7 @@ def save(learned: "Learned", path: str | Path) -> None:
         ],
         observation_names=_listed(learned.observation_names),
         action_names=_listed(learned.action_names),
+        potential=msgspec.UNSET if learned.potential is None else learned.potential.tolist(),
     )
     with atomic_write(path) as file:
         file.write(msgspec.json.encode(content) + b"\n")
@@ -90,12 +92,16 @@ def load(path: str | Path) -> dict[str, Any]:
             f"{path}: a policy is {FORMAT} {VERSION}, this is {content.format} {content.version}"
         )
     lengths = {len(row) for row in content.q}
+    potential = None
+    if not isinstance(content.potential, msgspec.UnsetType):
+        potential = np.array(content.potential, np.float64)
     columns = (content.returns, content.discounted_returns, content.steps, content.epsilons)
     if (
         len(lengths) != 1
         or 0 in lengths
         or len(content.q) != len(set(situations))
         or len({len(column) for column in columns}) != 1
+        or (potential is not None and len(potential) != len(content.q))
         or (names[1] is not None and len(names[1]) < content.first_action + max(lengths))
     ):
         raise ModelError(f"{path}: its rows do not fit together")
@@ -114,6 +120,7 @@ def load(path: str | Path) -> dict[str, Any]:
         "first_action": content.first_action,
         "observation_names": names[0],
         "action_names": names[1],
+        "potential": potential,
     }
 
 

@@ -11,13 +11,17 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent import _core
+from resolvent.control.learning.beginning import beginning
 from resolvent.control.learning.curve import Curve
 from resolvent.control.learning.evaluating import Evaluation, evaluate_exactly
 from resolvent.control.learning.guidance import Guidance
+from resolvent.control.learning.imagined import shown_values
 from resolvent.control.learning.learned import Learned
 from resolvent.control.learning.lessons import Lessons, LiveLessons, Played, TableLessons
 from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.control.planning.model import Model
+from resolvent.control.planning.plans import Plan
+from resolvent.control.shaping.potential import Potential
 from resolvent.control.wrapping.augment_observation import augmented_inside
 from resolvent.errors import OptionError, locating
 from resolvent.traces.live.naming import Names
@@ -41,7 +45,8 @@ def q_learning(
     max_steps: int | None = None,
     model: Model | None = None,
     counterfactual: bool = False,
-    shaping: bool = False,
+    shaping: bool | Plan = False,
+    start: Learned | None = None,
     engine: Engine = "auto",
     evaluate_every: int | None = None,
     progress: Callable[[float], object] | None = None,
@@ -75,7 +80,10 @@ def q_learning(
             knows (Toro Icarte, Klassen, Valenzano and McIlraith 2022).
         shaping: Pay for moving to more promising states of the machines, which
             changes what is tried but not what is best (Ng, Harada and Russell
-            1999). Returns in the curve are without it.
+            1999). With a plan, pay for moving to any situation in which it promises
+            more, as `ShapeReward` does. Returns in the curve are without it.
+        start: Begin with these values, where they tell of a situation. For those that were
+            learned with other machines, `Learned.carried` makes values for these.
         engine: "native", "python", or "auto" for the first where it is possible.
         evaluate_every: In a built-in world, note after every so many episodes
             what acting by the values is worth, exactly and over all starts.
@@ -110,13 +118,14 @@ def q_learning(
     guidance = None
     if counterfactual or shaping:
         guidance = _guidance(env, model, counterfactual, shaping, gamma)
+    begun = [] if start is None else beginning(start, actions, guidance if shaping else None, view)
     learner = _core.QLearner(int(actions.n), alpha, gamma, seed, initial_value)
     lessons: Lessons
     if native and isinstance(view, WorldView):
-        lessons = TableLessons(env, learner, guidance, view)
+        lessons = TableLessons(env, learner, guidance, view, begun)
         max_steps = min((one for one in (max_steps, view.max_steps) if one), default=None)
     else:
-        lessons = LiveLessons(env, learner, guidance, gamma)
+        lessons = LiveLessons(env, learner, guidance, gamma, begun)
     played: list[Played] = []
     epsilons: list[float] = []
     evaluations: list[Evaluation] = []
@@ -149,6 +158,7 @@ def q_learning(
         int(actions.start),
         Names(env, "observation").listed,
         Names(env, "action").listed,
+        lessons.potentials() if shaping else None,
     )
 
 
@@ -198,10 +208,12 @@ def _guidance(
     env: gym.Env[Any, Any],
     model: Model | None,
     counterfactual: bool,
-    shaping: bool,
+    shaping: bool | Plan,
     gamma: float,
 ) -> Guidance:
     name = "counterfactual" if counterfactual else "shaping"
+    if model is None and isinstance(shaping, Plan):
+        model = shaping.model
     if model is None:
         raise OptionError(f"{name} needs a model: pass model=Model.of(machines, traces)")
     if shaping and gamma == 1:
@@ -211,6 +223,11 @@ def _guidance(
         raise OptionError(f"{name} needs the machines in view: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
         raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")
-    return Guidance.of(
-        augmented, model, counterfactual=counterfactual, shaping=shaping, gamma=gamma
-    )
+    potential = None
+    if isinstance(shaping, Plan):
+        potential = Potential.of_plan(shaping)
+    elif shaping:
+        shown_values(augmented, model)  # refuses machines that are not the model's
+        sizes = tuple(machine.states for machine in augmented.machines.values())
+        potential = Potential.of_model(model, sizes, gamma)
+    return Guidance.of(augmented, model, counterfactual=counterfactual, potential=potential)

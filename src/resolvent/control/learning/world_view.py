@@ -52,19 +52,20 @@ class WorldView:
 
     def numbering(self, symbols: Sequence[Symbol]) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Return tables that number those symbols which can be seen, and which these are."""
-        if self.augmented is None:
-            rows: dict[Symbol, Any] = {
-                one: one if self.stack else (one,) for one in symbols if self._shows(one)
-            }
-        else:
-            pair = self.augmented.machines
-            sizes = len(self.world.mechanics.observations), pair.transition.states
-            every = product(*map(range, (*sizes, pair.reward.states)))
-            rows = {self.symbol(codes): codes for codes in every}
+        rows = self.rows(symbols)
         found = [place for place, one in enumerate(symbols) if one in rows]
         tables = self.lessons()
         tables.expect(np.array([rows[symbols[place]] for place in found], np.int32).ravel())
         return tables, np.array(found, np.int64)
+
+    def rows(self, symbols: Sequence[Symbol]) -> dict[Symbol, Any]:
+        """Return the codes of those symbols which can be seen, perhaps of others as well."""
+        if self.augmented is None:
+            return {one: one if self.stack else (one,) for one in symbols if self._shows(one)}
+        pair = self.augmented.machines
+        sizes = len(self.world.mechanics.observations), pair.transition.states
+        every = product(*map(range, (*sizes, pair.reward.states)))
+        return {self.symbol(codes): codes for codes in every}
 
     def lessons(
         self,

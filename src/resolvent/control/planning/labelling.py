@@ -9,11 +9,16 @@ import numpy as np
 from resolvent.control.planning.steps import Keys, Lookup, Space, Steps, are_known, as_function
 from resolvent.errors import ModelError
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceSet, label_text
-from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.traces import label_text
+from resolvent.traces.vocabulary import Codes
 
 _Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
 """Observation, the states, action, next observation; −1 where not known."""
+
+Place: TypeAlias = tuple[int, int, int]
+"""A trace, the place of a label in it, and the label's code."""
+
+Two: TypeAlias = tuple[Place, Place]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,19 +30,19 @@ class Labelling:
     space: Space
 
     @classmethod
-    def of(cls, steps: Steps, traces: TraceSet, timing: LabelTiming, space: Space) -> "Labelling":
-        """Find what the labels of these traces depend on, taking the least that will do.
+    def of(cls, steps: Steps, timing: LabelTiming, space: Space) -> "Labelling":
+        """Find what the labels of traces depend on, taking the least that will do.
 
         That is the next observation; else the step (observation, action, next
         observation); else the situation and the action. A first label that the
         timing ignores takes no part.
         """
-        on_observation = _labels_of_observations(traces, timing, space)
+        on_observation = _labels_of_observations(steps, timing, space)
         if timing.lag:
             if isinstance(on_observation, Lookup):
                 return cls("observation", on_observation, space)
             raise ModelError(
-                f"{_disagreement(traces, on_observation, 'observation')}; with timing {timing} "
+                f"{_disagreement(steps, on_observation, 'observation')}; with timing {timing} "
                 f"a label is read one step late, so planning needs labels that depend on the "
                 f"observation alone: infer with another timing"
             )
@@ -50,9 +55,9 @@ class Labelling:
             found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
             if isinstance(found, Lookup):
                 return cls(by, found, space)
-            one, other = (_after(traces, int(rows[row])) for row in found)
+            one, other = (_after(steps, int(rows[row])) for row in found)
         raise ModelError(
-            f"{_disagreement(traces, (one, other), by)}: the labels do not follow from "
+            f"{_disagreement(steps, (one, other), by)}: the labels do not follow from "
             f"what the machines know, so that no plan can foresee them; "
             f"label what makes the difference, or plan with machines inferred from these traces"
         )
@@ -62,35 +67,35 @@ class Labelling:
         return self.table(_KEYS[self.by](columns, self.space))
 
 
-def _labels_of_observations(
-    traces: TraceSet, timing: LabelTiming, space: Space
-) -> Lookup | tuple[int, int]:
-    """Return labels as a function of their observation, or two positions that disagree."""
-    seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
-    labels = traces.label_codes
-    if timing.first:
-        seen, labels = traces.after_step(seen), traces.after_step(labels)
+def _labels_of_observations(steps: Steps, timing: LabelTiming, space: Space) -> Lookup | Two:
+    """Return labels as a function of their observation, or two places that disagree."""
+    seen, labels, trace, at = steps.following, steps.label, steps.trace, steps.step + 1
+    if not timing.first:
+        starts = steps.starts
+        seen = np.concatenate([starts.observation, seen])
+        labels = np.concatenate([starts.label, labels])
+        trace = np.concatenate([starts.trace, trace])
+        at = np.concatenate([np.zeros(len(starts.trace), np.int64), at])
+        order = np.lexsort((at, trace))
+        seen, labels, trace, at = seen[order], labels[order], trace[order], at[order]
     found = as_function(seen.astype(np.int64), labels, len(space.observations))
-    if isinstance(found, Lookup) or not timing.first:
+    if isinstance(found, Lookup):
         return found
-    return _after(traces, found[0]), _after(traces, found[1])
+    one, other = ((int(trace[row]), int(at[row]), int(labels[row])) for row in found)
+    return one, other
 
 
-def _after(traces: TraceSet, row: int) -> int:
-    """Return the position, among observations and labels, of what a step led to."""
-    trace, _ = traces.place(row)
-    return row + trace + 1
+def _after(steps: Steps, row: int) -> Place:
+    """Return the place, among the labels, of what a step led to."""
+    return int(steps.trace[row]), int(steps.step[row]) + 1, int(steps.label[row])
 
 
-def _disagreement(traces: TraceSet, positions: tuple[int, int], by: str) -> str:
-    """Say of two positions among the labels that they differ though `by` does not."""
-    starts = traces.offsets[:-1] + np.arange(len(traces))
-    told = []
-    for position in positions:
-        trace = int(np.searchsorted(starts, position, side="right")) - 1
-        label = label_text(traces.labels[int(traces.label_codes[position])])
-        told.append((f"trace {trace}, label {position - int(starts[trace])}", label))
-    (one, first), (other, second) = told
+def _disagreement(steps: Steps, places: Two, by: str) -> str:
+    """Say of two places among the labels that they differ though `by` does not."""
+    (one, first), (other, second) = (
+        (f"trace {trace}, label {at}", label_text(steps.labels[label]))
+        for trace, at, label in places
+    )
     return f"{one} and {other} differ ({first} and {second}) with the same {by}"
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning.chance.branching import Branching
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.reaching import reached
@@ -20,15 +20,27 @@ from resolvent.control.planning.ending import Ending
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.situations import Situation, that_matter
 from resolvent.control.planning.stepping import Flags, Stepping, explored
-from resolvent.control.planning.steps import Space, Steps, places_of, starts_of
+from resolvent.control.planning.steps import Space, Steps, Taking, places_of, starts_of
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.replay import Replay, in_machine_codes, replay_traces, score_of
+from resolvent.progress import Listener
+from resolvent.replay import (
+    Alphabets,
+    Corpus,
+    Replay,
+    Tables,
+    in_machine_codes,
+    score_of,
+    through,
+    whole,
+)
 from resolvent.samples import rounded
-from resolvent.traces import Symbol, TraceSet, Vocabulary, symbol_text
-from resolvent.traces.column_names import TERMINATED
+from resolvent.traces import Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
+from resolvent.traces.column_names import REWARD, TERMINATED
+from resolvent.traces.given import as_traces
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
+from resolvent.workers import Threads, Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +57,7 @@ class Model(ByValue):
     Where machines answer with chance, `chances` hold all that may come of a step. Then
     `following` is the likeliest situation to follow, −1 where an end is likelier; `reward` is
     the mean of what was paid; a step `ends` if it always did, and one that sometimes does is
-    known like any other.
+    known like any other. `steps` are those of the traces that it was built from.
     """
 
     observations: Vocabulary[Symbol]
@@ -61,15 +73,27 @@ class Model(ByValue):
     start_counts: NDArray[np.int64]
     reward_range: tuple[float, float]
     chances: Chances | None = None
+    steps: int = 0
 
     @classmethod
-    def of(cls, machines: Machines, traces: TraceSet, *, trust_constants: bool = False) -> "Model":
+    def of(
+        cls,
+        machines: Machines,
+        traces: TraceSet | TraceFolder,
+        *,
+        trust_constants: bool = False,
+        known: Corpus | None = None,
+        workers: Workers | None = None,
+        progress: Listener | None = None,
+    ) -> "Model":
         """Build the model of the world that the traces come from.
 
         The machines may have been inferred from other traces of that world. The
         traces tell where episodes begin, which labels follow and where they end.
         A machine's constant answers count only in states in which these traces ask
-        for them, unless they are trusted.
+        for them, unless they are trusted. A scanned place is gone through twice, or once where
+        its values are `known`, as those of the corpus that machines were inferred from are.
+        `workers` do so, by default threads, and `progress` is told how far they are.
 
         >>> from resolvent.environments import House
         >>> from resolvent.pipeline import infer
@@ -79,7 +103,8 @@ class Model(ByValue):
         >>> len(model), model.unknown, model.situation("cyanroom", 1, 1)
         (9, 0, 4)
         """
-        if not len(traces):
+        given = as_traces(traces)
+        if isinstance(given, TraceSet) and not len(given):
             raise ModelError(
                 "there are no traces: a model needs some, to know where episodes begin"
             )
@@ -89,31 +114,34 @@ class Model(ByValue):
                 "the machines know of actions only in which interval their numbers lie, so that "
                 "no plan can say what to do: give actions that are symbols"
             )
-        acting, given, traces = that_matter(machines), traces, machines.senses.on(traces)
-        _check_acquainted(acting, traces)
-        shown = replay_traces(acting, traces, states=True)
-        space = Space.of(acting, traces)
-        steps = Steps.of(shown, traces, space)
-        starts, counts = starts_of(steps, traces, space)
-        if any(one.is_noisy for one in acting.values()):
+        acting = that_matter(machines)
+        seen = acting.replacing(senses=machines.senses)
+        corpus = whole(seen, given, workers or Threads(), known=known, progress=progress)
+        _check_acquainted(acting, corpus.alphabets)
+        noisy = any(one.is_noisy for one in acting.values())
+        rewards, paid = _paid(acting, given, corpus.alphabets, noisy)
+        tables = Tables.of(acting, corpus.alphabets)
+        taken = through(corpus, Taking(tables, noisy, paid), progress)
+        shown = replace(taken.shown, alphabets=corpus.alphabets)
+        space = Space.of(acting, corpus.alphabets)
+        steps = Steps.of(taken, corpus.alphabets, space)
+        starts, counts = starts_of(steps, space)
+        if noisy:
             ending = Ending.of(machines, steps, space)
-            # Where rewards vary around levels, their mean is that of what was really paid.
-            paying = np.array(rounded(given.rewards, acting.reward.reward_digits))
-            pay = paying[given.reward_codes]
-            branching = Branching(acting, steps, traces, pay, space, ending, trust_constants)
+            pay = rewards[steps.paid]
+            branching = Branching(acting, steps, pay, space, ending, trust_constants)
             situations, answers, chances = reached(starts, branching)
         else:
             _check_predictions(acting, shown)
             if not trust_constants:
                 acting = acting.replacing(*(_as_asked(one, shown) for one in acting.values()))
             told = None if TERMINATED in acting else Ending.of(machines, steps, space)
-            labelling = Labelling.of(steps, traces, acting.timing, space)
-            stepping = Stepping(acting, traces, space, labelling, told, trust_constants)
+            labelling = Labelling.of(steps, acting.timing, space)
+            stepping = Stepping(acting, steps.labels, space, labelling, told, trust_constants)
             (situations, answers), chances = explored(starts, stepping), None
         observation, states = space.parts(situations)
         order = np.argsort(situations)
-        seen = traces.rewards if chances is None else given.rewards
-        paid = {*acting.reward.outputs, *rounded(seen, acting.reward.reward_digits)}
+        amounts = {*acting.reward.outputs, *rewards.tolist()}
         return cls(
             space.observations,
             space.actions,
@@ -126,8 +154,9 @@ class Model(ByValue):
             sometimes_ends=answers.sometimes_ends,
             starts=places_of(starts, situations, order),
             start_counts=counts,
-            reward_range=(min(paid), max(paid)),
+            reward_range=(min(amounts), max(amounts)),
             chances=chances,
+            steps=shown.steps,
         )
 
     def __len__(self) -> int:
@@ -138,6 +167,11 @@ class Model(ByValue):
             f"Model({amount(len(self), 'situation')}, {amount(len(self.actions), 'action')}, "
             f"{self.unknown:,} of {self.known.size:,} steps unknown)"
         )
+
+    @property
+    def traces(self) -> int:
+        """How many traces it was built from."""
+        return int(self.start_counts.sum())
 
     @property
     def unknown(self) -> int:
@@ -193,7 +227,21 @@ def _check_predictions(machines: Machines, shown: Replay) -> None:
     )
 
 
-def _check_acquainted(machines: Machines, traces: TraceSet) -> None:
+def _paid(
+    machines: Machines, given: TraceSet | TraceFolder, alphabets: Alphabets, noisy: bool
+) -> tuple[NDArray[np.float64], Codes | None]:
+    """Return what steps pay at all; and codes of it by step, if traces pay more than levels say.
+
+    Where rewards vary around levels, their mean is that of what was really paid. In files that
+    may be as many values as steps, so that there the levels count.
+    """
+    digits = machines.reward.reward_digits
+    if noisy and isinstance(given, TraceSet):
+        return np.array(rounded(given.rewards, digits)), given.reward_codes
+    return np.array(rounded(alphabets.columns[REWARD], digits)), None
+
+
+def _check_acquainted(machines: Machines, traces: Alphabets) -> None:
     """Refuse traces of which the machines know no observation at all."""
     shown, known = traces.observations, machines.transition.observations
     if not any(symbol in known for symbol in shown):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import NeverEnds
@@ -32,29 +32,36 @@ from resolvent.control.planning.situations import Situation, by_name, situation_
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
+from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
-from resolvent.traces import Symbol, TraceSet
+from resolvent.traces import Symbol, TraceFolder, TraceSet
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.given import as_traces
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
+from resolvent.workers import Workers, at_work
 
 
 def plan(
     machines: Machines | InferenceResult,
-    traces: TraceSet,
+    traces: TraceSet | TraceFolder,
     *,
     gamma: float = 0.95,
     reward_range: tuple[float, float] | None = None,
     trust_constants: bool = False,
     confidence: float = 0.95,
+    on: str | Workers = "threads",
+    progress: Listener | None = None,
 ) -> "Plan":
     """Find the best way to act, from machines and traces alone.
 
     The traces tell where episodes begin, which labels follow and where they end;
-    they may be others than those the machines were inferred from. With gamma 1
+    they may be others than those the machines were inferred from. A scanned place is gone
+    through twice, or once with the result of its own inference, by those that `on` names, as
+    for `infer`; `progress` is told how far they are. With gamma 1
     nothing is discounted, which needs a world where one cannot be paid for ever.
 
     Steps that are not known are taken to pay within `reward_range`, by default
@@ -89,14 +96,20 @@ def plan(
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
-    if not isinstance(traces, TraceSet):
-        raise OptionError(
-            f"plan needs traces in memory, not a {type(traces).__name__}: use read_traces; "
-            f"if they are too many, some of them will do, with trust_constants=True"
-        )
+    traces, known = as_traces(traces), None
     if isinstance(found, InferenceResult):
-        traces = _without_broken(found, traces)
-    model = Model.of(machines, traces, trust_constants=trust_constants)
+        known = found.standing.corpus
+        if isinstance(traces, TraceSet):
+            traces = _without_broken(found, traces)
+    with at_work(on) as workers:
+        model = Model.of(
+            machines,
+            traces,
+            trust_constants=trust_constants,
+            known=known,
+            workers=workers,
+            progress=progress,
+        )
     least, most = reward_range = reward_range or model.reward_range
     if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
         raise OptionError(
@@ -130,7 +143,7 @@ def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
     if not found.broken or made is None or len(traces) != found.traces:
         return traces
     others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
-    return others if found.senses.on(others).digest == made.traces_sha256 else traces
+    return others if made.is_of(found.senses.on(others)) else traces
 
 
 def _under_chance(

@@ -10,7 +10,7 @@ from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, UNKNOWN,
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Lookup, Space, are_known, moves_of
 from resolvent.machines import Machine, Machines
-from resolvent.traces import TraceSet
+from resolvent.traces import Label, Vocabulary
 from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.vocabulary import Codes, codes_of
 
@@ -37,7 +37,7 @@ class Stepping:
     def __init__(
         self,
         machines: Machines,
-        traces: TraceSet,
+        labels: Vocabulary[Label],
         space: Space,
         labelling: Labelling,
         ending: Ending | None,
@@ -46,7 +46,7 @@ class Stepping:
         self.machines, self.space, self.assumed = machines, space, assumed
         self.labelling, self.ending = labelling, ending
         self.asking = {kind: _Asking(one, machines, space) for kind, one in machines.items()}
-        self.moves = [moves_of(machine, traces.labels) for machine in machines.values()]
+        self.moves = [moves_of(machine, labels) for machine in machines.values()]
         # In what follows, −1 is the last one.
         transition, reward = machines.transition, machines.reward
         self.arrived = np.append(codes_of(transition.outputs, space.observations, -1), -1)

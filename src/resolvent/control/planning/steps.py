@@ -1,7 +1,7 @@
 """Traces + machines → their steps in the codes of a model, and lookups that follow from them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.columns import look_up
-from resolvent.replay import Replay
-from resolvent.traces import Label, Symbol, TraceSet, Vocabulary, label_text
+from resolvent.replay import Alphabets, CodedShard, Kinds, Replay, Tables, replay_shard
+from resolvent.replay.replaying import WITHOUT_ALPHABETS
+from resolvent.replay.taken import paid_at_steps, starts_taken, state_of, steps_taken
+from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
 
@@ -31,7 +33,7 @@ class Space:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, machines: Machines, traces: TraceSet) -> "Space":
+    def of(cls, machines: Machines, traces: Alphabets) -> "Space":
         """Take in all that the machines or the traces name."""
         transition = machines.transition
         return cls(
@@ -61,11 +63,52 @@ class Space:
         return situation.astype(np.int32), tuple(reversed(states))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """Steps in the codes of a space; states are −1 where the machines do not know them.
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What traces show of machines, the different steps they take, and how they begin."""
 
-    `label` is that of the next observation, in the codes of the traces.
+    shown: Replay
+    steps: Kinds
+    starts: Kinds
+
+    def __add__(self, other: "Taken") -> "Taken":
+        return Taken(self.shown + other.shown, self.steps + other.steps, self.starts + other.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class Taking:
+    """Replays a shard for the steps that are taken in it: to be run anywhere.
+
+    With `pays` steps that pay otherwise are others. `paid`, if it is given, says in codes of the
+    caller's what each step of the one shard there is paid.
+    """
+
+    tables: Tables
+    pays: bool = False
+    paid: Codes | None = None
+
+    def __call__(self, shard: CodedShard) -> Taken:
+        """Return what is taken in a shard, without the alphabets, which whoever asks has."""
+        shown = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
+        paid = self.paid
+        if self.pays and paid is None:
+            paid = paid_at_steps(shard)
+        return Taken(
+            replace(shown, states={}, alphabets=WITHOUT_ALPHABETS),
+            steps_taken(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
+            starts_taken(shard, shown.states),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The different steps that traces take, in the codes of a space, by where they first occur.
+
+    States are −1 where the machines do not know them. `label` is that of the next observation,
+    in the codes of the traces; `read` the one that is read for it, which with a lag is that
+    before. `paid` are codes of the caller's, all 0 unless pay matters. `count` says how often
+    each step is taken, `trace` and `step` where first. `starts` are how traces begin, `labels`
+    all labels.
     """
 
     observation: Codes
@@ -73,22 +116,56 @@ class Steps:
     action: Codes
     following: Codes
     label: Codes
+    read: Codes
     ended: NDArray[np.bool_]
+    paid: Codes
+    count: Keys
+    trace: Keys
+    step: Keys
+    starts: "Starts"
+    labels: Vocabulary[Label]
 
     @classmethod
-    def of(cls, shown: Replay, traces: TraceSet, space: Space) -> "Steps":
-        """Return the steps of traces, with the states that a replay of them found."""
-        seen = codes_of(traces.observations, space.observations, -1)[traces.observation_codes]
-        ended = np.zeros(traces.steps, bool)
-        ended[traces.offsets[1:] - 1] = traces.terminated
+    def of(cls, taken: Taken, alphabets: Alphabets, space: Space) -> "Steps":
+        """Return the steps that traces take, with the states that a replay of them found."""
+        kinds = taken.steps
+        seen = codes_of(alphabets.observations, space.observations, -1)
         return cls(
-            traces.at_step(seen),
-            tuple(shown.states.values()),
-            codes_of(traces.actions, space.actions, -1)[traces.action_codes],
-            traces.after_step(seen),
-            traces.after_step(traces.label_codes),
-            ended,
+            seen[kinds["observation"]],
+            _states(taken, kinds),
+            codes_of(alphabets.actions, space.actions, -1)[kinds["action"]],
+            seen[kinds["following"]],
+            kinds["label"],
+            kinds.columns.get("read", kinds["label"]),
+            kinds["ended"].astype(bool),
+            kinds.columns.get("paid", np.zeros(len(kinds), np.int32)),
+            kinds.count,
+            kinds.trace,
+            kinds.step,
+            Starts(
+                seen[taken.starts["observation"]],
+                _states(taken, taken.starts),
+                taken.starts["label"],
+                taken.starts.count,
+                taken.starts.trace,
+            ),
+            alphabets.labels,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """How traces begin, each way once: how many do so, and which is the first."""
+
+    observation: Codes
+    states: tuple[Codes, ...]
+    label: Codes
+    count: Keys
+    trace: Keys
+
+
+def _states(taken: Taken, kinds: Kinds) -> tuple[Codes, ...]:
+    return tuple(kinds[state_of(kind)] for kind in taken.shown.sizes)
 
 
 def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -141,19 +218,22 @@ def moves_of(machine: Machine, labels: Vocabulary[Label]) -> Codes:
     return np.hstack([machine.transitions, lost])[:, codes]
 
 
-def starts_of(steps: Steps, traces: TraceSet, space: Space) -> tuple[Keys, NDArray[np.int64]]:
+def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64]]:
     """Return the situations in which traces begin, and how many begin in each."""
-    rows = traces.offsets[:-1]
-    states = [column[rows] for column in steps.states]
-    lost = np.flatnonzero(~are_known(states))
+    starts = steps.starts
+    lost = np.flatnonzero(~are_known(starts.states))
     if len(lost):
-        trace = int(lost[0])
-        first = label_text(traces.labels[int(traces.label_codes[rows[trace] + trace])])
+        row = int(lost[0])
+        first = label_text(steps.labels[int(starts.label[row])])
         raise ModelError(
-            f"trace {trace} begins with label {first}, which the machines were never shown there: "
-            f"infer them from traces that begin so"
+            f"trace {starts.trace[row]} begins with label {first}, which the machines were never "
+            f"shown there: infer them from traces that begin so"
         )
-    return np.unique(space.situation(steps.observation[rows], states), return_counts=True)
+    situations = space.situation(starts.observation, starts.states)
+    distinct, place = np.unique(situations, return_inverse=True)
+    count = np.zeros(len(distinct), np.int64)
+    np.add.at(count, place, starts.count)
+    return distinct, count
 
 
 def places_of(wanted: Keys, situations: Keys, order: NDArray[np.int64]) -> Codes:

@@ -14,7 +14,6 @@ from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceSet
 from resolvent.trust import Evidence, Foretold, MachineEvidence
 from resolvent.wording import amount, short
 
@@ -34,24 +33,24 @@ _HAPPENS = {"transition": "then sees", "reward": "is paid"}
 
 
 def contents(
-    machines: Machines, traces: TraceSet, evidence: Evidence, gallery: Gallery | None = None
+    machines: Machines, evidence: Evidence, gallery: Gallery | None = None
 ) -> dict[str, Any]:
     """Say all that is known of machines on some traces, by the evidence gathered from them.
 
-    The traces are not replayed again: the evidence holds what their replay showed. What
+    The traces are not needed again: the evidence holds what they showed, and some of them. What
     observations look like goes into the gallery, those of the player first.
     """
     gallery = Gallery() if gallery is None else gallery
     score = score_of(machines, evidence.shown)
-    player = replays(machines, traces, score, evidence.shown.states, gallery)
+    player = replays(machines, evidence.examples, score, gallery)
     return {
-        "summary": summary(machines, traces, score, evidence),
+        "summary": summary(machines, score, evidence),
         "machines": [
             _about(one, score[kind], element, gallery)
             for (kind, one), element in zip(evidence.items(), elements(machines), strict=True)
         ],
         "player": player,
-        "map": grid_map(machines, traces),
+        "map": grid_map(machines, evidence),
         "found": found(machines),
     }
 
@@ -70,19 +69,17 @@ def elements(machines: Machines) -> list[str]:
     ]
 
 
-def summary(
-    machines: Machines, traces: TraceSet, score: Score, evidence: Evidence
-) -> dict[str, Any]:
+def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, Any]:
     """Say in words how large the machines are and how well they do."""
     return {
         "figures": [
             *([short(f"{kind} states", 40), f"{one.states:,}"] for kind, one in machines.items()),
-            ["traces", f"{len(traces):,}"],
-            ["steps", f"{traces.steps:,}"],
+            ["traces", f"{evidence.traces:,}"],
+            ["steps", f"{evidence.steps:,}"],
         ],
         "verdict": _noisy_verdict(machines, score) or verdict(score),
         "sentences": [
-            *_origin(machines, traces),
+            *_origin(machines, evidence),
             _TIMING[machines.timing],
             *(sentence for one in machines.values() for sentence in reductions(one)),
             *([_ASSUMED] if _assumed(score) else []),
@@ -143,12 +140,11 @@ def _assumed(score: Score) -> str:
     return f" Of the answers {assumed:,} {verb} assumed, {f'{wrong:,}' if wrong else 'none'} wrong."
 
 
-def _origin(machines: Machines, traces: TraceSet) -> list[str]:
+def _origin(machines: Machines, evidence: Evidence) -> list[str]:
     made = machines.provenance
     if made is None:
         return []
-    same = made.traces_sha256 == traces.digest
-    source = "these traces" if same else f"{amount(made.traces, 'other trace')}"
+    source = "these traces" if evidence.known else f"{amount(made.traces, 'other trace')}"
     strategy = short(str(made.options.get("strategy", "unknown")))
     return [f"Inferred by Resolvent {short(made.version)} from {source}, strategy {strategy}."]
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import Machine, Machines
-from resolvent.traces import Symbol, TraceSet
+from resolvent.traces import Symbol
 from resolvent.traces.vocabulary import distinct_pairs
+from resolvent.trust import Evidence
 
 _LEAST_CELLS, _MOST_CELLS, _MOST_LABELS = 4, 2500, 3
 _NEIGHBOURS = 0.9
@@ -16,7 +17,7 @@ _NEIGHBOURS = 0.9
 Cell = tuple[int, int]
 
 
-def grid_map(machines: Machines, traces: TraceSet) -> dict[str, Any] | None:
+def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
     """Draw the observations as cells, or return None where they are no grid.
 
     They are when each is a pair (x, y) of whole numbers, or a whole number that
@@ -24,11 +25,11 @@ def grid_map(machines: Machines, traces: TraceSet) -> dict[str, Any] | None:
     of an observation and an action stay put or lead to a neighbour. `depends` of a
     cell holds the places of the machines whose answers there depend on memory.
     """
-    cells = cells_of(list(traces.observations))
-    if cells is None or not _moves_are_short(traces, cells):
+    cells = cells_of(list(evidence.shown.alphabets.observations))
+    if cells is None or not _moves_are_short(evidence, cells):
         return None
     across, up = zip(*cells.values(), strict=True)
-    labels = _labels(traces)
+    labels = _labels(evidence)
     deciding = [_where_memory_decides(one) for one in machines.values()]
     return {
         "x": [min(across), max(across)],
@@ -83,30 +84,37 @@ def _paired_cells(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
     return cells
 
 
-def _moves_are_short(traces: TraceSet, cells: dict[Symbol, Cell]) -> bool:
+def _moves_are_short(evidence: Evidence, cells: dict[Symbol, Cell]) -> bool:
     """Whether most of what the traces show to follow an observation and an action is near it."""
-    seen = traces.at_step(traces.observation_codes)
-    actions, observations = len(traces.actions), len(traces.observations)
-    asked, question = distinct_pairs(seen, traces.action_codes, observations, actions)
-    following = traces.after_step(traces.observation_codes)
-    moves, _ = distinct_pairs(question, following, len(asked), observations)
+    steps, alphabets = evidence.passed.steps, evidence.shown.alphabets
+    actions, observations = len(alphabets.actions), len(alphabets.observations)
+    asked, question = distinct_pairs(steps["observation"], steps["action"], observations, actions)
+    moves, _ = distinct_pairs(question, steps["following"], len(asked), observations)
     before, after = np.divmod(moves, observations)
-    place = np.array([cells[one] for one in traces.observations])
+    place = np.array([cells[one] for one in alphabets.observations])
     far = np.abs(place[asked[before] // actions] - place[after]).max(axis=1) > 1
     return len(far) > 0 and int(far.sum()) <= (1 - _NEIGHBOURS) * len(far)
 
 
-def _labels(traces: TraceSet) -> dict[Symbol, list[str]]:
+def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
     """Return the labels that occur together with each observation, "no event" left out."""
-    width = len(traces.labels)
+    steps, starts, alphabets = (
+        evidence.passed.steps,
+        evidence.passed.starts,
+        evidence.shown.alphabets,
+    )
+    width = len(alphabets.labels)
     pairs, _ = distinct_pairs(
-        traces.observation_codes, traces.label_codes, len(traces.observations), width
+        np.concatenate([starts["observation"], steps["following"]]),
+        np.concatenate([starts["label"], steps["label"]]),
+        len(alphabets.observations),
+        width,
     )
     found: dict[Symbol, list[str]] = {}
     for observation, label in zip(*np.divmod(pairs, width), strict=True):
-        named = found.setdefault(traces.observations[int(observation)], [])
-        if traces.labels[int(label)] and len(named) < _MOST_LABELS:
-            named.append(event_text(traces.labels[int(label)]))
+        named = found.setdefault(alphabets.observations[int(observation)], [])
+        if alphabets.labels[int(label)] and len(named) < _MOST_LABELS:
+            named.append(event_text(alphabets.labels[int(label)]))
     return found
 
 

@@ -1,6 +1,6 @@
 """Machines + traces → some traces step by step: what was predicted, and what happened."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,10 @@ from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.display.report.wording import event_text, value_text
 from resolvent.machines import UNSEEN, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
-from resolvent.replay import StepsAsked, steps_asked
+from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, TraceSet
-from resolvent.traces.vocabulary import distinct_pairs
+from resolvent.trust import Examples
 
 MOST_STEPS = 2000
 """Of a longer trace so many steps are shown."""
@@ -49,13 +49,9 @@ class Texts:
 
 
 def replays(
-    machines: Machines,
-    traces: TraceSet,
-    score: Score,
-    states: Mapping[str, Codes],
-    gallery: Gallery,
+    machines: Machines, examples: Examples, score: Score, gallery: Gallery
 ) -> dict[str, Any]:
-    """Play the traces worth looking at; `states` are those that their replay found.
+    """Play the traces worth looking at.
 
     A step is a list of numbers: those of the texts for observation, label read and
     action; then for each machine those of what happened and of what it predicted, its
@@ -64,40 +60,16 @@ def replays(
     """
     texts = Texts()
     shown = [
-        _played(machines, traces, number, why, _first_shown(number, score), states, texts, gallery)
-        for number, why in chosen(traces, score, states).items()
+        _played(
+            machines,
+            examples.trace(number),
+            {"number": number, "why": why, "first": _first_shown(number, score)},
+            texts,
+            gallery,
+        )
+        for number, why in examples.why.items()
     ]
     return {"texts": texts.all, "traces": shown}
-
-
-def chosen(traces: TraceSet, score: Score, states: Mapping[str, Codes]) -> dict[int, str]:
-    """Return the numbers of the traces worth looking at, and why each is."""
-    lengths = np.diff(traces.offsets)
-    reasons: dict[int, list[str]] = {}
-    if score.first_mismatch is not None:
-        reasons.setdefault(score.first_mismatch.trace, []).append("has the first mismatch")
-    if len(traces) == 1:
-        reasons.setdefault(0, []).append("the only one")
-    else:
-        reasons.setdefault(_most_states(traces, states), []).append("visits most states")
-        reasons.setdefault(int(np.argmin(lengths)), []).append("the shortest")
-        reasons.setdefault(int(np.argmax(lengths)), []).append("the longest")
-    return {number: ", ".join(why) for number, why in reasons.items()}
-
-
-def _most_states(traces: TraceSet, states: Mapping[str, Codes]) -> int:
-    """Return the shortest of the traces that visit most combinations of states."""
-    lengths = np.diff(traces.offsets)
-    memory, memories = np.zeros(traces.steps, np.int32), 1
-    for state in states.values():
-        sizes = int(state.max(initial=-1)) + 2  # one more, for "not known"
-        kept, memory = distinct_pairs(memory, state + np.int32(1), memories, sizes)
-        memories = len(kept)
-    # Sorted, not `np.unique`, which puts millions of numbers into a hash table one by one.
-    keys = np.sort(np.repeat(np.arange(len(traces)), lengths) * memories + memory)
-    new = np.diff(keys, prepend=-1) > 0
-    visited = np.bincount(keys[new] // memories, minlength=len(traces))
-    return int(np.lexsort((lengths, -visited))[0])
 
 
 def _first_shown(number: int, score: Score) -> int:
@@ -109,20 +81,12 @@ def _first_shown(number: int, score: Score) -> int:
 
 
 def _played(
-    machines: Machines,
-    traces: TraceSet,
-    number: int,
-    why: str,
-    start: int,
-    states: Mapping[str, Codes],
-    texts: Texts,
-    gallery: Gallery,
+    machines: Machines, one: TraceSet, about: dict[str, Any], texts: Texts, gallery: Gallery
 ) -> dict[str, Any]:
-    one = traces.take([number])
+    """Return one trace step by step, from the step on that is the first to be shown."""
     read = labels_read(one, machines.timing)
-    rows = slice(*traces.offsets[number : number + 2])
-    asked = steps_asked(machines, one, {kind: codes[rows] for kind, codes in states.items()})
-    shown = slice(start, start + MOST_STEPS)
+    asked = steps_asked(machines, one, states_at_steps(machines, one))
+    shown = slice(about["first"], about["first"] + MOST_STEPS)
     words = (
         texts.numbers(one.at_step(one.observation_codes)[shown], gallery.told, one.observations),
         texts.numbers(read[shown], event_text, one.labels, unknown=""),
@@ -131,10 +95,8 @@ def _played(
     answers = (_answers(each, one, shown, texts, gallery) for each in asked.values())
     steps = [list(step) for step in zip(*words, *answers, strict=True)]
     return {
-        "number": number,
-        "why": why,
+        **about,
         "length": one.steps,
-        "first": start,
         "terminated": bool(one.terminated[0]),
         "steps": steps,
     }

@@ -10,10 +10,13 @@ from resolvent.display.report.page import page
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.pipeline import evidence as gathered
+from resolvent.replay import Corpus
 from resolvent.result import InferenceResult, machines_in
-from resolvent.traces import TraceSet
+from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces.given import as_traces
 from resolvent.trust import Evidence
 from resolvent.wording import amount
+from resolvent.workers import Workers
 
 if TYPE_CHECKING:
     from resolvent.control import Learned, Plan
@@ -22,19 +25,22 @@ if TYPE_CHECKING:
 
 def report(
     machines: Machines | InferenceResult,
-    traces: TraceSet,
+    traces: TraceSet | TraceFolder | Corpus,
     path: str | Path,
     *,
     evidence: Evidence | None = None,
     policy: "Learned | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
     draw_of: DrawOf | None = None,
+    on: str | Workers = "threads",
 ) -> None:
     """Write one HTML page about machines and traces, which any browser shows without a network.
 
     The machines drawn, traces replayed step by step, and the evidence, which is gathered
     unless it is given. `policy` adds what was learned or planned, `returns` what each
-    episode of learning paid (those of a learned policy if none are given).
+    episode of learning paid (those of a learned policy if none are given). Of a scanned place
+    all traces count, as `evidence` says, and the few that are shown are read from it, by those
+    that `on` names, as for `infer`.
 
     Observations that are arrays of H×W, H×W×1 or H×W×3 numbers are shown as small pictures.
     `draw_of` draws them instead: it is given an observation as the traces hold it and
@@ -59,11 +65,11 @@ def report(
     gallery = Gallery(draw_of)
     result = machines if isinstance(machines, InferenceResult) else None
     shown = machines_in(machines)
-    traces = shown.senses.on(traces)
+    given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if evidence is None:
-        evidence = gathered(machines, traces)
-    _check_about(evidence, shown, traces)
-    said = contents(shown, traces, evidence, gallery)
+        evidence = gathered(machines, given, on=on)
+    _check_about(evidence, shown, given)
+    said = contents(shown, evidence, gallery)
     if result is not None:
         said["summary"]["sentences"] += [f"Noise: {line}." for line in result.noise_text()]
         said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
@@ -78,9 +84,13 @@ def report(
         file.write(text.encode())
 
 
-def _check_about(evidence: Evidence, machines: Machines, traces: TraceSet) -> None:
+def _check_about(
+    evidence: Evidence, machines: Machines, traces: TraceSet | TraceFolder | Corpus
+) -> None:
     if {kind: one.machine for kind, one in evidence.items()} != dict(machines):
         raise ModelError("the evidence is about other machines: gather it with those of the report")
+    if not isinstance(traces, TraceSet):
+        return  # how many they are, only another pass would tell
     if (evidence.traces, evidence.steps) != (len(traces), traces.steps):
         raise ModelError(
             f"the evidence was gathered from {amount(evidence.traces, 'trace')} of "

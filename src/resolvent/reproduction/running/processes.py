@@ -29,6 +29,8 @@ _STARTED: Final = "started"
 _FINISHED: Final = "finished"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
+_starting: Final = threading.Lock()  # processes take over the environment, which all threads share
+
 if _MARK in os.environ:  # this is where runs come from, and whoever started it says when to stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -80,7 +82,7 @@ def run_apart(
     work = (theirs, run, time_limit)
     process = context.Process(target=_work, args=work, daemon=True)
     try:
-        with _interruptions_wait(), _environment_of_runs():
+        with _starting, _interruptions_wait(), _environment_of_runs():
             process.start()
         theirs.close()
         watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)

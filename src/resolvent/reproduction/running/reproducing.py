@@ -1,14 +1,20 @@
-"""Settings and a folder → all runs that are not in it yet, one after another."""
+"""Settings and a folder → all runs that are not in it yet, one by one or side by side."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from resolvent.reproduction.running.processes import run_apart
 from resolvent.reproduction.running.run import Run
 from resolvent.reproduction.running.settings import EXPERIMENTS, Settings
-from resolvent.reproduction.running.store import Results, Store
+from resolvent.reproduction.running.store import Results, Store, here
+from resolvent.workers import Workers, at_work
 
 Listener = Callable[[int, int, Run], object]
 """Told now and then how many runs are done, of how many, and which one is going on."""
+
+Finished = Callable[[int, int, Run, dict[str, Any]], object]
+"""Told of each run that is done: how many are, of how many, which one, and its record."""
 
 
 def reproduce(
@@ -16,11 +22,20 @@ def reproduce(
     settings: Settings,
     experiments: Iterable[str] = EXPERIMENTS,
     *,
+    on: str | Workers | None = None,
     going_on: Listener = lambda done, of, run: None,
-    finished: Callable[[int, int, Run, dict[str, object]], object] = lambda done, of, run, r: None,
+    finished: Finished = lambda done, of, run, record: None,
 ) -> Results:
-    """Do the runs of some experiments that a folder lacks, and return all it then holds."""
+    """Do the runs of some experiments that a folder lacks, and return all it then holds.
+
+    They are done one by one, so that each has the machine to itself, or `on` workers side by side:
+    then each record names the processor, and seconds are those of a machine that had more to do.
+    """
     runs = [run for experiment in experiments for run in settings.runs(experiment)]
+    apart = _Apart(settings.time_limit, settings.memory_limit_mb)
+    if on is not None:
+        _side_by_side(store, runs, apart, on, finished)
+        return store.results()
     for done, run in enumerate(runs):
         if store.has(run):
             continue
@@ -28,12 +43,44 @@ def reproduce(
         def tick(done: int = done, run: Run = run) -> object:
             return going_on(done, len(runs), run)
 
-        record = run_apart(
-            run,
-            time_limit=settings.time_limit,
-            memory_limit_mb=settings.memory_limit_mb,
-            tick=tick,
-        )
+        record = apart.record(run, tick)
         store.add(run, record | {"arguments": run.arguments})
         finished(done + 1, len(runs), run, record)
     return store.results()
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """Does runs under limits.
+
+    Each has a process of its own, wherever its worker is: workers know of no limits, and one that
+    had done another run before would have its memory.
+    """
+
+    time_limit: float
+    memory_limit_mb: float
+
+    def record(self, run: Run, tick: Callable[[], object] = lambda: None) -> dict[str, Any]:
+        limits = {"time_limit": self.time_limit, "memory_limit_mb": self.memory_limit_mb}
+        return run_apart(run, tick=tick, **limits)
+
+    def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
+        return run, self.record(run) | {"processor": here()["machine"]["processor"]}
+
+
+def _side_by_side(
+    store: Store, runs: list[Run], apart: _Apart, on: str | Workers, finished: Finished
+) -> None:
+    left = [run for run in runs if not store.has(run)]
+    done = len(runs) - len(left)
+
+    def kept(made: tuple[Run, dict[str, Any]]) -> bool:
+        nonlocal done
+        run, record = made
+        store.add(run, record | {"arguments": run.arguments})
+        done += 1
+        finished(done, len(runs), run, record)
+        return False  # the others are wanted as well
+
+    with at_work(on) as workers:
+        workers.first(apart, left, kept, called="reproducing")

@@ -11,7 +11,7 @@ episode. The schema's metadata lists those that were written as such, under
 `resolvent.columns`; of any others only those are read that the caller names.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
+from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.roles import NAME_COLUMNS
@@ -67,17 +68,8 @@ def read_parquet(
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the `.parquet` files of a folder in the order of their names."""
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise TraceError(f"{folder} is a folder without .parquet files: name a file of traces")
-    return files
-
-
-def rows_of(path: Path) -> int:
-    """Return how many rows a file says it holds, without reading them."""
-    with readable(path), pq.ParquetFile(path) as file:
-        return int(file.metadata.num_rows)
+    """Return the `.parquet` files of a folder, and of its partitions, in the order of names."""
+    return [folder / Path(file.path).relative_to(folder.absolute()) for file in files_of(folder)]
 
 
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
@@ -102,25 +94,41 @@ def readable(path: Path) -> Iterator[None]:
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
     """Return the table, and the names of the further columns in it that count."""
     with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        missing = [name for name in _REQUIRED if name not in names]
-        if missing:
-            raise TraceError(
-                f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
-                f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
-            )
-        further = sorted({*columns, *_own_columns(file.schema_arrow)})
-        for name in further:
-            if name not in names:
-                raise no_column(name, (other for other in names if other not in RESERVED))
-        wanted = [name for name in (*_REQUIRED, *_OPTIONAL, *further) if name in names]
-        for name in wanted:
-            if names.count(name) > 1:
-                raise TraceError(f"there are several columns `{name}`: rename all but one")
+        wanted, further = own_columns(file.schema_arrow, columns)
         table = file.read(wanted)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
     return table, further
+
+
+def own_columns(
+    schema: pa.Schema, columns: Sequence[str], beside: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return which columns of a file of traces are read, and which of them are further ones.
+
+    Those `beside` the file, such as keys of its folders, may be among the further ones, too.
+    """
+    names = schema.names
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise TraceError(
+            f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
+            f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
+        )
+    further = sorted({*columns, *_own_columns(schema)})
+    for name in further:
+        if name not in names and name not in beside:
+            raise no_column(name, (other for other in names if other not in RESERVED))
+    wanted = [name for name in (*_REQUIRED, *_OPTIONAL) if name in names] + further
+    for name in wanted:
+        if names.count(name) > 1:
+            raise TraceError(f"there are several columns `{name}`: rename all but one")
+    return wanted, further
+
+
+def traces_of_own(table: pa.Table, further: Sequence[str]) -> TraceSet:
+    """Make traces of the rows of whole episodes, with further columns of these names."""
+    return _Rows.of(table).traces(further)
 
 
 def _own_columns(schema: pa.Schema) -> list[str]:
@@ -137,7 +145,10 @@ def _own_columns(schema: pa.Schema) -> list[str]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table in order of episode and step, checked to be whole traces."""
+    """The rows of a table in order of episode and step, checked to be whole traces.
+
+    Rows that are known to stand in order need no column of steps.
+    """
 
     table: pa.Table
     starts: NDArray[np.int64]
@@ -146,14 +157,16 @@ class _Rows:
     @classmethod
     def of(cls, table: pa.Table) -> "_Rows":
         """Sort a table's rows and find where its episodes start and end."""
-        episode, step = _episode_keys(table), _steps(table)
+        episode = _episode_keys(table)
+        if "step" not in table.column_names:
+            return cls._in_order(table, episode)
+        step = _steps(table)
         changes = np.diff(episode)
         if not np.all((changes > 0) | ((changes == 0) & (np.diff(step) > 0))):
             order = np.lexsort((step, episode))
             table, episode, step = table.take(order), episode[order], step[order]
-        first = np.concatenate([[True], episode[1:] != episode[:-1]])
-        starts = np.flatnonzero(first)
-        rows = cls(table, starts, np.append(first[1:], True))
+        rows = cls._in_order(table, episode)
+        starts = rows.starts
         counted = np.arange(len(step)) - np.repeat(starts, rows.lengths)
         if np.any(wrong := step != counted):
             row = int(np.argmax(wrong))
@@ -163,6 +176,11 @@ class _Rows:
             )
         return rows
 
+    @classmethod
+    def _in_order(cls, table: pa.Table, episode: NDArray[Any]) -> "_Rows":
+        first = np.concatenate([[True], episode[1:] != episode[:-1]])
+        return cls(table, np.flatnonzero(first), np.append(first[1:], True))
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """How many rows each episode has."""
@@ -170,7 +188,8 @@ class _Rows:
 
     def place(self, row: int) -> str:
         """Name a row as an error would."""
-        return f"episode {self.table['episode'][row]}, step {self.table['step'][row]}"
+        step = row - int(self.starts[np.searchsorted(self.starts, row, side="right") - 1])
+        return f"episode {self.table['episode'][row]}, step {step}"
 
     def traces(self, further: Sequence[str]) -> TraceSet:
         """Code all columns, with the further ones of these names."""

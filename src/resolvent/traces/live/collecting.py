@@ -5,19 +5,20 @@ from typing import Any
 
 import gymnasium as gym
 
-from resolvent.errors import OptionError, locating
+from resolvent.errors import OptionError
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.live.making import NamedEnvironment
 from resolvent.traces.live.naming import AnyEnv, told_if_any
-from resolvent.traces.live.random_actions import random_actions
-from resolvent.traces.live.recording import Recorder
-from resolvent.traces.live.rolling import rolling_world, time_limit
+from resolvent.traces.live.playing import Play, random_policy
+from resolvent.traces.live.spreading import play_side_by_side
 from resolvent.traces.live.vector_collecting import collect_from_vector
 from resolvent.traces.trace_set import TraceSet
+from resolvent.workers import Workers
 
 
 def collect(
-    env: AnyEnv,
+    env: AnyEnv | str | Callable[[], AnyEnv],
     *,
     episodes: int,
     seed: int | None = None,
@@ -28,6 +29,7 @@ def collect(
     columns: Iterable[str] = (),
     max_steps: int | None = None,
     inner: bool | None = None,
+    on: str | Workers | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
     """Play episodes in an environment and return what was seen, done and paid.
@@ -68,15 +70,18 @@ def collect(
     of episodes, give or take one, however long they last: trace k is episode
     k // n of environment k % n, where there are n.
 
+    `env` may also be a name, such as "resolvent/House-v0" or "module:Class", or a function
+    that makes an environment. `on="processes"` or `"ray"` (or `"threads"`, for environments
+    that wait for something else) has many play at once, a few episodes each: whoever plays
+    makes an environment of its own, or copies the one given, and so it is with the policy.
+    Each 16 episodes are seeded by their number, so that traces are the same for any number of
+    workers, but others than without `on`.
+
     >>> from resolvent.environments import House
     >>> traces = collect(House(), episodes=20, seed=0)
     >>> len(traces), traces[0].observations[0], list(traces.labels)[0]
     (20, 'corridor', frozenset())
     """
-    if not isinstance(env, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(
-            f"collect needs a gymnasium.Env or VectorEnv, not a {type(env).__name__}: use gym.make"
-        )
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
@@ -88,58 +93,49 @@ def collect(
         labelling = as_labelling(labels, label_of, found=True)
     if inner is None:
         inner = getattr(policy, "acts_inside", False)
+    play = Play(policy, label_of, labelling, name_of, named, max_steps, inner)
+    make = NamedEnvironment(env) if isinstance(env, str) else env
+    if on is not None:
+        return play_side_by_side(make, play, episodes, seed, on, progress)
+    if isinstance(make, gym.Env | gym.vector.VectorEnv):
+        return _collected(make, play, episodes, seed, progress)
+    if not callable(make):
+        raise OptionError(
+            f"collect needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
+            f"not a {type(env).__name__}: use gym.make"
+        )
+    made = make()
+    if not isinstance(made, gym.Env | gym.vector.VectorEnv):
+        raise OptionError(
+            f"the function that makes the environment gave a {type(made).__name__}: it has to "
+            f"return a gymnasium.Env or VectorEnv"
+        )
+    try:
+        return _collected(made, play, episodes, seed, progress)
+    finally:
+        made.close()
+
+
+def _collected(
+    env: AnyEnv,
+    play: Play,
+    episodes: int,
+    seed: int | None,
+    progress: Callable[[float], object] | None,
+) -> TraceSet:
     if isinstance(env, gym.vector.VectorEnv):
-        if inner:
+        if play.inner:
             raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
         return collect_from_vector(
             env,
-            policy or _random_policy(env, seed),
+            play.policy or random_policy(env, seed),
             episodes=episodes,
             seed=seed,
-            label_of=label_of,
-            labelling=labelling,
-            name_of=name_of,
-            columns=named,
-            max_steps=max_steps,
+            label_of=play.label_of,
+            labelling=play.labelling,
+            name_of=play.name_of,
+            columns=play.columns,
+            max_steps=play.max_steps,
             progress=progress,
         )
-    plain = policy is None and name_of is None and label_of in (None, told_if_any) and not inner
-    rolls_out = plain and not named  # the core has no infos
-    if rolls_out and (world := rolling_world(env)) is not None:
-        draws = random_actions(env, seed).np_random
-        played = world.rollouts(episodes, seed, draws, max_steps, time_limit(env), progress)
-        return labelling.on(played)
-    choose = policy or _random_policy(env, seed)
-    recorder = Recorder(env, label_of, named, labelling=labelling, name_of=name_of, inner=inner)
-    for number in range(episodes):
-        with locating(f"episode {number}"):
-            _play(env, seed if number == 0 else None, choose, recorder, max_steps)
-        if progress is not None:
-            progress((number + 1) / episodes)
-    return recorder.trace_set()
-
-
-def _play(
-    env: gym.Env[Any, Any],
-    seed: int | None,
-    choose: Callable[[Any], Any],
-    recorder: Recorder,
-    max_steps: int | None,
-) -> None:
-    """Play one episode into the recorder."""
-    observation, info = env.reset(seed=seed)
-    recorder.begin(observation, info)
-    taken = 0
-    terminated = truncated = False
-    while not (terminated or truncated):
-        action = choose(observation)
-        observation, reward, terminated, truncated, info = env.step(action)
-        recorder.step(action, observation, reward, info)
-        taken += 1
-        truncated = truncated or (taken == max_steps and not terminated)
-    recorder.end(terminated=terminated, truncated=truncated)
-
-
-def _random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
-    space = random_actions(env, seed)
-    return lambda observation: space.sample()
+    return play.episodes(env, range(episodes), seed, progress)

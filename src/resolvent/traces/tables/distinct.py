@@ -7,9 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from resolvent import _core
 from resolvent.errors import TraceError
 from resolvent.traces.trace_set import Column
 from resolvent.traces.vocabulary import Codes, Interner
+
+_NEAR = 1 << 16
+"""Integers are looked up in a table if the largest is no further from the least than this."""
 
 _SEPARATOR = "\x1f"  # the ASCII unit separator, which text hardly ever holds
 
@@ -25,16 +29,35 @@ def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
         return _distinct_of_dictionary(column)
     if pa.types.is_nested(kind):
         return column.to_pylist(), np.arange(len(column), dtype=np.int32)
-    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
+        found = _core.distinct_integers(column.to_numpy().astype(np.int64, copy=False), _NEAR)
+        if found is not None:
+            return found[0].tolist(), found[1]
+    encoded = pc.dictionary_encode(_in_one(column), null_encoding="encode")
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
 
 
 def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     """Return the values of a dictionary that occur; a dictionary may hold others."""
-    encoded = column.unify_dictionaries().combine_chunks()
+    encoded = _in_one(column.unify_dictionaries())
+    if not encoded.null_count and encoded.indices.type == pa.int32():
+        codes = encoded.indices.to_numpy()
+        if _core.used_codes(codes, len(encoded.dictionary)).all():
+            order = pc.sort_indices(encoded.dictionary)  # as trace sets have them
+            rank = np.empty(len(order), np.int32)
+            rank[order.to_numpy()] = np.arange(len(order))
+            return encoded.dictionary.take(order).to_pylist(), _core.recode(codes, rank)
     kept, codes = distinct(pa.chunked_array([encoded.indices]))
-    values = encoded.dictionary.to_pylist()
-    return [None if place is None else values[place] for place in kept], codes
+    values = encoded.dictionary
+    if len(kept) < len(values):  # one of a large file may hold far more than these rows
+        values, kept = values.take(pa.array(kept, pa.int64())), [*range(len(kept))]
+    listed = values.to_pylist()
+    return [None if place is None else listed[place] for place in kept], codes
+
+
+def _in_one(column: pa.ChunkedArray) -> Any:
+    """Return a column that is not in chunks, and is not copied if it is one."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
@@ -79,4 +102,6 @@ def converted(
     # Two values may be one symbol, as 0.0 and -0.0 are.
     interner: Interner[Any] = Interner()
     new_codes = interner.encode(results)
+    if len(interner) == len(values):
+        return interner.values_in_order(), codes
     return interner.values_in_order(), new_codes[codes]

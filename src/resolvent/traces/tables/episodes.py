@@ -10,11 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import TraceError
 from resolvent.traces.tables.distinct import distinct
 from resolvent.wording import visible
 
 Place = Callable[[int], str]
+
+RowNumbers = NDArray[np.int64] | range
+"""The numbers of some rows: a range where they are all rows as they stand."""
 
 _ORDERED_TEXTS = (
     pa.int64(),
@@ -35,7 +39,7 @@ class Episodes:
         starts: Where each episode starts among them.
     """
 
-    rows: NDArray[np.int64]
+    rows: RowNumbers
     starts: NDArray[np.int64]
 
     @property
@@ -51,7 +55,13 @@ class Episodes:
     @property
     def last(self) -> NDArray[np.int64]:
         """The number of each episode's last row."""
-        return self.rows[self.ends - 1]
+        at = self.ends - 1
+        return at if isinstance(self.rows, range) else self.rows[at]
+
+
+def numbers_of(rows: RowNumbers) -> NDArray[np.int64]:
+    """Return numbers of rows as an array."""
+    return np.arange(len(rows)) if isinstance(rows, range) else rows
 
 
 def episodes_of(
@@ -70,7 +80,14 @@ def episodes_of(
     groups = [_ranks(table[name], name, place) for name in episode]
     times = [_times(table[name], name, place) for name in order]
     keys = [*groups, *times]
-    rows = np.lexsort(keys[::-1]) if keys else np.arange(table.num_rows)
+    if all(_fits(key) for key in keys):  # mostly they are sorted already
+        episodes, within = (
+            [key.astype(np.int64, copy=False) for key in some] for some in (groups, times)
+        )
+        starts = _core.starts_in_order(episodes, within, table.num_rows)
+        if starts is not None:
+            return Episodes(range(table.num_rows), starts)
+    rows = np.lexsort(keys[::-1])
     same = np.ones(len(rows) - 1, bool)
     for key in groups:
         same &= np.diff(key[rows]) == 0
@@ -82,6 +99,31 @@ def episodes_of(
             first = int(np.argmax(repeated))
             _refuse_repeat(int(rows[first]), int(rows[first + 1]), episode, order, place)
     return Episodes(rows, np.append(0, np.flatnonzero(~same) + 1))
+
+
+def rows_in_order(table: pa.Table, episode: Sequence[str], order: Sequence[str]) -> bool:
+    """Whether rows certainly stand in order: of integers and of times, others are not looked at.
+
+    >>> rows_in_order(pa.table({"run": [1, 1, 2], "time": [3, 4, 1]}), ["run"], ["time"])
+    True
+    >>> rows_in_order(pa.table({"run": [1, 1, 2], "time": [4, 3, 1]}), ["run"], ["time"])
+    False
+    """
+    columns = [table[name] for name in (*episode, *order)]
+    if any(column.null_count or not _is_counted(column.type) for column in columns):
+        return False
+    keys = [np.asarray(column.cast(pa.int64()).to_numpy()) for column in columns]
+    many = len(episode)
+    return _core.starts_in_order(keys[:many], keys[many:], table.num_rows) is not None
+
+
+def _is_counted(kind: pa.DataType) -> bool:
+    whole = pa.types.is_integer(kind) and kind != pa.uint64()
+    return bool(whole or pa.types.is_timestamp(kind))
+
+
+def _fits(key: NDArray[Any]) -> bool:
+    return key.dtype.kind in "iu" and np.can_cast(key.dtype, np.int64)
 
 
 def _refuse_repeat(

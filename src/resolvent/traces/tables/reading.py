@@ -92,18 +92,18 @@ def read_table(
     >>> traces[0].observations, traces[0].actions
     (('sun', 'rain'), ('out',))
     """
-    roles = Roles(
-        episode=named(episode, "episode", may_be_empty=True),
-        order=named(order, "order", may_be_empty=True),
-        observation=named(observation, "observation"),
-        action=named(action, "action"),
-        reward=named_one(reward, "reward"),
-        label=named(label, "label"),
-        outputs=named_outputs(outputs, "outputs"),
-        terminated=named_one(terminated, "terminated"),
-        truncated=named_one(truncated, "truncated"),
-        next_observation=named(next_observation, "next_observation"),
-        next_label=named(next_label, "next_label"),
+    roles = _table_roles(
+        episode=episode,
+        order=order,
+        observation=observation,
+        action=action,
+        reward=reward,
+        label=label,
+        outputs=outputs,
+        terminated=terminated,
+        truncated=truncated,
+        next_observation=next_observation,
+        next_label=next_label,
         label_separator=label_separator,
         final_observation=final_observation,
     )
@@ -148,15 +148,62 @@ def read_log(
     >>> traces[0].columns["response"]
     ('ok', 'open', 'locked')
     """
+    roles = _log_roles(episode, order, input, output)
+    return _read(source, roles, delimiter, missing, progress, moved_by_actions=True)
+
+
+def roles_of(
+    table: Mapping[str, Any],
+    input: Any,  # noqa: A002
+    output: Any,
+) -> tuple[Roles, bool] | None:
+    """Return the roles that a caller names, and whether they are those of a log; None if none.
+
+    >>> roles_of({"episode": "run", "reward": None}, "event", "answer")[1]
+    True
+    >>> roles_of({"episode": None, "outputs": ()}, None, None)
+    """
+    given = {name: value for name, value in table.items() if not (value is None or value == ())}
+    if input is None and output is None:
+        return (_table_roles(**given), False) if given else None
+    for name in given:
+        if name not in ("episode", "order"):
+            raise OptionError(
+                f"input and output are for a log, {name} for a table of observations and "
+                f"actions: give one or the other"
+            )
+    if output is None:
+        raise OptionError("input needs output: name the column with what the system answers")
+    return _log_roles(given.get("episode"), given.get("order"), input, output), True
+
+
+def _table_roles(**given: Any) -> Roles:
+    """Return what the arguments of `read_table` say, checked."""
+    several = ("observation", "action", "label", "next_observation", "next_label")
+    checked: dict[str, Any] = {
+        "episode": named(given.get("episode"), "episode", may_be_empty=True),
+        "order": named(given.get("order"), "order", may_be_empty=True),
+        "outputs": named_outputs(given.get("outputs", ()), "outputs"),
+        "label_separator": given.get("label_separator"),
+        "final_observation": given.get("final_observation"),
+    }
+    checked |= {name: named(given.get(name), name) for name in several}
+    checked |= {
+        name: named_one(given.get(name), name) for name in ("reward", "terminated", "truncated")
+    }
+    return Roles(**checked)
+
+
+def _log_roles(episode: Any, order: Any, input: Any, output: Any) -> Roles:  # noqa: A002
+    """Return what the arguments of `read_log` say, checked."""
     if input is None:
         raise OptionError("input is None: name the column with what the system is given")
-    roles = Roles(
+    return Roles(
         episode=named(episode, "episode", may_be_empty=True),
         order=named(order, "order", may_be_empty=True),
         action=named(input, "input"),
         outputs=named_outputs(output, "output"),
     )
-    return _read(source, roles, delimiter, missing, progress, moved_by_actions=True)
 
 
 def _read(

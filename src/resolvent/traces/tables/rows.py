@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, symbol_text
+from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
-from resolvent.traces.tables.episodes import Episodes, episodes_of
+from resolvent.traces.tables.episodes import Episodes, RowNumbers, episodes_of, numbers_of
 from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
 from resolvent.traces.tables.sources import TableSource
 from resolvent.traces.trace_set import Column, TraceSet
-from resolvent.traces.vocabulary import Codes, Interner, distinct_pairs
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 from resolvent.wording import amount, visible
 
 NOTHING_SEEN = "nothing"
@@ -32,9 +33,28 @@ ONLY_ACTION = "step"
 
 def traces_of(source: TableSource, roles: Roles, *, moved_by_actions: bool = False) -> TraceSet:
     """Read a table whose columns' roles are known; labels may be the actions before them."""
+
+    def warn(text: str) -> None:
+        warnings.warn(text, TableWarning, stacklevel=8)
+
     table = source.read(roles.wanted)
+    return traces_of_rows(source, table, roles, warn, moved_by_actions)[0]
+
+
+def traces_of_rows(
+    source: TableSource,
+    table: pa.Table,
+    roles: Roles,
+    warn: Callable[[str], None],
+    moved_by_actions: bool,
+) -> tuple[TraceSet, bool]:
+    """Make traces of what was read, and say whether the rows stood in order.
+
+    `warn` is told what of the rows the traces leave out.
+    """
     episodes = episodes_of(table, as_names(roles.episode), as_names(roles.order), source.place)
-    return _Table(source, table, roles, episodes).traces(moved_by_actions)
+    traces = _Table(source, table, roles, episodes, warn).traces(moved_by_actions)
+    return traces, isinstance(episodes.rows, range)
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,7 @@ class _Table:
     table: pa.Table
     roles: Roles
     episodes: Episodes
+    warn: Callable[[str], None]
 
     def traces(self, moved_by_actions: bool) -> TraceSet:
         """Code all columns."""
@@ -103,13 +124,16 @@ class _Table:
         return self.episodes.lengths - ~self.extra
 
     @cached_property
-    def steps(self) -> NDArray[np.int64]:
+    def steps(self) -> RowNumbers:
         """The numbers of the rows that are steps, in order."""
         if self.extra.all():
             return self.episodes.rows
-        return np.delete(self.episodes.rows, self.episodes.ends[~self.extra] - 1)
+        rows = numbers_of(self.episodes.rows)
+        return np.delete(rows, self.episodes.ends[~self.extra] - 1)
 
     def _nulls(self, name: str) -> NDArray[np.bool_]:
+        if not self.table[name].null_count:
+            return np.zeros(self.table.num_rows, bool)
         return np.asarray(self.table[name].is_null().to_numpy(zero_copy_only=False))
 
     def _check_values_of_steps(self) -> None:
@@ -144,32 +168,30 @@ class _Table:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
         verb = "is" if len(self.roles.of_steps) == 1 else "are"
         path = "" if self.source.path is None else f"{self.source.path}: "
-        warnings.warn(
+        self.warn(
             f"{path}the last row is a step, and nothing says what was seen after it, in "
             f"{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')}: that row "
             f"gives the final observation, and its {names} {verb} dropped; to keep the step, "
-            f"name next_observation or give a final_observation",
-            TableWarning,
-            stacklevel=6,
+            f"name next_observation or give a final_observation"
         )
 
     def _warn_of_empty(self) -> None:
         names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
         row = int(self.episodes.last[np.argmax(self.final)])
-        warnings.warn(
+        self.warn(
             f"{self.source.place(row)}: the last row has no value for {names}, in "
-            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out",
-            TableWarning,
-            stacklevel=6,
+            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out"
         )
 
     # The columns.
 
     def _observations(self) -> Column:
         roles, at = self.roles, self.episodes.ends[self.extra]
-        values, codes = self._symbols(roles.observation, self.episodes.rows, NOTHING_SEEN)
-        if roles.observation is None or not len(at):
-            return values, np.insert(codes, at, 0)
+        if roles.observation is None:
+            return [NOTHING_SEEN], _core.repeated_code(0, len(self.episodes.rows) + len(at))
+        values, codes = self._symbols(roles.observation, self.episodes.rows)
+        if not len(at):
+            return values, codes
         if roles.next_observation is None:
             final = roles.final_observation
             if isinstance(final, Spelled):
@@ -193,7 +215,7 @@ class _Table:
         goes_on[(np.cumsum(self.lengths) - 1)[self.extra]] = False
         wrong = of_rows[~first] != after_steps[goes_on]
         if np.any(wrong):
-            row = int(self.episodes.rows[~first][np.argmax(wrong)])
+            row = int(numbers_of(self.episodes.rows)[~first][np.argmax(wrong)])
             raise TraceError(
                 f"{self.source.place(row)}: the observation is not the next_observation of the "
                 f"row before it in {self._episode(row)}: is a row missing, or the order wrong?"
@@ -205,19 +227,15 @@ class _Table:
         if roles.next_label is not None:
             return self._after_each(self._label_column(roles.next_label, self.steps))
         if roles.label is None:
-            return [NO_EVENT], np.zeros(len(rows) + len(at), np.int32)
-        values, codes = self._label_column(roles.label, rows)
-        return _with(values, NO_EVENT), np.insert(codes, at, _position(values, NO_EVENT))
+            return [NO_EVENT], _core.repeated_code(0, len(rows) + len(at))
+        return _with_no_event(self._label_column(roles.label, rows), at)
 
     def _after_each(self, labels: Column) -> Column:
         """Return labels of steps as what has happened after them, with no event at the start."""
-        values, codes = labels
-        starts = np.cumsum(self.lengths) - self.lengths
-        none = _position(values, NO_EVENT)
-        return _with(values, NO_EVENT), np.insert(codes, starts, none)
+        return _with_no_event(labels, np.cumsum(self.lengths) - self.lengths)
 
     def _symbols(
-        self, names: Names | None, rows: NDArray[np.int64], constant: str | None = None
+        self, names: Names | None, rows: RowNumbers, constant: str | None = None
     ) -> Column:
         """Code the symbols of some rows: of one column, or tuples of several."""
         if names is None:
@@ -226,7 +244,7 @@ class _Table:
             return self._coded(names, rows, as_symbol)
         return _tuples([self._coded(name, rows, as_symbol) for name in names])
 
-    def _coded(self, name: str, rows: NDArray[np.int64], convert: Callable[[Any], Any]) -> Column:
+    def _coded(self, name: str, rows: RowNumbers, convert: Callable[[Any], Any]) -> Column:
         column = self._taken(name, rows)
         if column.null_count:
             place = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
@@ -236,16 +254,18 @@ class _Table:
             )
         return converted(*distinct(column), convert, self._place_in(name, rows))
 
-    def _taken(self, name: str, rows: NDArray[np.int64]) -> pa.ChunkedArray:
+    def _taken(self, name: str, rows: RowNumbers) -> pa.ChunkedArray:
+        if isinstance(rows, range):
+            return self.table[name]
         return self.table[name].take(pa.array(rows))
 
-    def _place_in(self, name: str, rows: NDArray[np.int64]) -> Callable[[int], str]:
+    def _place_in(self, name: str, rows: RowNumbers) -> Callable[[int], str]:
         return lambda row: f"{self.source.place(int(rows[row]))}, column `{visible(name)}`"
 
     def _rewards(self, name: str) -> Column:
         return self._coded(name, self.steps, _as_reward)
 
-    def _label_column(self, names: Names, rows: NDArray[np.int64]) -> Column:
+    def _label_column(self, names: Names, rows: RowNumbers) -> Column:
         """Code the labels of some rows."""
         if not isinstance(names, str):
             values, codes = _tuples([self._marks(name, rows) for name in names])
@@ -268,7 +288,7 @@ class _Table:
 
         return converted(*distinct_labels(column), as_events, self._place_in(names, rows))
 
-    def _marks(self, name: str, rows: NDArray[np.int64]) -> Column:
+    def _marks(self, name: str, rows: RowNumbers) -> Column:
         """Code a column of booleans, which may be written 0 and 1."""
         return self._coded(name, rows, _as_mark)
 
@@ -320,14 +340,17 @@ def _labels_of(actions: Column) -> Column:
     return labels, codes
 
 
-def _with(values: Sequence[Any], value: Any) -> list[Any]:
-    """Return the values, and one more unless it is among them."""
-    return [*values] if value in values else [*values, value]
+def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:
+    """Return labels with no event before each of these places.
 
-
-def _position(values: Sequence[Any], value: Any) -> int:
-    """Return where a value stands, or would stand if it came last."""
-    return values.index(value) if value in values else len(values)
+    >>> _with_no_event(([frozenset("b"), frozenset("a")], np.int32([0, 1])), np.array([0]))[1]
+    array([0, 2, 1], dtype=int32)
+    """
+    values, codes = labels
+    kept = Vocabulary(sorted({*values, NO_EVENT}, key=label_order))  # the order of trace sets
+    table = codes_of(values, kept, -1)
+    none = kept.code(NO_EVENT)
+    return kept, _core.recode_with_inserted(codes, table, at.astype(np.int64), none)
 
 
 def _together(first: Column, second: Column) -> tuple[list[Any], Codes, Codes]:

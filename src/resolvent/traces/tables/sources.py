@@ -55,7 +55,7 @@ class TableSource:
                 raise TraceError(
                     f"{self._prefix}there are several columns `{visible(name)}`: rename all but one"
                 )
-        table = _without_views(self.load(wanted))
+        table = without_views(self.load(wanted))
         if table.num_rows == 0:
             raise TraceError(f"{self.path or 'the table'} holds no rows: give at least one")
         return table
@@ -117,7 +117,7 @@ def _no_table(source: Any) -> TraceError:
     )
 
 
-def _without_views(table: pa.Table) -> pa.Table:
+def without_views(table: pa.Table) -> pa.Table:
     """Return a table whose texts and bytes are of a type that Arrow can sort and code."""
     schema = pa.schema([(field.name, _without_view(field.type)) for field in table.schema])
     return table.cast(schema)

@@ -24,7 +24,6 @@ from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Space, Steps, are_known, moves_of
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.traces import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
@@ -59,33 +58,32 @@ class Branching:
         self,
         machines: Machines,
         steps: Steps,
-        traces: TraceSet,
         pay: Numbers,
         space: Space,
         ending: Ending,
         trust_constants: bool,
     ) -> None:
         self.space, self.ending = space, ending
-        self.labelling = _labelling(machines, steps, traces, space)
-        self.moves = [moves_of(machine, traces.labels) for machine in machines.values()]
+        self.labelling = _labelling(machines, steps, space)
+        self.moves = [moves_of(machine, steps.labels) for machine in machines.values()]
         self.pairing = machines.reward.supplemented
         told = np.flatnonzero(are_known(steps.states))
         o, a = steps.observation[told], steps.action[told]
         s = [column[told] for column in steps.states]
         following = steps.following[told].astype(np.int64)
-        read = traces.at_step(traces.label_codes) if machines.timing.lag else steps.label
-        came = np.where(steps.ended, _OVER, read + 1)[told].astype(np.int64)
-        self.outcomes = len(traces.labels) + 1
+        count = steps.count[told]
+        came = np.where(steps.ended, _OVER, steps.read + 1)[told].astype(np.int64)
+        self.outcomes = len(steps.labels) + 1
         seen = len(space.observations)
-        self.arriving = Tally.of(self._asked(o, s[0], a), following, seen).seen_more(
+        self.arriving = Tally.of(self._asked(o, s[0], a), following, seen, count).seen_more(
             arriving_by(machines.transition, space, trust_constants)
         )
         # A law that all steps keep is believed, as the machines are; else shares are doubted.
-        self.after = Tally.of(self._cell(o, s, a, following), came, self.outcomes)
-        self.elsewhere = Tally.of(self._step(o, a, following), came, self.outcomes)
+        self.after = Tally.of(self._cell(o, s, a, following), came, self.outcomes, count)
+        self.elsewhere = Tally.of(self._step(o, a, following), came, self.outcomes, count)
         self.follows = bool((self.after.size <= 1).all())
         pay = pay[told]
-        self.pay = Pay.of(self._paying(o, s, a), pay).seen_more(
+        self.pay = Pay.of(self._paying(o, s, a), pay, count).seen_more(
             paid_by(machines.reward, space, trust_constants, self._paying)
         )
         self.pays = _pays(self.after, self._cell(o, s, a, following), came, pay, self.outcomes)
@@ -217,12 +215,10 @@ def _pays(tally: Tally, keys: Keys, came: Keys, pay: Numbers, outcomes: int) -> 
     return paid
 
 
-def _labelling(
-    machines: Machines, steps: Steps, traces: TraceSet, space: Space
-) -> Labelling | None:
+def _labelling(machines: Machines, steps: Steps, space: Space) -> Labelling | None:
     """Return what labels follow from, or None if chance has a part in them."""
     try:
-        return Labelling.of(steps, traces, machines.timing, space)
+        return Labelling.of(steps, machines.timing, space)
     except ModelError:
         if machines.timing.lag:  # what was read then is not known any more when it matters
             raise

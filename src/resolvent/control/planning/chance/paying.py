@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.control.planning.chance.plausible import least_mean, worst
 from resolvent.control.planning.chance.tallies import Keys, Numbers, Tally, regrets
 

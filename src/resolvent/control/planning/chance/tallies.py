@@ -8,7 +8,7 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.by_value import ByValue
+from resolvent.by_value import ByValue
 from resolvent.machines.columns import places
 
 Keys = NDArray[np.int64]

@@ -1,0 +1,519 @@
+"""What going through traces costs: a model of time and of bytes moved, measured and projected.
+
+Measures on two million steps what each stage of a pass costs a step, and what each piece, file
+and task costs beside that; predicts from these what larger folders take on threads and on Ray,
+with machines of several sizes; prints the prediction beside what was measured; and projects it
+to 10¹⁰ and 10¹² steps on clusters. Processor time is compared, not the clock, which depends on
+who else uses the machine. Run with `make benchmark-cluster-costs`.
+"""
+
+import argparse
+import json
+import math
+import pickle
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import resolvent as rs
+from resolvent.replay import Corpus
+from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.corpus import POOL_STEPS
+from resolvent.replay.looking import LEAST_STEPS, Looking, digested
+from resolvent.replay.pool import Pool
+from resolvent.replay.replaying import Replaying, replay_shard
+from resolvent.replay.shown import ANSWER, MOVE, Replay
+from resolvent.replay.tables import MachineTable, Tables
+from resolvent.samples import LabelTiming
+from resolvent.workers import Ray, Threads, Workers
+from resolvent.workers.folding import TASKS_PER_SLOT
+from resolvent.workers.ray import FAN_IN
+from workers import processor
+
+MILLION = 1_000_000
+LENGTH = 100
+"""Steps of an episode."""
+
+ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A Mealy machine that is drawn, and logs of it: files of a million steps, if not told."""
+
+    states: int
+    inputs: int
+
+    @property
+    def moves(self) -> np.ndarray:
+        """Next states by state and input."""
+        return np.random.default_rng(1).integers(self.states, size=(self.states, self.inputs))
+
+    @property
+    def rows(self) -> int:
+        """Answers that a replay tells apart, and as many moves: one for each state and input."""
+        return self.states * self.inputs
+
+    def write(self, folder: Path, number: int, steps: int = MILLION) -> None:
+        """Write one file, a row group, unless it is there."""
+        path = folder / f"log-{number:05}.parquet"
+        if path.exists():
+            return
+        random = np.random.default_rng(number)
+        runs = steps // LENGTH
+        given = random.integers(self.inputs, size=(LENGTH, runs))
+        told = np.random.default_rng(2).integers(4, size=(self.states, self.inputs))
+        moves, state, answers = self.moves, np.zeros(runs, np.int64), np.empty_like(given)
+        for step in range(LENGTH):
+            answers[step] = told[state, given[step]]
+            state = moves[state, given[step]]
+        names = pa.array([f"input-{one}" for one in range(self.inputs)])
+        given_codes = pa.array(given.T.ravel().astype(np.int32))
+        table = pa.table(
+            {
+                "run": np.repeat(np.arange(number * runs, (number + 1) * runs), LENGTH),
+                "time": np.arange(number * steps, (number + 1) * steps) * 1000
+                + random.integers(1000, size=steps),
+                "input": pa.DictionaryArray.from_arrays(given_codes, names).cast(pa.string()),
+                "answer": answers.T.ravel(),
+            }
+        )
+        pq.write_table(table, path, compression="zstd", row_group_size=steps)
+
+    def folder(self, under: Path, files: int, steps: int = MILLION) -> Path:
+        """Write files, and return the folder they lie in."""
+        folder = under / f"{self.states}x{self.inputs}-{files}-{steps}"
+        folder.mkdir(exist_ok=True, parents=True)
+        for number in range(files):
+            self.write(folder, number, steps)
+        return folder
+
+    def tables(self, alphabets: Alphabets) -> Tables:
+        """Return the machine as the core replays it; what is read before any input moves nobody."""
+        moves = np.empty((self.states, len(alphabets.labels)), np.int32)
+        for code, label in enumerate(alphabets.labels):
+            moves[:, code] = np.arange(self.states)
+            for name in label:
+                moves[:, code] = self.moves[:, int(name.removeprefix("input-"))]
+        column = alphabets.column_number("answer")
+        table = MachineTable("answer", moves.ravel(), self.states, column, supplemented=False)
+        return Tables((table,), LabelTiming.CURRENT)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured: seconds of processor, and bytes.
+
+    Attributes:
+        look: A step of the first pass: reading, coding, keys, digest.
+        read: A step of a later pass, until it is replayed.
+        replay: A step that is replayed, for a machine with one answer.
+        replay_growth: What it costs more for each doubling of the answers.
+        give: A step that a piece gives to the pool.
+        piece: A piece, beside its steps.
+        row: A row that is added to others.
+        file: A file that is opened, by the driver.
+        footers_a_second: Files whose ends the driver reads in a second of the clock.
+        load: A piece that a task is told of with all others, when it takes its work in hand.
+        piece_bytes: What is sent to tell of a piece.
+        task: A task of Ray, for the driver.
+        work_task: A task of Ray, for the worker.
+        moved: A byte that a task of Ray returns, for who makes it and who takes it.
+        wait: What the driver takes to see that one of a thousand tasks has ended.
+        begin: To begin a Ray of one machine.
+        ray_process: A worker of Ray, the first time it works: it imports what it needs.
+        learn: To learn from the sample.
+        stored: Bytes of a step as it is stored.
+    """
+
+    look: float
+    read: float
+    replay: float
+    replay_growth: float
+    give: float
+    piece: float
+    row: float
+    file: float
+    footers_a_second: float
+    load: float
+    piece_bytes: float
+    task: float
+    work_task: float
+    moved: float
+    wait: float
+    begin: float
+    ray_process: float
+    learn: float
+    stored: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is gone through, and by whom.
+
+    `passes` are those after the first: one for each round of refinement, and one more where
+    machines are made smaller after it.
+    """
+
+    steps: float
+    pieces: int
+    files: int
+    world: World
+    slots: int
+    passes: int = 1
+    ray: bool = True
+    length: int = LENGTH
+
+    @property
+    def tasks(self) -> int:
+        """Tasks of a pass."""
+        return min(self.pieces, TASKS_PER_SLOT * self.slots)
+
+    @property
+    def given(self) -> float:
+        """Steps that a piece gives to the pool."""
+        share = 2 * POOL_STEPS * (self.steps / self.pieces) / self.steps
+        most = min(max(share, LEAST_STEPS), POOL_STEPS, self.steps / self.pieces)
+        return math.ceil(most / self.length) * self.length
+
+
+def replay_bytes(job: Job) -> float:
+    """Return the bytes of a replay's result: of a piece, of a task, or of all."""
+    return job.world.rows * (ANSWER.itemsize + MOVE.itemsize) + MOVE.itemsize + 1_500
+
+
+def look_bytes(job: Job, pieces: float) -> float:
+    """Return the bytes of what was found in so many pieces: four codes a step for the pool.
+
+    A trace has one more observation and label than steps, and five numbers of its own. What does
+    not belong into the pool any more is let go of once it is half.
+    """
+    steps = min(pieces * job.given, 2 * POOL_STEPS)
+    values = job.world.inputs * 60
+    return steps * 16 + steps / job.length * (8 + 5 * 8 + 2) + 8 * pieces + values + 2_000
+
+
+def work_bytes(costs: Costs, job: Job) -> float:
+    """Return the bytes of the work of a later pass: pieces, machines, values.
+
+    Of each piece also its first trace, and how its rows stand: two numbers and a flag.
+    """
+    tables = job.world.states * (job.world.inputs + 1) * 4
+    return job.pieces * (costs.piece_bytes + 8 + 17) + tables + job.world.inputs * 60 + 2_000
+
+
+def predicted(costs: Costs, job: Job) -> dict[str, float]:
+    """Return what a job takes: processor of workers and driver, the clock, bytes moved."""
+    rows = 2 * job.world.rows
+    replay = costs.replay + costs.replay_growth * math.log2(job.world.rows)
+    loading = job.tasks * job.pieces * costs.load if job.ray else 0.0
+    first = job.steps * costs.look + job.pieces * (costs.piece + job.given * costs.give) + loading
+    later = job.steps * (costs.read + replay) + job.pieces * (costs.piece + rows * costs.row)
+    later += loading
+    passes = 1 + job.passes
+    working = first + job.passes * later
+    returned = look_bytes(job, job.pieces / job.tasks) + job.passes * replay_bytes(job)
+    if job.ray:
+        working += job.tasks * (passes * costs.work_task + returned * costs.moved)
+    begin = (costs.begin + job.slots * costs.ray_process) if job.ray else 0.0
+    sent = job.tasks * costs.task + job.tasks * costs.wait * min(2 * job.slots, 32) / 1_000
+    driver = job.files * costs.file + (passes * sent if job.ray else 0.0)
+    levels = math.ceil(math.log(max(job.tasks, 2), FAN_IN))
+    # What tasks return is combined at the end, level by level: a gigabyte a second.
+    tree = levels * FAN_IN * (rows * costs.row + replay_bytes(job) / 1e9) if job.ray else 0.0
+    tree_look = levels * FAN_IN * look_bytes(job, job.pieces / job.tasks) * 2 / 1e9
+    clock = (
+        job.files / costs.footers_a_second
+        + max(working / job.slots, driver - job.files * costs.file)
+        + (tree_look + job.passes * tree if job.ray else 0.0)
+        + job.passes * costs.learn
+        + (costs.ray_process + costs.begin if job.ray else 0.0)
+    )
+    return {
+        "begin": begin,
+        "working": working,
+        "driver": driver,
+        "opening": job.files / costs.footers_a_second,
+        "loading": loading * passes / job.slots,
+        "clock": clock,
+        "read": job.steps * costs.stored * passes,
+        "to a node": work_bytes(costs, job) * passes,
+        "back": job.tasks * returned * (1 + 1 / FAN_IN),
+    }
+
+
+def processor_of(work: Callable[[], Any], times: int = 3) -> float:
+    """Return the least seconds of processor that this process takes for some work."""
+    took = []
+    for _ in range(times):
+        began = time.process_time()
+        work()
+        took.append(time.process_time() - began)
+    return min(took)
+
+
+def measured_costs(under: Path, small: World, large: World) -> Costs:
+    """Measure on little data what the model is made of."""
+    folder = small.folder(under, 2)
+    scanned = rs.scan_traces(folder, **ROLES)
+    corpus = Corpus(scanned)
+    pieces = corpus.pieces
+
+    def first_pass() -> None:
+        anew = rs.scan_traces(folder, **ROLES)  # it is not known yet that rows stand in order
+        for number in (0, 1):
+            digested(CodedShard.alone(anew.read(number)))
+
+    look = processor_of(first_pass)
+    read_again = processor_of(lambda: [pieces.read(at).rank for at in (0, 1)])
+    replays = {}
+    for world in (small, large):
+        shown = Corpus(rs.scan_traces(world.folder(under, 2), **ROLES))
+        shards = [shown.pieces.read(at) for at in (0, 1)]
+        _ = [shard.rank for shard in shards]
+        tables = world.tables(shown.alphabets)
+        replays[world] = processor_of(
+            lambda tables=tables, shards=shards: [replay_shard(tables, one) for one in shards]
+        )
+        results = [replay_shard(tables, one) for one in shards]
+        adding = processor_of(lambda results=results: reduce(Replay.__add__, results))
+    growth = (replays[large] - replays[small]) / math.log2(large.rows / small.rows) / 2 / MILLION
+    shard = CodedShard.alone(scanned.read(0))
+    _ = shard.key
+    some = [LEAST_STEPS, 4 * LEAST_STEPS]
+    giving = [
+        processor_of(lambda most=most: Pool.of(shard, POOL_STEPS, given=(0, most))) for most in some
+    ]
+    tiny = many_files(under, 2_000)
+    began = time.perf_counter()
+    opening = processor_of(lambda: rs.scan_traces(tiny, **ROLES), 1)
+    opened = 2_000 / (time.perf_counter() - began)
+    told = rs.scan_traces(tiny, **ROLES)
+    half = rs.scan_traces(sorted(tiny.glob("*.parquet"))[:1_000], **ROLES)
+    sent = [len(pickle.dumps(one, 5)) for one in (half, told)]
+    content = pickle.dumps(told, 5)
+    single = processor_of(lambda: [told.read(at) for at in range(200)]) / 200
+    return Costs(
+        look=look / 2 / MILLION,
+        read=read_again / 2 / MILLION,
+        replay=replays[small] / 2 / MILLION - growth * math.log2(small.rows),
+        replay_growth=growth,
+        give=(giving[1] - giving[0]) / (some[1] - some[0]),
+        piece=single,
+        row=adding / (2 * large.rows),
+        file=opening / 2_000,
+        footers_a_second=opened,
+        load=processor_of(lambda: pickle.loads(content)) / 2_000,  # noqa: S301 -- our own
+        piece_bytes=(sent[1] - sent[0]) / 1_000,
+        learn=learned(folder),
+        stored=sum(one.stat().st_size for one in folder.iterdir()) / 2 / MILLION,
+        **costs_of_ray(),
+    )
+
+
+def many_files(under: Path, files: int) -> Path:
+    """Write files of a hundred steps."""
+    folder = under / "many"
+    if not folder.exists():
+        folder.mkdir()
+        for number in range(files):
+            World(12, 4).write(folder, number, LENGTH)
+    return folder
+
+
+def learned(folder: Path) -> float:
+    """Return the seconds of processor of an inference that are neither reading nor replay."""
+    corpus = Corpus(rs.scan_traces(folder, **ROLES))
+    some = corpus.fetch(corpus.sample(50_000))
+    return processor_of(lambda: rs.infer(some, refine=False), 1)
+
+
+def costs_of_ray() -> dict[str, float]:
+    """Measure what Ray takes to begin, for a task and to wait for one of many."""
+    import ray
+
+    workers, before = Ray(), processor()
+    workers.together(len, ["a"], int.__add__, called="starting")
+    begun = sum(processor().values()) - sum(before.values())
+    sleeping: Any = ray.remote(num_cpus=1, num_returns=2)(_sleeping)
+    began = time.process_time()
+    waiting = [sleeping.options(name=f"waiting {at}").remote(at)[1] for at in range(1_000)]
+    task = (time.process_time() - began) / 1_000
+    done = ray.put(1)
+    wait = processor_of(lambda: [ray.wait([*waiting, done], num_returns=1) for _ in range(20)]) / 20
+    workers.close()  # and the tasks with it
+    workers.together(len, ["a", "b"], int.__add__, called="starting")
+    used = []
+    for work in (_nothing, _array, _nothing, _array):  # the first time there is more to load
+        before = processor()
+        list(workers.each(work, range(48), called="returning"))
+        after = processor()
+        used.append(sum(after[kind] - before[kind] for kind in ("here", "working")) / 48)
+    workers.close()
+    more = {"work_task": max(used[2] - task, 0.0), "moved": max(used[3] - used[2], 0.0) / _ARRAY}
+    return {**more, "begin": begun / 2, "ray_process": begun / 2, "task": task, "wait": wait}
+
+
+_ARRAY = 8_000_000
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _array(number: int) -> np.ndarray:
+    return np.full(_ARRAY // 8, number)
+
+
+def _sleeping(number: int) -> tuple[int, int]:
+    time.sleep(600)
+    return number, number
+
+
+def passed(workers: Workers, folder: Path, world: World) -> tuple[dict[str, float], Corpus, Replay]:
+    """Go through a folder twice, and return seconds of processor and clock."""
+    before, began = processor(), time.perf_counter()
+    corpus = Corpus(rs.scan_traces(folder, **ROLES), workers=workers)
+    work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+    shown: Replay = workers.together(
+        work, range(len(corpus.shards)), Replay.__add__, called="replaying"
+    )
+    used = {kind: now - before[kind] for kind, now in processor().items()}
+    used["clock"] = time.perf_counter() - began
+    if not shown.consistent:
+        raise AssertionError("the machine does not explain its own logs")
+    return used, corpus, shown
+
+
+def compare(
+    costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turns: int
+) -> list[Any]:
+    """Print what the model says of larger folders beside what they take."""
+    found = []
+    title = f"{'':>10}{'steps':>9}{'states':>8}{'inputs':>8}{'predicted':>11}{'measured':>10}"
+    print(f"\nseconds of processor, two passes\n{title}{'error':>8}")
+    kinds: dict[str, tuple[Workers, int]] = {
+        "1 thread": (Threads(1), 1),
+        "2 threads": (Threads(2), 2),
+        "Ray, 2": (Ray(), 2),
+    }
+    for name, (workers, slots) in kinds.items():
+        for number, (world, files) in enumerate(worlds):
+            folder = world.folder(under, files)
+            if number == 0:
+                passed(workers, folder, world)  # imports, and processes that begin
+            turned = [passed(workers, folder, world)[0] for _ in range(turns)]
+            used = min(one["here"] + one["working"] for one in turned)
+            job = Job(files * 1e6, files, files, world, slots, ray=name.startswith("Ray"))
+            told = predicted(costs, job)
+            wanted = told["working"] + told["driver"]
+            found.append((name, files, world.states, world.inputs, wanted, used))
+            print(
+                f"{name:>10}{files:>7} M{world.states:>9}{world.inputs:>8}{wanted:>11.2f}"
+                f"{used:>10.2f}{wanted / used - 1:>+8.0%}",
+                flush=True,
+            )
+        workers.close()
+    return found
+
+
+def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]) -> list[Any]:
+    """Print what the model says of bytes beside what is sent and comes back."""
+    found = []
+    print(f"\n{'bytes':>34}{'predicted':>12}{'measured':>12}{'error':>8}")
+
+    def told(what: str, wanted: float, real: int) -> None:
+        found.append((what, wanted, real))
+        print(f"{what:>34}{wanted:>12,.0f}{real:>12,}{wanted / real - 1:>+8.0%}")
+
+    for world, files in worlds:
+        scanned = rs.scan_traces(world.folder(under, files), **ROLES)
+        corpus = Corpus(scanned)
+        job = Job(files * 1e6, files, files, world, 2)
+        work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+        looking, of = Looking(scanned, POOL_STEPS, scanned.rows), f"{world.states}×{world.inputs}"
+        told(f"{of}, {files} M: work", work_bytes(costs, job), size(work))
+        told(f"{of}, {files} M: a look", look_bytes(job, 1), size(looking(0)))
+        few = reduce(add, map(looking, range(4)))
+        told(f"{of}, {files} M: four looks", look_bytes(job, 4), size(few))
+        told(f"{of}, {files} M: a replay", replay_bytes(job), size(work(0)))
+    world = worlds[0][0]
+    for millions in (1, 2, 4):
+        scanned = rs.scan_traces(world.folder(under, 4, millions * MILLION), **ROLES)
+        corpus = Corpus(scanned)
+        work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+        job = Job(4e6 * millions, 4, 4, world, 2)
+        looking = Looking(scanned, POOL_STEPS, scanned.rows)
+        told(f"piece of {millions} M: a look", look_bytes(job, 1), size(looking(0)))
+        told(f"piece of {millions} M: a replay", replay_bytes(job), size(work(0)))
+    return found
+
+
+def size(value: Any) -> int:
+    """Return how many bytes are sent of a value."""
+    return len(pickle.dumps(value, 5))
+
+
+def project(costs: Costs, world: World, groups: int) -> list[Any]:
+    """Print what the model says of clusters; a file has so many pieces."""
+    found = []
+    print(f"\n{world.states} states, {world.inputs} inputs, {groups} pieces of a million a file")
+    print(
+        f"{'steps':>6}{'workers':>9}{'tasks':>8}{'processor':>12}{'clock':>9}{'opening':>9}"
+        f"{'driver':>8}{'telling':>9}{'read':>9}{'to a node':>11}{'back':>9}"
+    )
+    for exponent in (10, 12):
+        for slots in (16, 256, 4_096):
+            pieces = 10 ** (exponent - 6)
+            job = Job(10.0**exponent, pieces, max(pieces // groups, 1), world, slots)
+            told = predicted(costs, job)
+            found.append((exponent, slots, told))
+            print(
+                f"{f'10^{exponent}':>6}{slots:>9,}{job.tasks:>8,}{told['working'] / 3600:>10.2f} h"
+                f"{told['clock']:>7,.0f} s{told['opening']:>7,.0f} s{told['driver']:>6,.0f} s"
+                f"{told['loading']:>7,.1f} s{told['read'] / 1e12:>6.2f} TB"
+                f"{told['to a node'] / 1e6:>8,.1f} MB{told['back'] / 1e9:>6,.1f} GB"
+            )
+    return found
+
+
+def main() -> None:
+    """Measure, compare and project."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="keep the files here, and use those there")
+    parser.add_argument("--millions", type=int, default=20, help="steps of the largest folder")
+    parser.add_argument("--turns", type=int, default=2, help="how often each is measured")
+    parser.add_argument("--json", type=Path, help="where to write what was measured")
+    given = parser.parse_args()
+    small, middle, large = World(12, 4), World(100, 16), World(300, 64)
+    with tempfile.TemporaryDirectory() as temporary:
+        under = given.folder or Path(temporary)
+        costs = measured_costs(under, small, large)
+        print("what was measured, in seconds of processor, or bytes:")
+        for name, value in asdict(costs).items():
+            print(f"{name:>18} {value:.3g}")
+        most = given.millions
+        worlds = [(small, most // 2), (small, most), (middle, most // 4), (large, most // 4)]
+        found = {
+            "costs": asdict(costs),
+            "processor": compare(costs, under, worlds, given.turns),
+            "bytes": compare_bytes(costs, under, worlds[1:]),
+            "one piece a file": project(costs, small, 1),
+            "a hundred pieces a file": project(costs, small, 100),
+            "large machines": project(costs, large, 100),
+        }
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

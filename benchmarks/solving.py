@@ -1,0 +1,272 @@
+"""Steps until the plan is truly optimal from every start: exploring on purpose, beside random.
+
+"Truly" is judged by value iteration on the hidden state, which neither of them sees. For
+random collection it is the smallest number of episodes, by bisection, whose machines and plan
+are optimal. Writes a table, and JSON to the file that is named.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import resolvent as rs
+from resolvent.control.planning.situations import that_matter
+from resolvent.control.wrapping.memory import Memory
+from resolvent.environments import RandomWorld, TMaze
+from resolvent.exploring.choosing import Hopes
+from resolvent.exploring.solving import Solving
+from resolvent.traces.live.naming import Names
+
+GAMMA = 0.95
+BUILT_IN = (
+    *("House", "HouseInterference", "PhaseGrid3", "PhaseGrid4", "PhaseGrid5"),
+    *("OfficeCoffee", "OfficeMail", "OfficeBoth", "OfficePatrol", "Cookie", "TwoKeys", "TMaze"),
+)
+FORGOTTEN = 1e-11
+"""What comes later than this share of the value is left out where a plan goes round and round."""
+
+
+class Truth:
+    """What is truly best, and whether a way to act is."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.world: Any = env.unwrapped
+        tables = self.world.mechanics
+        self.best = tables.optimal_values(GAMMA)
+        self.starts = np.unique(tables.starts).tolist()
+        name = Names(env, "observation")
+        self.seen = [name(code) for code in range(len(tables.observations))]
+
+    def share(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> float:
+        """Return the share of starts from which a way to act is optimal."""
+        return sum(self._optimal(start, begin, act) for start in self.starts) / len(self.starts)
+
+    def _optimal(self, start: int, begin: Callable[..., Any], act: Callable[..., Any]) -> bool:
+        tables, state, paid, weight = self.world.mechanics, start, 0.0, 1.0
+        seen, label = self._shown(state)
+        memory = begin(seen, label)
+        while weight > FORGOTTEN:
+            action = act(memory, seen)
+            if action is None:
+                return False
+            paid += weight * tables.reward[state, action]
+            weight *= GAMMA
+            if tables.ends[state, action]:
+                break
+            state = int(tables.following[state, action])
+            seen, label = self._shown(state)
+            memory = act.step(memory, label)  # type: ignore[attr-defined]
+        return bool(abs(paid - self.best[start]) <= 1e-9 * max(1.0, abs(self.best[start])))
+
+    def _shown(self, state: int) -> tuple[Any, Any]:
+        tables = self.world.mechanics
+        label = tables.labels[int(tables.label_of[state])]
+        return self.seen[int(tables.observation_of[state])], label
+
+
+class ByKnowledge:
+    """What an explorer would do now, by what it knows."""
+
+    def __init__(self, explorer: rs.Explorer) -> None:
+        self.knowledge, self.log = explorer.mind.knowledge, explorer.mind.log
+        self.hopes = Hopes(GAMMA)
+        if self.knowledge is not None:
+            self.hopes.weigh(self.knowledge, None, 0.0)
+
+    def begin(self, seen: Any, label: Any) -> Any:
+        known = self.knowledge
+        if known is None:
+            return None
+        first = self.log.labels.codes.get(label, -2)
+        reads = known.first + known.lag == 0
+        return (
+            None
+            if reads and first < 0
+            else known.led([0] * len(known.sizes), first if reads else -1)
+        )
+
+    def step(self, states: Any, label: Any) -> Any:
+        code = self.log.labels.codes.get(label, -2)
+        return None if states is None or code < 0 else self.knowledge.led(states, code)
+
+    def __call__(self, states: Any, seen: Any) -> int | None:
+        code = self.log.observations.codes.get(seen)
+        row = None if states is None else self.knowledge.rows.get((code, *states))
+        return None if row is None else int(self.hopes.policy[row])
+
+
+class ByPlan:
+    """What a plan does."""
+
+    def __init__(self, plan: rs.Plan, actions: list[Any]) -> None:
+        self.plan, self.machines = plan, that_matter(plan.machines)
+        self.numbers = {action: number for number, action in enumerate(actions)}
+
+    def begin(self, seen: Any, label: Any) -> Memory:
+        memory = Memory(self.machines)
+        memory.reset(label)
+        return memory
+
+    def step(self, memory: Memory, label: Any) -> Memory:
+        memory.step(label)
+        return memory
+
+    def __call__(self, memory: Memory, seen: Any) -> int | None:
+        if memory.unseen:
+            return None
+        here = self.plan.model.situation(seen, *memory.values)
+        if here is None:
+            return None
+        return self.numbers[self.plan.model.actions[int(self.plan.policy[here])]]
+
+
+def explored(env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int) -> dict[str, Any]:
+    """Solve, and look now and then whether it is truly optimal by then."""
+    explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
+    solving = Solving(
+        env,
+        explorer,
+        budget,
+        None if env.spec and env.spec.max_episode_steps else 2_000,
+        None,
+        None,
+    )
+    since: int | None = None
+    first: int | None = None
+    look = {"next": 0, "judging": 0.0, "worst": 0.0, "at": time.process_time()}
+    after = solving._after_step
+
+    def judged(changed: bool) -> None:
+        nonlocal since, first
+        after(changed)
+        now = time.process_time()
+        look["worst"] = max(look["worst"], now - look["at"])
+        if explorer.steps >= look["next"]:
+            look["next"] = max(explorer.steps + 5, int(1.03 * explorer.steps))
+            acting = ByKnowledge(explorer)
+            if truth.share(acting.begin, acting) < 1:
+                since = None
+            elif since is None:
+                since = explorer.steps
+                first = first or since
+            look["judging"] += time.process_time() - now
+        look["at"] = time.process_time()
+
+    solving._after_step = judged  # type: ignore[method-assign]
+    began = time.process_time()
+    solved = solving.run()
+    seconds = time.process_time() - began - look["judging"]
+    acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
+    right = truth.share(acting.begin, acting) == 1
+    return {
+        "optimal_first": first,
+        "optimal_since": since if right else None,
+        "stopped_at": solved.steps,
+        "claims": solved.statement.kind,
+        "right": right,
+        "states": solved.states,
+        "seconds": round(seconds, 2),
+        "worst_round": round(look["worst"], 4),
+    }
+
+
+def at_random(env: gym.Env[Any, Any], truth: Truth, most: int, seed: int) -> int | None:
+    """Return the fewest random steps whose plan is truly optimal; None if that many are not."""
+    timing = str(truth.world.timing)
+    actions = [Names(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
+    traces = rs.collect(env, episodes=64, seed=seed)
+    while not _is_right(traces, timing, truth, actions):
+        if traces.steps >= most:
+            return None
+        traces = rs.collect(env, episodes=2 * len(traces), seed=seed)
+    low, high = 0, len(traces)
+    while high - low > max(1, high // 50):
+        middle = (low + high) // 2
+        if _is_right(traces[:middle], timing, truth, actions):
+            high = middle
+        else:
+            low = middle
+    return traces[:high].steps
+
+
+def _is_right(traces: rs.TraceSet, timing: str, truth: Truth, actions: list[Any]) -> bool:
+    try:
+        plan = rs.plan(rs.infer(traces, timing=timing, noise="none"), traces, gamma=GAMMA)
+    except rs.ResolventError:
+        return False
+    acting = ByPlan(plan, actions)
+    return truth.share(acting.begin, acting) == 1
+
+
+def main() -> None:
+    """Measure, print a table and write JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", nargs="*", default=[*BUILT_IN, "TMaze100"])
+    parser.add_argument("--random-worlds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--budget", type=int, default=200_000)
+    parser.add_argument("--most-random", type=int, default=1_500_000)
+    parser.add_argument("-o", type=Path, default=Path("solving.json"))
+    asked = parser.parse_args()
+    rows = []
+    worlds: list[tuple[str, Callable[[], gym.Env[Any, Any]]]] = [
+        (name, _maker(name)) for name in asked.worlds
+    ]
+    worlds += [
+        (f"RandomWorld {number}", lambda number=number: RandomWorld(world_seed=number))  # type: ignore[misc]
+        for number in range(asked.random_worlds)
+    ]
+    print(f"{'world':18}{'optimal since':>18}{'stopped at':>16}{'random':>18}{'ratio':>8}  claims")
+    for name, make in worlds:
+        env = make()
+        truth = Truth(env)
+        runs = [explored(make(), truth, asked.budget, seed) for seed in range(asked.seeds)]
+        randoms = [at_random(make(), truth, asked.most_random, seed) for seed in range(asked.seeds)]
+        row = {
+            "world": name,
+            "runs": runs,
+            "random": randoms,
+            **_ratio(runs, randoms, asked.most_random),
+        }
+        rows.append(row)
+        since = [run["optimal_since"] for run in runs]
+        claims = ", ".join(sorted({run["claims"] for run in runs}))
+        print(
+            f"{name:18}{_spread(since):>18}{_spread([run['stopped_at'] for run in runs]):>16}"
+            f"{_spread(randoms):>18}{row['ratio']:>8.3f}  {claims}",
+            flush=True,
+        )
+        asked.o.write_text(json.dumps(rows, indent=1) + "\n")
+    print(f"median ratio {statistics.median(row['ratio'] for row in rows):.3f}")
+
+
+def _maker(name: str) -> Callable[[], gym.Env[Any, Any]]:
+    if name == "TMaze100":
+        return lambda: TMaze(100)
+    return lambda: gym.make(f"resolvent/{name}-v0")
+
+
+def _ratio(runs: list[dict[str, Any]], randoms: list[int | None], most: int) -> dict[str, float]:
+    """Compare medians; random collection that did not get there counts as the most it was given."""
+    ours = statistics.median(run["optimal_since"] or 10 * run["stopped_at"] for run in runs)
+    theirs = statistics.median(one or most for one in randoms)
+    return {"ratio": ours / theirs}
+
+
+def _spread(numbers: list[int | None]) -> str:
+    told = sorted(one for one in numbers if one is not None)
+    if not told:
+        return "never"
+    missing = "" if len(told) == len(numbers) else f" ({len(numbers) - len(told)} never)"
+    return f"{told[0]:,}-{told[-1]:,}{missing}" if told[0] != told[-1] else f"{told[0]:,}{missing}"
+
+
+if __name__ == "__main__":
+    main()

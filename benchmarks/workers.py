@@ -1,0 +1,97 @@
+"""Threads, processes and Ray beside each other: the same pieces, in turns.
+
+Writes Parquet files of a million steps each, looks at them and replays them with each kind of
+workers in turn, several times, and prints the best of each by the clock and by the processor:
+of this process, of the processes that work, and of what Ray runs beside them. What it takes to
+begin is told apart. Run with `make benchmark-workers`; --millions 100 for more steps.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from scaling import write
+
+import resolvent as rs
+from resolvent.replay import Corpus, replay
+from resolvent.workers import Processes, Ray, Threads
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--millions", type=int, default=20, help="millions of steps")
+    parser.add_argument("--turns", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--cores", type=int, default=2, help="threads, processes, tasks at a time")
+    parser.add_argument("--folder", type=Path, help="keep the files here, and use those there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        write(folder, options.millions)
+        compare(folder, options.cores, options.turns)
+
+
+def compare(folder: Path, cores: int, turns: int) -> None:
+    """Go through a folder with each kind of workers in turn."""
+    machines = rs.infer(rs.scan_traces(folder)).machines
+    kinds = {"threads": Threads(cores), "processes": Processes(cores), "ray": Ray()}
+    for name, workers in kinds.items():
+        began, used = time.perf_counter(), sum(processor().values())
+        workers.together(len, ["a", "b"], int.__add__, called="starting")
+        took = time.perf_counter() - began
+        print(f"{name}: begun in {took:.1f} s, {sum(processor().values()) - used:.1f} of processor")
+    best: dict[str, list[dict[str, float]]] = {name: [] for name in kinds}
+    for turn in range(turns + 1):
+        for name, workers in kinds.items():
+            before, began = processor(), time.perf_counter()
+            corpus = Corpus(rs.scan_traces(folder), workers=workers)
+            replay(machines, corpus)
+            seconds = {"clock": time.perf_counter() - began}
+            seconds |= {kind: used - before[kind] for kind, used in processor().items()}
+            if turn:  # the first one loads what the others have
+                best[name].append(
+                    {kind: took / corpus.steps * 1e9 for kind, took in seconds.items()}
+                )
+    print(f"\n{'ms a million steps':>18}" + "".join(f"{kind:>10}" for kind in best["ray"][0]))
+    for name, measured in best.items():
+        least = (min(one[kind] for one in measured) for kind in measured[0])
+        print(f"{name:>18}" + "".join(f"{number:>10.0f}" for number in least))
+    ratio = min(one["clock"] for one in best["ray"]) / min(one["clock"] for one in best["threads"])
+    print(f"\nRay takes {ratio:.2f} times as long as threads")
+    for workers in kinds.values():
+        workers.close()
+
+
+def processor() -> dict[str, float]:
+    """Return the seconds of processor that this process and those it began have used."""
+    children: dict[int, list[int]] = {}
+    used: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                figures = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            children.setdefault(int(figures[1]), []).append(int(entry.name))
+            used[int(entry.name)] = sum(map(int, figures[11:13])) / os.sysconf("SC_CLK_TCK")
+    here = {"here": used[os.getpid()], "working": 0.0, "beside": 0.0}
+    waiting = list(children.get(os.getpid(), ()))
+    while waiting:
+        process = waiting.pop()
+        waiting += children.get(process, ())
+        here["working" if _works(process) else "beside"] += used.get(process, 0.0)
+    return here
+
+
+def _works(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return False
+    return "ray::" in text or "spawn_main" in text
+
+
+if __name__ == "__main__":
+    main()

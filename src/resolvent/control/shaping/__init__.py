@@ -1,0 +1,1 @@
+"""Shaping: what a model or a plan promises → rewards that say sooner what is worth it."""

@@ -1,0 +1,108 @@
+"""Where exploring was at some step, so that it can go on from there as if nothing had happened.
+
+What is known follows from what was seen and from the moves that are believed in. So a
+checkpoint holds these alone; whoever explores on from it decides the same as whoever never stopped.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from resolvent.errors import ModelError
+from resolvent.exploring.log import Coding, Episode, Log
+from resolvent.exploring.tables import Tables
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+
+
+class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step at which all that is known was worked out anew, and what cannot be worked out.
+
+    `episodes` are over, and the one after them has `under_way` steps; -1 if none is under
+    way. `resets` counts those of the environment, and `rounds` those of the history.
+    `observations` and `labels` are in the order in which they came up, as the numbers that
+    they have in all traces there were.
+    """
+
+    episodes: int
+    under_way: int
+    resets: int
+    thorough_at: int
+    observations: list[int]
+    labels: list[int]
+    kinds: list[str] = []
+    moves: list[list[list[int]]] = []
+    timing: str = LabelTiming.CURRENT.value
+    labelling: str = "given"
+    may_tell: bool = False
+    capped: int = 0
+    rounds: int = 0
+    confirmed: list[list[int]] = []
+    confirming: int = 0
+    rechecked: int = 0
+    remove_trivial: bool = True
+
+    @property
+    def tables(self) -> Tables | None:
+        """The moves that were believed in; None where there were none yet."""
+        if not self.kinds:
+            return None
+        moves = tuple(np.array(one, np.int32) for one in self.moves)
+        return Tables(tuple(self.kinds), moves, LabelTiming(self.timing))
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A log as it was at a point, the episode under way then, and all episodes as they went on.
+
+    The later episodes are coded apart, by `coding`: what they show must not be known before.
+    """
+
+    log: Log
+    under_way: Episode | None
+    later: list[Episode]
+    coding: Log
+
+
+def restored(point: Point, traces: TraceSet, ends: list[int], actions: list[Any]) -> Restored:
+    """Return where exploring was at a point, and what was seen and done after it.
+
+    `ends` say how each episode ended that is over; the first of the later ones is the whole of
+    the episode that was under way, if one was.
+    """
+    log = Log(actions)
+    log.observations = Coding(traces.observations[code] for code in point.observations)
+    log.labels = Coding(traces.labels[code] for code in point.labels)
+    known = {action: code for code, action in enumerate(actions)}
+    if not all(action in known for action in traces.actions):
+        raise ModelError("the traces have actions that the environment has not: use the same one")
+    for number in range(point.episodes):
+        log.close(episode_of(traces, number, log, known), ends[number])
+    under_way = None
+    if point.under_way >= 0:
+        under_way = episode_of(traces, point.episodes, log, known, point.under_way)
+    apart = Log(actions)
+    apart.observations, apart.labels = Coding(log.observations.values), Coding(log.labels.values)
+    later = [episode_of(traces, one, apart, known) for one in range(point.episodes, len(traces))]
+    return Restored(log, under_way, later, apart)
+
+
+def episode_of(
+    traces: TraceSet, number: int, log: Log, actions: dict[Any, int], length: int | None = None
+) -> Episode:
+    """Return a trace, or how it begins, in the codes of a log."""
+    episode = Episode()
+    trace = traces[number]
+    steps = len(trace.actions) if length is None else length
+    rewards = trace.rewards or ()
+    episode.begin(log.observation(trace.observations[0]), log.label(trace.labels[0]))
+    for step in range(steps):
+        episode.step(
+            actions[trace.actions[step]],
+            float(rewards[step]),
+            log.observation(trace.observations[step + 1]),
+            log.label(trace.labels[step + 1]),
+        )
+    return episode

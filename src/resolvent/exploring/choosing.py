@@ -1,0 +1,340 @@
+"""What is known → what to do next: the one ranking, by use for each step that it costs.
+
+An unknown step is worth taking where hope for it is left: where acting otherwise could be
+better than the plan in some world that agrees with all that was seen. It is worth more
+where less has to be hoped for, and where a label may be read that was never read there.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.control.planning.promises import in_all
+from resolvent.control.planning.solving import PayingCycle, Solution, solve
+from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
+
+UNREAD: Final = 5.0
+"""What a step is worth that may read a label where it never was."""
+
+RELIED: Final = 60.0
+"""What a step is worth that the best plan takes if all comes as it likely does."""
+
+USES: Final = (
+    (0.0, ""),
+    (1.0, "a step nobody has taken"),
+    (3.0, "a step that may pay"),
+    (RELIED, "a step that the plan would rely on"),
+)
+"""What an unknown step is worth by how much it matters, and what for."""
+
+TEST: Final = 3.0
+"""What it is worth to ask a question again where it shows whether a state is the right one."""
+
+FARTHEST: Final = 1_000
+"""Such a question is looked for within so many steps."""
+
+MOST_SEARCHED: Final = 50_000
+"""So many situations, with what was read before, are looked through at most."""
+
+MANY_STARTS: Final = 10
+"""With more starts than these, there are likely others that did not come up yet."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Steps to take, as (situation, action); the last is what they are for."""
+
+    steps: tuple[tuple[int, int], ...]
+    use: float
+    why: str
+    start: int
+
+    @property
+    def rate(self) -> float:
+        """The use for each step."""
+        return self.use / max(len(self.steps), 1)
+
+
+@dataclass
+class Hopes:
+    """What every situation is worth, at least and at most, and which unknown steps matter."""
+
+    gamma: float
+    value: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    at_most: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    policy: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
+    _relied: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), bool))
+
+    def weigh(
+        self, knowledge: Knowledge, reward_range: tuple[float, float] | None, target: float
+    ) -> None:
+        """Work it out again from what is known now; a gap up to the target is none."""
+        following, reward, known = knowledge.tables()
+        least, most = reward_range or (knowledge.least, knowledge.most)
+        worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
+        safe = _solved(following, np.where(known, reward, worst), self.gamma)
+        hopeful = _solved(following, np.where(known, reward, best), self.gamma)
+        more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
+        self.value, self.policy = safe.value, safe.policy
+        self.at_most = np.where(more, hopeful.value, safe.value)
+        starts = list(knowledge.starts)
+        self.matters = np.zeros(known.shape, np.int8)
+        if knowledge.uniform:  # no reason to hope for one thing more than for another
+            self.matters[~known] = 2
+            return
+        if largest_gap(knowledge, self) <= target:
+            return
+        self._rely(knowledge, following, reward, known, worst, safe)
+        slack = safe.rounding + hopeful.rounding
+        self._mark(1, following, reward, known, best, self.at_most, slack, starts)
+        likely = max(most, float(safe.value.max(initial=most)))
+        if likely < best:
+            better = _solved(following, np.where(known, reward, likely), self.gamma)
+            slack = safe.rounding + better.rounding
+            self._mark(2, following, reward, known, likely, better.value, slack, starts)
+        self.matters[self._relied & ~known & (self.matters > 0)] = 3
+
+    def _rely(
+        self,
+        knowledge: Knowledge,
+        following: NDArray[np.int32],
+        reward: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        worst: float,
+        safe: Solution,
+    ) -> None:
+        """Find the unknown steps that the best way to act takes if all comes as it likely does."""
+        following, reward = following.copy(), np.where(known, reward, worst)
+        self._relied = np.zeros(known.shape, bool)
+        for row, action in np.argwhere(~known).tolist():
+            if (row, action) not in knowledge.unsettled:
+                likely = knowledge.likely(row, action)
+                if likely is not None:
+                    following[row, action], reward[row, action] = likely
+        hoped = solve(following, reward, self.gamma)
+        more = hoped.value > safe.value + safe.rounding + hoped.rounding
+        here = np.array([one for one in _beginnings(knowledge) if more[one]], np.int64)
+        met = np.zeros(len(known), bool)
+        while len(here):
+            met[here] = True
+            self._relied[here, hoped.policy[here]] = True
+            led = following[here, hoped.policy[here]]
+            further = np.unique(led[led >= 0]).astype(np.int64)
+            here = further[~met[further]]
+
+    def _mark(
+        self,
+        level: int,
+        following: NDArray[np.int32],
+        reward: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        worth: float,
+        value: NDArray[np.float64],
+        slack: NDArray[np.float64],
+        starts: list[int],
+    ) -> None:
+        """Mark unknown steps that ways from the starts lead to on which more may be gained."""
+        after = np.append(value, 0.0)[following]
+        hope = np.where(known, reward + self.gamma * after, worth)
+        worthwhile = hope > (self.value + slack)[:, None]
+        met = np.zeros(len(value), bool)
+        frontier = np.array(starts, np.int64)
+        while len(frontier):
+            met[frontier] = True
+            reached = following[frontier][worthwhile[frontier] & known[frontier]]
+            further = np.unique(reached[reached >= 0]).astype(np.int64)
+            frontier = further[~met[further]]
+        self.matters[met[:, None] & worthwhile & ~known] = level
+
+    def level(self, row: int, action: int) -> int:
+        """Return how much an unknown step matters; one that is new since then, fully."""
+        if row >= len(self.matters):
+            return 2
+        return int(self.matters[row, action])
+
+
+def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
+    return solve(following, reward, gamma)
+
+
+def _beginnings(knowledge: Knowledge) -> list[int]:
+    """Return where episodes begin; where that is in many places, also where they might."""
+    starts = list(knowledge.starts)
+    if len(starts) <= MANY_STARTS:
+        return starts
+    states = {knowledge.situations[one][1:] for one in starts}
+    return [row for row, one in enumerate(knowledge.situations) if one[1:] in states]
+
+
+def nearest(
+    knowledge: Knowledge, hopes: Hopes, sources: Iterable[int], floor: float = 0.0
+) -> Way | None:
+    """Return the way of most use for each step, over known steps from one of the sources."""
+    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
+    waiting = deque((one, 0) for one in came)
+    best, rate, aim = None, floor, ""
+    following, unsettled = knowledge.following, knowledge.unsettled
+    while waiting:
+        here, far = waiting.popleft()
+        if RELIED / (far + 1) <= rate:
+            break
+        for action, led in enumerate(following[here]):
+            if led == UNKNOWN:
+                if (here, action) in unsettled:
+                    continue
+                use, why = worth(knowledge, hopes, here, action)
+                if use / (far + 1) > rate:
+                    best, rate, aim = (here, action), use / (far + 1), why
+            elif led != ENDS and led not in came:
+                came[led] = here, action
+                waiting.append((led, far + 1))
+    if best is None:
+        return None
+    way = _way(came, best, 0.0, aim)
+    return Way(way.steps, rate * len(way.steps), aim, way.start)
+
+
+def within(
+    knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
+) -> Way | None:
+    """Return the way to a notable question beside those asked, if these are fewer than `most`.
+
+    Only labels that open no other context are read on the way.
+    """
+    if len(asked & knowledge.notable) >= most:
+        return None
+    came: dict[int, tuple[int, int] | None] = {row: None}
+    waiting = deque([(row, 0)])
+    while waiting:
+        here, far = waiting.popleft()
+        if TEST / (far + 1) <= floor or far > FARTHEST:
+            return None
+        observation = knowledge.situations[here][0]
+        for action, led in enumerate(knowledge.following[here]):
+            if led == UNKNOWN:
+                continue
+            question = observation, action
+            if question not in asked and question in knowledge.notable:
+                return _way(came, (here, action), TEST, "whether a state is what it is taken for")
+            if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
+                came[led] = here, action
+                waiting.append((led, far + 1))
+    return None
+
+
+def untested(
+    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
+) -> Way | None:
+    """Return the nearest way into a context in which a notable question was never asked."""
+    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
+    waiting = deque(came)
+    while waiting:
+        here = waiting.popleft()
+        states = knowledge.situations[here][1:]
+        for action, led in enumerate(knowledge.following[here]):
+            if led < 0:
+                continue
+            label = knowledge.read[here][action]
+            if label not in knowledge.plain:
+                context = (label, *states)
+                if context not in given_up:
+                    rest = within(knowledge, led, knowledge.contexts.get(context, set()), most)
+                    if rest is not None:
+                        way = _way(came, (here, action), TEST, rest.why)
+                        return Way(way.steps + rest.steps, TEST, rest.why, way.start)
+                    given_up.add(context)
+            if led not in came:
+                came[led] = here, action
+                waiting.append(led)
+    return None
+
+
+def untested_pair(
+    knowledge: Knowledge,
+    row: int,
+    context: Context,
+    most: int,
+    given_up: set[tuple[Context, int]],
+) -> Way | None:
+    """Return the nearest way to read two labels after which too little was asked."""
+    came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
+    waiting = deque(came)
+    while waiting and len(came) < MOST_SEARCHED:
+        node = waiting.popleft()
+        here, before = node
+        states = knowledge.situations[here][1:]
+        for action, led in enumerate(knowledge.following[here]):
+            if led < 0:
+                continue
+            label, after = knowledge.read[here][action], before
+            if label not in knowledge.plain:
+                after = (label, *states)
+                pair = before, label
+                # After the start alone, the first label was tested by itself.
+                if before[0] >= 0 and pair not in given_up:
+                    rest = within(knowledge, led, knowledge.pairs.get(pair, set()), most)
+                    if rest is not None:
+                        steps = [(here, action)]
+                        while (earlier := came[node]) is not None:
+                            node, action = earlier
+                            steps.append((node[0], action))
+                        return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
+                    given_up.add(pair)
+            if (led, after) not in came:
+                came[led, after] = node, action
+                waiting.append((led, after))
+    return None
+
+
+def _way(
+    came: dict[int, tuple[int, int] | None], last: tuple[int, int], use: float, why: str
+) -> Way:
+    steps, here = [last], last[0]
+    while (before := came[here]) is not None:
+        steps.append(before)
+        here = before[0]
+    return Way(tuple(reversed(steps)), use, why, here)
+
+
+def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[float, str]:
+    """Return of how much use an unknown step is, and what for."""
+    level = hopes.level(row, action)
+    if not level:
+        return 0.0, ""
+    observation, *states = knowledge.situations[row]
+    likely = knowledge.guess.get((observation, action))
+    if likely is not None:
+        label = knowledge.label_at.get(likely, -2)
+        if label >= 0 and knowledge.led(states, label) is None:
+            return UNREAD, "a label that was never read there"
+    return USES[level]
+
+
+def largest_gap(knowledge: Knowledge, hopes: Hopes) -> float:
+    """Return by how much acting otherwise could be better, at most, from any of the starts."""
+    rows = [row for row in knowledge.starts if row < len(hopes.value)]
+    if not rows:
+        return float("inf")
+    return float((hopes.at_most[rows] - hopes.value[rows]).max())
+
+
+def promised(knowledge: Knowledge, hopes: Hopes) -> tuple[float, float]:
+    """Return what acting by the plan is worth on average over the starts, and the gap."""
+    rows = np.array(list(knowledge.starts), np.int64)
+    weights = np.array(list(knowledge.starts.values()), np.float64)
+    inside = rows < len(hopes.value)
+    if not inside.any():
+        return 0.0, float("inf")
+    rows, weights = rows[inside], weights[inside]
+    gaps = hopes.at_most[rows] - hopes.value[rows]
+    return float(np.average(hopes.value[rows], weights=weights)), float(
+        np.average(gaps, weights=weights)
+    )
+
+
+__all__ = ["Hopes", "PayingCycle", "Way", "nearest", "promised", "worth"]

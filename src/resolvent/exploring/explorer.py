@@ -1,0 +1,398 @@
+"""Acting in an environment so that as much as possible is learned that is worth knowing.
+
+Whoever has a loop of their own asks an `Explorer` what to do and tells it what came of it;
+`solve` is such a loop.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final, Literal
+
+import gymnasium as gym
+import numpy as np
+
+from resolvent.control.planning.plans import Plan, plan
+from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
+from resolvent.exploring.beliefs import Beliefs
+from resolvent.exploring.checkpoint import Point
+from resolvent.exploring.choosing import largest_gap, promised
+from resolvent.exploring.concluding import machines_from
+from resolvent.exploring.log import CUT, Episode, Log
+from resolvent.exploring.mind import Cursor, Mind
+from resolvent.exploring.statement import Kind, Statement
+from resolvent.machines import Machines
+from resolvent.options import Options
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
+from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
+from resolvent.traces.live.vector_naming import one_environment
+from resolvent.traces.symbols import INFO_KEYS
+
+MOST_ACTIONS: Final = 1_000
+"""More actions than these cannot all be tried in every situation."""
+
+
+class Explorer:
+    """Decides what to do in an environment, step by step, and learns from what comes of it.
+
+    Ask `act` what to do and tell `learn` what came of it. Where `act` returns None, nothing more
+    is to be had from this episode: reset the environment, and ask again. `done` says when
+    nothing is left to find out, and `statement()` what holds then.
+
+    With `which`, several episodes are played side by side, as in a vector environment: what
+    one of them shows, all know.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> env = gym.make("resolvent/House-v0")
+    >>> explorer = rs.Explorer(env, seed=0)
+    >>> observation, info = env.reset(seed=0)
+    >>> while not explorer.done:
+    ...     action = explorer.act(observation, info)
+    ...     if action is None:
+    ...         observation, info = env.reset()
+    ...         continue
+    ...     observation, reward, terminated, truncated, info = env.step(action)
+    ...     explorer.learn(action, observation, reward, terminated, truncated, info)
+    ...     if terminated or truncated:
+    ...         observation, info = env.reset()
+    >>> explorer.plan().is_optimal, {kind: one.states for kind, one in explorer.machines().items()}
+    (True, {'transition': 2, 'reward': 2})
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        *,
+        labels: str | Labelling = "auto",
+        label_of: Callable[..., Any] | None = None,
+        name_of: Callable[[Any], Any] | None = None,
+        timing: LabelTiming | str | None = None,
+        gamma: float = 0.95,
+        reward_range: tuple[float, float] | None = None,
+        target: float = 0.0,
+        states: int | Literal["found"] = "found",
+        seed: int = 0,
+    ) -> None:
+        _check(gamma, target, states, seed)
+        self.gamma, self.reward_range, self.seed = gamma, reward_range, seed
+        self.target, self.states = target, states
+        single = isinstance(env, gym.Env)
+        space = env.action_space if single else env.single_action_space  # type: ignore[union-attr]
+        self._observations = Names(env, "observation", name_of)
+        self._names = Names(env, "action")
+        self._values = _listed(space)
+        symbols = [self._names(value) for value in self._values]
+        self._codes = {symbol: code for code, symbol in enumerate(symbols)}
+        self._env: gym.Env[Any, Any] | None = env if single else None  # type: ignore[assignment]
+        self._auto = labels == "auto" and label_of is None
+        self.labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
+        self._label_of = label_of
+        self.may_tell = self._auto and not _has_method(env)
+        options = Options(
+            noise="none",
+            timing=timing,  # type: ignore[arg-type]
+            seed=seed,
+        )
+        log = Log(symbols)
+        self.mind = Mind(
+            log,
+            Beliefs(options, log, may_time=timing is None),
+            gamma=gamma,
+            seed=seed,
+            reward_range=reward_range,
+            states=None if states == "found" else states,
+            target=target,
+        )
+        self._make_labels()
+        self._last: dict[int, Any] = {}
+        self.capped = 0
+        self.changed = False
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far."""
+        return self.mind.steps
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes with any steps are over."""
+        return self.mind.log.episodes
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to find out."""
+        return self.mind.settled and not self._rethinks()
+
+    def _rethinks(self) -> bool:
+        """Think it all over once more before it is called done: is there another explanation?"""
+        if self.mind.thought_over:
+            return False
+        self.mind.thought_over = not self.mind.rethink()
+        return not self.mind.thought_over
+
+    @property
+    def after(self) -> str:
+        """What it is after at the moment, in words."""
+        return next((one.why for one in self.mind.cursors if one.goes_on), "")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many states each machine has that it believes in."""
+        tables = self.mind.beliefs.tables
+        return {} if tables is None else dict(zip(tables.kinds, tables.sizes, strict=True))
+
+    def worth(self) -> tuple[float, float]:
+        """Return what acting by the plan is worth at least, and by how much more others may be."""
+        knowledge = self.mind.knowledge
+        if knowledge is None:
+            return 0.0, float("inf")
+        self.mind.weigh()
+        return promised(knowledge, self.mind.hopes)
+
+    def _worth_before(self) -> tuple[float, float]:
+        """Return the same as it was when that was worked out last, which costs nothing."""
+        knowledge = self.mind.knowledge
+        return (0.0, float("inf")) if knowledge is None else promised(knowledge, self.mind.hopes)
+
+    def act(self, observation: Any, info: Mapping[str, Any], which: int = 0) -> Any:
+        """Return what to do now, or None where the episode is of no more use: then reset.
+
+        If no episode is under way, one begins with this observation.
+        """
+        cursor = self._cursor(which)
+        with locating(f"episode {self.mind.log.episodes}"):
+            seen = self._observations(observation)
+            if not cursor.goes_on:
+                with locating("reset"):
+                    label = self._labels.at_reset(observation, info)
+                log = self.mind.log
+                self.mind.begin(cursor, log.observation(seen), log.label(label))
+            elif self.mind.log.observations.codes.get(seen) != cursor.episode.seen[-1]:
+                raise TraceError(
+                    f"step {len(cursor.episode)}: act() was shown another observation than the "
+                    f"last step led to: tell learn() of every step, with truncated=True where "
+                    f"the environment is reset"
+                )
+        self._last[which] = observation
+        action = self.mind.act(cursor)
+        if action is None:
+            self.mind.stop(cursor)
+            return None
+        return self._values[action]
+
+    def learn(
+        self,
+        action: Any,
+        observation: Any,
+        reward: Any,
+        terminated: bool,
+        truncated: bool,
+        info: Mapping[str, Any],
+        which: int = 0,
+    ) -> None:
+        """Take what came of an action, which may be another than `act` gave.
+
+        `changed` says then whether the machines had to change.
+
+        Raises:
+            ContradictoryTraces: when the world turns out to be random.
+        """
+        cursor, log = self._cursor(which), self.mind.log
+        if not cursor.goes_on:
+            raise OptionError("learn() before act(): show act() what the environment's reset gave")
+        with locating(f"episode {log.episodes}"), locating(f"step {len(cursor.episode)}"):
+            self._settle_labels(info)
+            done = self._codes.get(self._names(action))
+            if done is None:
+                raise OptionError(f"action {action!r} is not one of the environment's")
+            label = self._labels.after_step(
+                self._last.get(which), action, reward, observation, info
+            )
+            seen, paid = log.observation(self._observations(observation)), finite_reward(reward)
+        self.capped += bool(truncated and not terminated)
+        try:
+            self.changed = self.mind.learn(
+                cursor,
+                done,
+                paid,
+                seen,
+                log.label(label),
+                ended=bool(terminated),
+                cut=bool(truncated),
+            )
+        except ContradictoryTraces:
+            if not self._tell_more():
+                raise
+            self.changed = True
+
+    def cut(self, which: int = 0) -> None:
+        """End an episode that the environment did not end, as a limit on its length does."""
+        self.mind.close(self._cursor(which), CUT)
+        self.capped += 1
+
+    def _value(self, action: int) -> Any:
+        """Return the environment's action of a number."""
+        return self._values[action]
+
+    def _saw_last(self, observation: Any, which: int = 0) -> bool:
+        """Whether this is what the last step of an episode led to."""
+        self._last[which] = observation
+        seen = self.mind.log.observations.codes.get(self._observations(observation))
+        return seen == self._cursor(which).episode.seen[-1]
+
+    def _cursor(self, which: int) -> Cursor:
+        """Return where one of the episodes is."""
+        while len(self.mind.cursors) <= which:
+            self.mind.cursors.append(Cursor())
+        return self.mind.cursors[which]
+
+    def _make_labels(self) -> None:
+        label_of = self._label_of
+        if not self.labelling.is_given:
+            label_of = MadeOf(self.labelling, self._observations, self._names)
+        self._labels = Labels(self._env, label_of)
+
+    def _settle_labels(self, info: Mapping[str, Any]) -> None:
+        """Make labels of what is seen if the first step shows that the environment tells none."""
+        if not self.may_tell:
+            return
+        self.may_tell = False
+        if not any(key in info for key in INFO_KEYS):
+            self._relabel(Labelling("observation"))
+
+    def _relabel(self, labelling: Labelling) -> None:
+        self.labelling = labelling
+        self._make_labels()
+        under_way = [one.episode for one in self.mind.cursors if one.goes_on]
+        self.mind.log.relabel(labelling, under_way)
+
+    def _tell_more(self) -> bool:
+        """Where labels of what is seen do not explain the world, make them of what is done, too."""
+        if not self._auto or self.labelling.reads != "observation":
+            return False
+        self._relabel(Labelling("action+observation"))
+        beliefs = self.mind.beliefs
+        beliefs.options = replace(beliefs.options, timing=LabelTiming.CURRENT)
+        beliefs.tables = None
+        beliefs.repair(one.episode for one in self.mind.cursors)
+        self.mind.rebuild()
+        return True
+
+    def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
+        """Go back to where exploring was at a checkpoint."""
+        mind, beliefs = self.mind, self.mind.beliefs
+        if self._auto and point.labelling != GIVEN.reads:
+            self.labelling = as_labelling(point.labelling)
+        self._make_labels()
+        self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
+        mind.log = beliefs.log = log
+        beliefs.tables, beliefs.thorough_at = point.tables, point.thorough_at
+        beliefs.options = replace(
+            beliefs.options,
+            timing=LabelTiming(point.timing),
+            remove_trivial=point.remove_trivial,
+        )
+        mind.confirmed = {tuple(one) for one in point.confirmed}
+        mind.confirming, mind.rechecked = point.confirming, point.rechecked
+        mind.cursors = [Cursor()]
+        if under_way is not None:
+            mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True
+        mind.rebuild()
+
+    def traces(self) -> TraceSet:
+        """Return all that was seen and done, with episodes under way as traces cut short."""
+        return self.mind.log.traces(0, [one.episode for one in self.mind.cursors])
+
+    def machines(self) -> Machines:
+        """Return the machines that explain everything so far."""
+        mind = self.mind
+        tables = mind.beliefs.tables
+        if tables is None:
+            if not self.steps:
+                raise ModelError("nothing was seen yet: take at least one step")
+            tables = mind.beliefs.repair(one.episode for one in mind.cursors)
+            mind.rebuild()
+        columns = mind.log.columns(0, [one.episode for one in mind.cursors])
+        return machines_from(
+            tables.for_labels(len(mind.log.labels)),
+            mind.log,
+            columns,
+            self.traces(),
+            mind.beliefs.options,
+            self.labelling,
+        )
+
+    def plan(self) -> Plan:
+        """Return the best way to act by what is known so far."""
+        return plan(
+            self.machines(), self.traces(), gamma=self.gamma, reward_range=self.reward_range
+        )
+
+    def statement(self, kind: Kind | None = None) -> Statement:
+        """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
+        mind, knowledge = self.mind, self.mind.knowledge
+        mind.weigh()
+        gap = float("inf")
+        if knowledge is not None and not mind.vacuous:
+            gap = largest_gap(knowledge, mind.hopes)
+        if kind is None:
+            kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
+            if mind.vacuous:
+                kind = "nothing pays"
+        least, most = (0.0, 0.0) if knowledge is None else (knowledge.least, knowledge.most)
+        return Statement(
+            kind,
+            self.steps,
+            self.episodes,
+            self.sizes,
+            0 if knowledge is None else len(knowledge),
+            0 if knowledge is None else len(knowledge.contexts),
+            0 if knowledge is None else int(np.count_nonzero(mind.hopes.matters)),
+            gap,
+            mind.depth,
+            self.reward_range or (least, most),
+            self.capped,
+        )
+
+
+def _listed(space: gym.Space[Any]) -> list[Any]:
+    """Return all values of a space of actions."""
+    if isinstance(space, gym.spaces.Discrete):
+        return list(range(int(space.start), int(space.start + space.n)))
+    parts: list[range] | None = None
+    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        start = getattr(space, "start", np.zeros_like(space.nvec))
+        parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
+    elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
+        parts = [range(2)] * int(space.n)
+    if parts is None:
+        raise OptionError(
+            f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
+            f"environment in one with a few (gymnasium.spaces.Discrete)"
+        )
+    if np.prod([len(one) for one in parts], dtype=float) > MOST_ACTIONS:
+        raise OptionError(
+            f"the actions are {space}, more than {MOST_ACTIONS:,}: wrap the environment in one "
+            f"with fewer"
+        )
+    return [np.array(one, space.dtype) for one in product(*parts)]
+
+
+def _has_method(env: AnyEnv) -> bool:
+    if isinstance(env, gym.Env):
+        return label_method(env) is not None
+    with one_environment(env) as one:
+        return isinstance(one, gym.Env) and label_method(one) is not None
+
+
+def _check(gamma: float, target: float, states: Any, seed: int) -> None:
+    if not 0 < gamma <= 1:
+        raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
+    if not target >= 0:
+        raise OptionError(f"target={target}: use a number from 0 on")
+    if states != "found" and (not isinstance(states, int) or states < 1):
+        raise OptionError(f"states={states!r}: use 'found', or how many there are at most")
+    if seed < 0:
+        raise OptionError(f"seed={seed}: use at least 0")

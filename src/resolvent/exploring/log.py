@@ -1,0 +1,197 @@
+"""All that was seen and done while exploring, as columns of codes that only grow.
+
+Episodes that are over stand one after another; those under way are written down apart,
+and count as traces that were cut short whenever machines learn from all of them.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.traces import Label, Symbol, TraceSet
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.vocabulary import Codes
+
+CUT, ENDED, STOPPED = 0, 1, 2
+"""How an episode may end: by a limit, by itself, or because exploring had no use for more."""
+
+
+class Coding:
+    """Symbols or labels and the numbers they have here, in the order in which they came up."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self.values: list[Any] = []
+        self.codes: dict[Any, int] = {}
+        for value in values:
+            self(value)
+
+    def __call__(self, value: Any) -> int:
+        """Return the number of a value, a new one if it never came up."""
+        code = self.codes.get(value)
+        if code is None:
+            code = self.codes[value] = len(self.values)
+            self.values.append(value)
+        return code
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass
+class Episode:
+    """One episode, in codes: what was seen and which label, and between those what was done."""
+
+    seen: "array[int]" = field(default_factory=lambda: array("i"))
+    labels: "array[int]" = field(default_factory=lambda: array("i"))
+    actions: "array[int]" = field(default_factory=lambda: array("i"))
+    rewards: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def begin(self, seen: int, label: int) -> None:
+        """Take what a reset showed."""
+        self.seen.append(seen)
+        self.labels.append(label)
+
+    def step(self, action: int, reward: float, seen: int, label: int) -> None:
+        """Take a step and what came of it."""
+        self.actions.append(action)
+        self.rewards.append(reward)
+        self.seen.append(seen)
+        self.labels.append(label)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Traces as arrays: `seen` and `labels` have an entry more for each trace than the others."""
+
+    seen: Codes
+    labels: Codes
+    actions: Codes
+    rewards: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    ended: NDArray[np.bool_]
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len(self.actions)
+
+    def at_step(self) -> NDArray[np.int64]:
+        """Return for each step the place of what was seen before it."""
+        lengths = np.diff(self.offsets)
+        return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
+
+
+class Log:
+    """What was seen and done so far."""
+
+    def __init__(self, actions: Sequence[Symbol]) -> None:
+        self.observations, self.labels = Coding(), Coding()
+        self.actions = list(actions)
+        self.done = Episode()
+        self.lengths, self.ends = array("i"), array("b")
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes are over."""
+        return len(self.lengths)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the episodes that are over have."""
+        return len(self.done)
+
+    def observation(self, symbol: Symbol) -> int:
+        """Return the number of an observation."""
+        return self.observations(symbol)
+
+    def label(self, label: Label) -> int:
+        """Return the number of a label."""
+        return self.labels(label)
+
+    def close(self, episode: Episode, end: int) -> None:
+        """Put an episode with those that are over; one without a step leaves nothing."""
+        if not len(episode):
+            return
+        done = self.done
+        done.seen.extend(episode.seen)
+        done.labels.extend(episode.labels)
+        done.actions.extend(episode.actions)
+        done.rewards.extend(episode.rewards)
+        self.lengths.append(len(episode))
+        self.ends.append(end)
+
+    def has(self, begun: Episode, actions: Sequence[int]) -> bool:
+        """Whether an episode that is over began like this one, with these actions."""
+        done, wanted, step = self.done, array("i", actions), 0
+        for number, length in enumerate(self.lengths):
+            place = step + number
+            if (
+                length >= len(wanted)
+                and done.seen[place] == begun.seen[0]
+                and done.labels[place] == begun.labels[0]
+                and done.actions[step : step + len(wanted)] == wanted
+            ):
+                return True
+            step += length
+        return False
+
+    def columns(self, since: int = 0, under_way: Iterable[Episode] = ()) -> Columns:
+        """Return the episodes from a number on, and those under way, as arrays."""
+        more = [one for one in under_way if len(one)]
+        skipped = int(np.frombuffer(self.lengths, np.int32)[:since].sum()) if since else 0
+        lengths = [*self.lengths[since:], *map(len, more)]
+        parts = (self.done, *more)
+
+        def column(name: str, dtype: Any, first: int) -> Any:
+            arrays = [np.frombuffer(getattr(one, name), dtype) for one in parts]
+            return np.concatenate([arrays[0][first:], *arrays[1:]])
+
+        return Columns(
+            column("seen", np.int32, skipped + since),
+            column("labels", np.int32, skipped + since),
+            column("actions", np.int32, skipped),
+            column("rewards", np.float64, skipped),
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+            np.array([*(end == ENDED for end in self.ends[since:]), *(False for _ in more)], bool),
+        )
+
+    def traces(self, since: int = 0, under_way: Iterable[Episode] = ()) -> TraceSet:
+        """Return the episodes from a number on, and those under way, as traces."""
+        columns = self.columns(since, under_way)
+        rewards, codes = np.unique(columns.rewards, return_inverse=True)
+        return TraceSet.from_columns(
+            (self.observations.values, columns.seen),
+            (self.labels.values, columns.labels),
+            (self.actions, columns.actions),
+            (rewards.tolist(), codes.astype(np.int32)),
+            offsets=columns.offsets,
+            terminated=columns.ended,
+            truncated=~columns.ended,
+        )
+
+    def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
+        """Make the labels anew of what was seen and done."""
+        self.labels = Coding()
+        step = 0
+        for number, length in enumerate(self.lengths):
+            self._relabel(labelling, self.done, step, step + number, length)
+            step += length
+        for episode in under_way:
+            self._relabel(labelling, episode, 0, 0, len(episode))
+
+    def _relabel(
+        self, labelling: Labelling, episode: Episode, step: int, place: int, length: int
+    ) -> None:
+        named = self.observations.values
+        episode.labels[place] = self.labels(labelling.at_reset(named[episode.seen[place]]))
+        for number in range(length):
+            action = self.actions[episode.actions[step + number]]
+            led_to = named[episode.seen[place + number + 1]]
+            episode.labels[place + number + 1] = self.labels(labelling.after_step(action, led_to))

@@ -1,0 +1,419 @@
+"""What to do next and what to make of it, for any number of episodes side by side; in codes.
+
+Each round chooses what is most worth knowing for the steps it costs, and goes there over
+known steps. A step that was not foreseen ends the way, and the machines are mended at once.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from resolvent.exploring.beliefs import Beliefs
+from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
+from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
+from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
+from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
+
+FIRST_STEPS: Final = 8
+"""So many steps are taken at random before machines are thought of."""
+
+TESTS: Final = 6
+"""So many questions are asked where a label led, to see whether the state is the right one."""
+
+STRAYING: Final = 64
+"""So many steps an episode may last that does what was done least often."""
+
+PAIR_TESTS: Final = 2
+"""So many are asked after two labels in a row."""
+
+STARTS_CONFIRMED: Final = 10
+"""The plan is carried out from every start; where there are many, from so many, and from one with
+each first label."""
+
+LEAST_RECHECKING, RECHECKING_SHARE = 150, 0.1
+"""So many steps, or that share of all, go into asking again what is known already."""
+
+LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
+"""So many steps, and that share of all, go into carrying out the plan before it is done."""
+
+CALM_RESETS: Final = 30
+"""After so many episodes that began as others did, there is no other way to begin."""
+
+EMPTY: Final = 200
+"""After so many resets to starts that are of no use, what is left counts as out of reach."""
+
+_PLAN_HOLDS = "whether the plan holds"
+
+
+@dataclass
+class Cursor:
+    """Where one of several episodes side by side is, and where it is going.
+
+    `way` are the steps that lie ahead, as (situation, action).
+    """
+
+    episode: Episode = field(default_factory=Episode)
+    row: int = UNKNOWN
+    way: list[tuple[int, int]] = field(default_factory=list)
+    why: str = ""
+    goes_on: bool = False
+    start: int = UNKNOWN
+    context: Context = ()
+    before: Context = ()
+
+
+class Mind:
+    """One knowledge of a world, and what to do next by it."""
+
+    def __init__(
+        self,
+        log: Log,
+        beliefs: Beliefs,
+        *,
+        gamma: float,
+        seed: int,
+        reward_range: tuple[float, float] | None,
+        states: int | None = None,
+        target: float = 0.0,
+    ) -> None:
+        self.log, self.beliefs, self.seed = log, beliefs, seed
+        self.reward_range, self.states, self.target = reward_range, states, target
+        self.knowledge: Knowledge | None = None
+        self.hopes = Hopes(gamma)
+        self.cursors: list[Cursor] = []
+        self.surprises = self.rounds = 0
+        self.settled = self.thought_over = False
+        self._weighed_at = -1
+        self.confirmed: set[tuple[int, ...]] = set()
+        """The starts from which the plan was carried out, as situations."""
+        self._given_up: set[Context] = set()
+        self._given_up_pairs: set[tuple[Context, int]] = set()
+        self._asked: Asked | None = None
+        self._empty = self._calm = self.confirming = self.rechecked = 0
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken so far."""
+        return self.log.steps + sum(len(one.episode) for one in self.cursors)
+
+    @property
+    def depth(self) -> int:
+        """How many labels in a row are tested: more than two where there may be more states."""
+        tables = self.beliefs.tables
+        if self.states is None or tables is None:
+            return 2
+        return min(max(self.states - max(tables.sizes) + 1, 2), LONGEST)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether all that was ever paid is the same, so that nothing is better than another."""
+        return self.knowledge is None or self.knowledge.vacuous
+
+    def begin(self, cursor: Cursor, seen: int, label: int) -> None:
+        """Take what a reset showed."""
+        cursor.episode = Episode()
+        cursor.episode.begin(seen, label)
+        cursor.goes_on, cursor.way = True, []
+        self._calm += 1
+        cursor.row = UNKNOWN
+        if self.knowledge is not None:
+            if self.knowledge.is_new_start(seen, label):
+                self._calm = 0
+                self.settled = self.thought_over = False
+            cursor.row = self.knowledge.begin(seen, label)
+        cursor.start, cursor.context, cursor.before = cursor.row, (-1, seen, label), ()
+
+    def act(self, cursor: Cursor) -> int | None:
+        """Return what to do, or None where nothing more is to be had from this episode."""
+        if self.knowledge is None or cursor.row == UNKNOWN:
+            cursor.why = "where it is"
+            return self._at_random()
+        if not cursor.way:
+            way = self._way(self.knowledge, cursor)
+            if way is None or way.start != cursor.row:
+                if not len(cursor.episode):
+                    self._empty += 1
+                return None
+            cursor.way, cursor.why = list(way.steps), way.why
+            self.rounds += 1
+        self._empty = 0
+        return cursor.way[0][1]
+
+    def _way(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Return the way to what is most worth knowing, or None if nothing is left."""
+        self._weigh(knowledge)
+        way = self._chosen(knowledge, cursor)
+        if way is None and self._weighed_at != knowledge.known:
+            self._weigh(knowledge, fully=True)
+            way = self._chosen(knowledge, cursor)
+        way = way or self._test(knowledge, cursor)
+        if way is None and knowledge.vacuous:
+            return self._beyond(knowledge, cursor)
+        way = way or self._pair(knowledge, cursor)
+        for length in range(3, self.depth + 1):
+            way = way or self._word(knowledge, cursor, length)
+        return way or self._recheck(knowledge, cursor) or self._confirmation(knowledge, cursor)
+
+    def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        here = nearest(knowledge, self.hopes, [cursor.row])
+        floor = 0.0 if here is None else here.rate
+        test = within(
+            knowledge, cursor.row, knowledge.contexts.get(cursor.context, set()), TESTS, floor
+        )
+        if test is not None:
+            return test
+        if not len(cursor.episode):
+            return here or self._from_starts(knowledge)
+        # Another episode is worth it where far less has to be walked than from here.
+        alone = len(knowledge.starts) == 1
+        return self._from_starts(knowledge, floor * (1.5 if alone else 4.0)) or here
+
+    def _from_starts(self, knowledge: Knowledge, floor: float = 0.0) -> Way | None:
+        if self._empty > EMPTY:
+            return None
+        return nearest(knowledge, self.hopes, knowledge.starts, floor)
+
+    def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        here = untested(knowledge, [cursor.row], TESTS, self._given_up)
+        if here is None and self._empty <= EMPTY:
+            return untested(knowledge, knowledge.starts, TESTS, set(self._given_up))
+        return here
+
+    def _beyond(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Look for something that pays: ever longer words, and everything after each of them.
+
+        Every other episode just does what was done least often: what pays may be near.
+        """
+        if self.log.episodes % 2:
+            return self._least_tried(knowledge, cursor)
+        for length in range(2, LONGEST + 1):
+            way = self._word(knowledge, cursor, length)
+            way = way or self._again(knowledge, cursor, length - 1)
+            if way is not None:
+                return way
+        self.settled = True
+        return None
+
+    def _least_tried(self, knowledge: Knowledge, cursor: Cursor) -> Way:
+        """Return a step that was taken least often after the last labels, for a while."""
+        if len(cursor.episode) >= STRAYING:
+            return Way((), 0.0, "", UNKNOWN)
+        history = history_of(knowledge, cursor.episode.labels[1:])
+        observation = knowledge.situations[cursor.row][0]
+        asked = self._what_was_asked(knowledge)
+        actions = asked.least_tried(history, observation, len(self.log.actions))
+        action = actions[self._at_random() % len(actions)]
+        return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
+
+    def _what_was_asked(self, knowledge: Knowledge) -> Asked:
+        if self._asked is None:
+            columns = self.log.columns(0, [one.episode for one in self.cursors])
+            self._asked = Asked(knowledge, columns)
+        return self._asked
+
+    def _again(self, knowledge: Knowledge, cursor: Cursor, length: int) -> Way | None:
+        """Ask again what is known already, after histories of so many labels."""
+        asked = self._what_was_asked(knowledge)
+        history = history_of(knowledge, cursor.episode.labels[1:])
+        way = asked.way(cursor.row, history, length)
+        if way is None and len(cursor.episode):
+            for start in knowledge.starts:
+                if asked.way(start, (), length):
+                    return Way((), 0.0, "", UNKNOWN)
+        return way
+
+    def _pair(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Read two labels in a row, and ask then: a state more may hide behind the first."""
+        given_up = self._given_up_pairs
+        way = untested_pair(knowledge, cursor.row, cursor.context, PAIR_TESTS, given_up)
+        if way is None and len(cursor.episode) and self._empty <= EMPTY:
+            for start in knowledge.starts:
+                begun = (-1, *knowledge.began[start])
+                if untested_pair(knowledge, start, begun, PAIR_TESTS, set(given_up)):
+                    return Way((), 0.0, "", UNKNOWN)
+        return way
+
+    def _word(self, knowledge: Knowledge, cursor: Cursor, length: int) -> Way | None:
+        """Read so many labels one after another as they never were."""
+        way = unread_word(knowledge, cursor.row, cursor.episode, length)
+        if way is None and len(cursor.episode) and self._empty <= EMPTY:
+            for start in knowledge.starts:
+                if unread_word(knowledge, start, Episode(), length):
+                    return Way((), 0.0, "", UNKNOWN)
+        return way
+
+    def _recheck(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Ask everything again after a label or two, for as many steps as that is worth.
+
+        A state that nothing has shown yet looks like another: what pays there was asked before,
+        and did not pay.
+        """
+        if self.rechecked >= max(LEAST_RECHECKING, RECHECKING_SHARE * self.steps):
+            return None
+        return self._again(knowledge, cursor, 1) or self._again(knowledge, cursor, 2)
+
+    def _confirmation(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Act by the plan, where it was not carried out since the machines changed last."""
+        left = [one for one in knowledge.starts if knowledge.situations[one] not in self.confirmed]
+        done = len(knowledge.starts) - len(left)
+        kinds = {knowledge.began[one][1] for one in knowledge.starts}
+        kinds -= {knowledge.began[one][1] for one in knowledge.starts if one not in left}
+        enough = done >= STARTS_CONFIRMED and not kinds  # each first label is one of them
+        confirmed = not left or enough or self._empty > EMPTY
+        # A world that is random may have been lucky once, or twice.
+        often = self.confirming >= LEAST_CONFIRMING + CONFIRMING_SHARE * self.steps
+        self.settled = confirmed and often and self._calm >= CALM_RESETS
+        begun = knowledge.situations[cursor.row]
+        if len(cursor.episode) or (often and begun in self.confirmed):
+            return None
+        way, row, met = [], cursor.row, set[int]()
+        while row >= 0 and row not in met:
+            met.add(row)
+            step = row, int(self.hopes.policy[row])
+            row = knowledge.following[row][step[1]]
+            if row == UNKNOWN:
+                break
+            way.append(step)
+        if not way:
+            self.confirmed.add(begun)
+            self.confirming += 1
+            return None
+        if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
+            self.confirmed.add(begun)
+            return None
+        return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+
+    def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
+        known, before = knowledge.known, self._weighed_at
+        if fully or before < 0 or known - before >= max(4, known // 20):
+            self.hopes.weigh(knowledge, self.reward_range, self.target)
+            self._weighed_at = known
+
+    def weigh(self) -> None:
+        """Work out what everything is worth by what is known now."""
+        if self.knowledge is not None and self._weighed_at != self.knowledge.known:
+            self._weigh(self.knowledge, fully=True)
+
+    def _at_random(self) -> int:
+        """Do anything; which follows from the seed and the number of steps alone."""
+        rng = np.random.default_rng((self.seed, self.steps))
+        return int(rng.integers(len(self.log.actions)))
+
+    def learn(
+        self,
+        cursor: Cursor,
+        action: int,
+        reward: float,
+        seen: int,
+        label: int,
+        *,
+        ended: bool,
+        cut: bool,
+    ) -> bool:
+        """Take a step and what came of it; return whether the machines had to change."""
+        before = cursor.episode.labels[-1]
+        cursor.episode.step(action, reward, seen, label)
+        knowledge, row = self.knowledge, cursor.row
+        if knowledge is None:
+            wrong = self.steps >= FIRST_STEPS or ended or cut
+        elif row == UNKNOWN:
+            wrong = True
+        else:
+            wrong = self._foreseen(knowledge, cursor, action, reward, seen, label, before, ended)
+        if ended or cut:
+            self.close(cursor, ENDED if ended else CUT)
+        if wrong:
+            self.beliefs.repair(one.episode for one in self.cursors)
+            self.confirm_anew()
+            self.rebuild()
+        return wrong
+
+    def confirm_anew(self) -> None:
+        """Take it that the plan was never carried out, since machines are others now."""
+        self.confirmed.clear()
+        self.confirming = 0
+
+    def _foreseen(
+        self,
+        knowledge: Knowledge,
+        cursor: Cursor,
+        action: int,
+        reward: float,
+        seen: int,
+        label: int,
+        before: int,
+        ended: bool,
+    ) -> bool:
+        """Compare a step with what is known, and return whether that is wrong."""
+        row, planned = cursor.row, cursor.way[:1]
+        knowledge.ask(cursor.context, cursor.before, row, action)
+        if self._asked is not None:  # the last label is that of what the step led to
+            history = history_of(knowledge, cursor.episode.labels[1:-1])
+            self._asked.add(history, knowledge.situations[row][0], action)
+        read = before if knowledge.lag else label
+        if read not in knowledge.plain:
+            cursor.before = cursor.context
+            cursor.context = (read, *knowledge.situations[row][1:])
+            knowledge.read_word(recent_labels(knowledge, cursor.episode))
+        taken = knowledge.take(row, action, reward, seen, label, before, ended)
+        cursor.row = max(taken.following, UNKNOWN) if taken.following >= 0 else UNKNOWN
+        if planned == [(row, action)]:
+            cursor.way.pop(0)
+            self.confirming += cursor.why == _PLAN_HOLDS
+            self.rechecked += cursor.why == AGAIN
+            if cursor.way and cursor.way[0][0] != taken.following:
+                cursor.way = []
+            elif (
+                not cursor.way
+                and cursor.why == _PLAN_HOLDS
+                and taken.surprise is None
+                and cursor.start != UNKNOWN
+            ):
+                self.confirmed.add(knowledge.situations[cursor.start])
+        else:  # somebody else decided
+            cursor.way = []
+        if taken.news:
+            self.settled = self.thought_over = False
+            self._given_up.clear()
+            self._given_up_pairs.clear()
+        self.surprises += taken.surprise is not None
+        return taken.surprise is not None
+
+    def stop(self, cursor: Cursor) -> None:
+        """End an episode that is of no more use."""
+        self.close(cursor, STOPPED)
+
+    def close(self, cursor: Cursor, end: int) -> None:
+        """Put an episode with those that are over."""
+        self.log.close(cursor.episode, end)
+        cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
+        cursor.row = UNKNOWN
+
+    def rethink(self) -> bool:
+        """Infer machines from scratch; return whether others are believed in now."""
+        before = self.beliefs.tables
+        after = self.beliefs.rethink(one.episode for one in self.cursors)
+        if before is not None and after.same_as(before):
+            return False
+        self.confirm_anew()
+        self.rebuild()
+        return True
+
+    def rebuild(self) -> None:
+        """Work out anew what is known, from what is believed and what was seen."""
+        if self.beliefs.tables is None:
+            return
+        columns = self.log.columns(0, [one.episode for one in self.cursors])
+        tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
+        self.knowledge = Knowledge(tables, self.log, columns)
+        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
+        self.thought_over = False
+        self._given_up.clear()
+        self._given_up_pairs.clear()
+        self._asked = None
+        for cursor in self.cursors:
+            cursor.way = []
+            if cursor.goes_on:
+                cursor.row, cursor.context, cursor.before = self.knowledge.located(cursor.episode)
+                cursor.start = UNKNOWN if len(cursor.episode) else cursor.row

@@ -1,0 +1,99 @@
+"""Why exploring stopped, as a statement with its numbers."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from resolvent.errors import ModelError
+from resolvent.wording import amount, listed
+
+Kind: TypeAlias = Literal[
+    "optimal", "target", "budget", "interrupted", "nothing pays", "out of reach", "chance"
+]
+"""Nothing is better; nothing is better by more than asked for; no steps are left; somebody
+interrupted; nothing ever paid; what is left could not be reached; the world is random."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Why exploring stopped, and what holds then.
+
+    `states` are the sizes of the machines, `moves` how many of their moves were tested,
+    `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
+    could be better at most, from any of the starts. `capped` counts the episodes that a limit
+    on their length cut. `contradiction` says what showed the world to be random, if it is.
+    """
+
+    kind: Kind
+    steps: int
+    episodes: int
+    states: dict[str, int]
+    situations: int
+    moves: int
+    open_steps: int
+    gap: float
+    depth: int
+    reward_range: tuple[float, float]
+    capped: int = 0
+    confidence: float | None = None
+    contradiction: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ModelError(f"a statement cannot be {self.kind!r}: use {listed(get_args(Kind))}")
+
+    @property
+    def worlds(self) -> str:
+        """The worlds for which the statement holds, in words."""
+        found = listed([f"{size} {kind}" for kind, size in self.states.items()])
+        pays = "{:g} to {:g}".format(*self.reward_range)
+        return (
+            f"every world that agrees with the {amount(self.steps, 'step')} seen, has the states "
+            f"that were found ({found}) and pays {pays}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        told = asdict(self)
+        told["reward_range"] = list(self.reward_range)
+        told["gap"] = self.gap if self.gap < float("inf") else None
+        return {**told, "text": str(self)}
+
+    def __str__(self) -> str:
+        text = f"{self._why()}{self._left()}"
+        if self.capped:
+            text += f"; {amount(self.capped, 'episode')} did not end and were cut"
+        return text
+
+    def _why(self) -> str:
+        tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
+        if self.kind == "optimal":
+            return f"optimal in {self.worlds}; {tested}"
+        if self.kind == "target":
+            return f"at most {self.gap:.4g} below the best in {self.worlds}; {tested}"
+        if self.kind == "nothing pays":
+            return (
+                "nothing that was tried pays differently from anything else, so that no way to act "
+                "is better than another; say with reward_range what could be paid, or try on with "
+                "a larger budget"
+            )
+        if self.kind == "out of reach":
+            return (
+                f"what could still be better begins in starts that no longer came up: at most "
+                f"{self.gap:.4g} below the best in {self.worlds}"
+            )
+        if self.kind == "chance":
+            sure = f"{100 * (self.confidence or 0):.6g}%"
+            return (
+                f"the world is random ({self.contradiction}); with {sure} confidence at most "
+                f"{self.gap:.4g} below the best"
+            )
+        spent = "the budget is spent" if self.kind == "budget" else "interrupted"
+        return f"{spent} after {amount(self.steps, 'step')}"
+
+    def _left(self) -> str:
+        if self.kind not in ("budget", "interrupted"):
+            return ""
+        below = "" if self.gap == float("inf") else f", at most {self.gap:.4g} below the best"
+        if not self.open_steps:
+            return f"{below}; nothing better is left to try, but not all is tested"
+        return f"{below}; {amount(self.open_steps, 'step')} could be better and were never taken"

@@ -1,0 +1,117 @@
+"""Where labels lead, machine by machine, in the codes of a log: all that exploring must know.
+
+What machines answer is read off the log itself. So a machine can be mended by leading one
+label elsewhere, and held against everything that was seen, in a few milliseconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.control.planning.situations import that_matter
+from resolvent.exploring.log import Columns, Log
+from resolvent.machines import Machine, Machines
+from resolvent.samples import LabelTiming
+from resolvent.traces.vocabulary import Codes
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """For each kind of machine, the state that each label leads to from each; −1 where unread."""
+
+    kinds: tuple[str, ...]
+    moves: tuple[Codes, ...]
+    timing: LabelTiming
+
+    @classmethod
+    def of(cls, machines: Machines, log: Log) -> "Tables":
+        """Return the moves of machines, for the labels of a log."""
+        acting = that_matter(machines)
+        moves = tuple(_moves(one, log) for one in acting.values())
+        return cls(tuple(acting), moves, machines.timing)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many states each machine has."""
+        return [len(one) for one in self.moves]
+
+    def same_as(self, other: "Tables") -> bool:
+        """Whether both lead everywhere to the same states."""
+        return (
+            self.kinds == other.kinds
+            and self.timing is other.timing
+            and all(map(np.array_equal, self.moves, other.moves))
+        )
+
+    def for_labels(self, labels: int) -> "Tables":
+        """Return the same with a column for each of so many labels."""
+        if all(one.shape[1] == labels for one in self.moves):
+            return self
+        wider = []
+        for one in self.moves:
+            more = np.full((len(one), labels - one.shape[1]), -1, np.int32)
+            wider.append(np.hstack([one, more]))
+        return Tables(self.kinds, tuple(wider), self.timing)
+
+
+def _moves(machine: Machine, log: Log) -> Codes:
+    codes = [machine.labels.get(label) for label in log.labels.values]
+    lost = np.full(machine.states, -1, np.int32)
+    columns = [lost if code is None else machine.transitions[:, code] for code in codes]
+    return np.ascontiguousarray(np.stack(columns, axis=1)).astype(np.int32)
+
+
+class Steps:
+    """The steps of a log as machines are asked about them, with what they should have answered."""
+
+    def __init__(self, columns: Columns, timing: LabelTiming, kinds: tuple[str, ...]) -> None:
+        self.columns, self.kinds = columns, kinds
+        at = columns.at_step()
+        read = columns.labels[at].copy()
+        if timing.lag:
+            read[1:] = read[:-1].copy()
+        if timing.first or timing.lag:
+            read[columns.offsets[:-1]] = -1
+        self.read: Codes = read
+        ended = np.zeros(columns.steps, bool)
+        ended[columns.offsets[1:] - 1] = columns.ended
+        self.at, self.ended = at, ended
+        asked = columns.seen[at].astype(np.int64) * (int(columns.actions.max()) + 1)
+        _, question = np.unique(asked + columns.actions, return_inverse=True)
+        self.question: NDArray[np.int64] = question
+        self.questions = int(question.max()) + 1
+        self.paid, rewards = np.unique(columns.rewards, return_inverse=True)
+        of_kind = {"transition": columns.seen[at + 1], "reward": rewards.astype(np.int32)}
+        self.answers = [of_kind.get(kind, ended.astype(np.int32)) for kind in kinds]
+        self.first = np.zeros(columns.steps, bool)
+        self.first[columns.offsets[:-1]] = True
+
+    def walk(self, moves: Codes) -> Codes:
+        """Return the state at every step; −1 from where a label leads nowhere."""
+        table = np.ascontiguousarray(moves).ravel()
+        return _core.walk_states(table, moves.shape[1], self.read, self.columns.offsets)
+
+    def keys(self, states: Codes, beside: Codes | None, size: int) -> NDArray[np.int64]:
+        """Return what each step asks of a state, beside that of the Transition Machine."""
+        key = states.astype(np.int64)
+        if beside is not None:
+            key = key * size + beside
+        return key * self.questions + self.question
+
+    def clashes(
+        self, place: int, states: Codes, beside: Codes | None, size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return steps with another answer than one before them in the same state, and that one."""
+        located = states >= 0 if beside is None else (states >= 0) & (beside >= 0)
+        steps = np.flatnonzero(located)
+        key = self.keys(states, beside, size)[steps]
+        answer = self.answers[place][steps]
+        first = np.empty(int(key.max(initial=0)) + 1, np.int64)
+        first[key[::-1]] = np.arange(len(key))[::-1]
+        witness = first[key]
+        bad = answer[witness] != answer
+        return steps[bad], steps[witness[bad]]

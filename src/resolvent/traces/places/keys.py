@@ -1,0 +1,103 @@
+"""Columns that tell episodes apart → a code for each row, the same for rows of one episode."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from resolvent.traces.tables.distinct import distinct
+from resolvent.traces.vocabulary import distinct_pairs
+
+Episode = tuple[Any, ...]
+"""The values that tell an episode from others, column by column."""
+
+
+def run_of(codes: NDArray[Any], code: Any) -> int:
+    """Return how many of the first codes are this one."""
+    other = codes != code
+    return int(np.argmax(other)) if other.any() else len(codes)
+
+
+def rows_of(keys: pa.Table, episode: Episode) -> NDArray[np.bool_]:
+    """Return which rows are of an episode.
+
+    >>> rows_of(pa.table({"day": [1, 1, 2], "run": ["a", "b", "b"]}), (1, "b")).tolist()
+    [False, True, False]
+    """
+    names = keys.column_names
+    if len(names) == 1 and pa.types.is_integer(keys[names[0]].type) and not keys[0].null_count:
+        return np.asarray(keys[0].to_numpy() == episode[0])
+    codes = episode_codes([_one_row(episode, keys.schema), keys], names)
+    return np.asarray(codes[1:] == codes[0])
+
+
+def _one_row(episode: Episode, schema: pa.Schema) -> pa.Table:
+    """Return an episode as a row of a table like others."""
+    columns = []
+    for value, kind in zip(episode, schema.types, strict=True):
+        is_coded = pa.types.is_dictionary(kind)
+        column = pa.array([value], kind.value_type if is_coded else kind)
+        columns.append(column.dictionary_encode() if is_coded else column)
+    return pa.table(columns, names=schema.names)
+
+
+def hashes(keys: pa.Table) -> NDArray[np.int64]:
+    """Return a number for each row, which rows with other values hardly ever have."""
+    if keys.num_columns == 1 and pa.types.is_integer(keys.schema.types[0]):
+        return np.asarray(keys.column(0).cast(pa.int64(), safe=False).to_numpy())
+    rows = zip(*(column.to_pylist() for column in keys.columns), strict=True)
+    return np.fromiter(map(hash, rows), np.int64, keys.num_rows)
+
+
+def repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
+    """Return pairs of arrays that have a number in common, each for one such number.
+
+    >>> list(repeats([np.array([1, 2]), np.array([3]), np.array([2, 4])]))
+    [(0, 2)]
+    """
+    ends = np.cumsum([len(one) for one in numbers])
+    joined = np.concatenate(numbers)
+    order = np.argsort(joined, kind="stable")
+    for place in np.flatnonzero(np.diff(joined[order]) == 0).tolist():
+        first, second = np.searchsorted(ends, order[place : place + 2], side="right").tolist()
+        yield first, second
+
+
+def episode_codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[np.int64]:
+    """Return a code for each row of some tables, the same for rows with the same values."""
+    table = joined(tables)
+    together: NDArray[Any] | None = None
+    many = 0
+    for name in names:
+        column = table[name]
+        if len(names) == 1 and pa.types.is_integer(column.type) and not column.null_count:
+            return np.asarray(column.to_numpy())
+        values, codes = distinct(column)
+        if together is None:
+            together, many = codes, len(values)
+        else:
+            kept, together = distinct_pairs(together, codes, many, len(values))
+            many = len(kept)
+    assert together is not None  # noqa: S101 -- there is a column of episodes
+    return together.astype(np.int64)
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Put tables of the same columns one below the other, whatever width their numbers have."""
+    if len(tables) == 1:
+        return tables[0]
+    some = [table for table in tables if table.num_rows] or tables[:1]
+    try:
+        return pa.concat_tables(some, promote_options="permissive")
+    except pa.ArrowException:  # codes of a dictionary beside plain texts
+        return pa.concat_tables([_plain(table) for table in some], promote_options="permissive")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = table.column(place).cast(field.type.value_type)
+            table = table.set_column(place, field.name, plain)
+    return table

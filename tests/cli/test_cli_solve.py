@@ -1,0 +1,50 @@
+"""`resolvent solve`."""
+
+from pathlib import Path
+
+import pytest
+from cli_outcome import Run
+
+import resolvent as rs
+
+HOUSE = ("solve", "resolvent/House-v0")
+
+
+def test_the_house_is_solved_and_kept(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "solved"
+    told = run(*HOUSE, "-o", folder, "--json").json
+    assert told["optimal"] is True
+    assert told["states"] == {"transition": 2, "reward": 2}
+    assert told["bound"] == 0
+    assert told["value"] == pytest.approx(0.95**5)
+    assert told["why_stopped"].startswith("optimal in every world that agrees with the ")
+    assert told["steps"] == rs.Solved.load(folder).steps
+    names = {"machines.json", "traces.jsonl", "policy.json", "solved.json"}
+    assert {path.name for path in folder.iterdir()} == names
+    checked = run("check", folder / "machines.json", folder / "traces.jsonl")
+    assert checked.code == 0
+
+
+def test_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    first = run(*HOUSE, "-o", parts, "--budget", "50")
+    assert first.code == 0
+    assert "the budget is spent after 50 steps" in first.out
+    assert "--resume --budget 100" in first.out
+    again = run(*HOUSE, "-o", parts).error
+    assert again == f"{parts} holds what `solve` found before: give --resume to go on\n"
+    assert run(*HOUSE, "-o", parts, "--resume", "--json").json["optimal"] is True
+    assert run(*HOUSE, "-o", whole).code == 0
+    for name in ("machines.json", "traces.jsonl", "policy.json"):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_there_has_to_be_something_to_go_on_from(run: Run, tmp_path: Path) -> None:
+    told = run(*HOUSE, "-o", tmp_path / "none", "--resume").error
+    assert told == f"--resume: {tmp_path / 'none'} holds nothing to go on from\n"
+
+
+def test_a_folder_with_other_things_is_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    told = run(*HOUSE, "-o", tmp_path, "--budget", "20").error
+    assert "holds other things" in told

@@ -1,0 +1,277 @@
+"""Results that are kept: an inference that was interrupted goes on, with the same bytes."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import resolvent as rs
+from resolvent.keeping import Packing, digest_of
+from resolvent.replay.corpus import Corpus, Fetching
+from resolvent.replay.keeping import RESULTS, keeping
+from resolvent.replay.looking import Looking, Pooling
+from resolvent.replay.replaying import Replaying
+from resolvent.replay.tables import Tables
+from resolvent.senses import RewardLevels, Senses
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.places.pieces import Pieces
+from resolvent.traces.shards import JoinedShards, ShardsInMemory, seal_of
+from resolvent.workers import Threads
+from worlds import random_world
+
+WORLD = random_world(1, size=9, labels=3, tm_states=3)
+PIECES = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("traces")
+    for number in range(PIECES):
+        WORLD.rollouts(12, number).save(path / f"{number}.parquet")
+    return path
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The numbers of the pieces that are read, as they are."""
+    numbers, original = [], Pieces.read
+
+    def counted(self, number, *given):
+        numbers.append(number)
+        return original(self, number, *given)
+
+    monkeypatch.setattr(Pieces, "read", counted)
+    return numbers
+
+
+def saved(result, path):
+    """All that an inference says but how long it took."""
+    result.machines.save(path / "machines.json")
+    return (path / "machines.json").read_bytes(), result.machines, result.warnings
+
+
+class StopError(Exception):
+    """What stands for Ctrl-C, a lost connection, a full disk."""
+
+
+class Stopping:
+    """Workers that stop after so many pieces."""
+
+    name = "threads"
+
+    def __init__(self, after):
+        self.inner, self.left = Threads(1), after
+
+    def _counted(self, work):
+        def counted(piece):
+            if self.left == 0:
+                raise StopError
+            self.left -= 1
+            return work(piece)
+
+        return counted
+
+    def each(self, work, pieces, **more):
+        return self.inner.each(self._counted(work), pieces, **more)
+
+    def together(self, work, pieces, combine, **more):
+        return self.inner.together(self._counted(work), pieces, combine, **more)
+
+    def first(self, *given, **more):
+        return self.inner.first(*given, **more)
+
+    def close(self):
+        pass
+
+
+def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
+    scanned = rs.scan_traces(folder)
+    expected = saved(rs.infer(scanned), tmp_path)
+    whole = len(read)
+    for after in (0, 1, PIECES, PIECES + 3, 2 * PIECES):
+        kept = tmp_path / f"kept-{after}"
+        read.clear()
+        try:
+            first = rs.infer(scanned, resume=kept, on=Stopping(after))
+        except StopError:
+            pass
+        else:
+            assert saved(first, tmp_path) == expected
+        in_vain = len(read)
+        read.clear()
+        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert len(read) <= whole - min(after, in_vain)
+        again = len(read)
+        read.clear()
+        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert len(read) <= again
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
+    """Threads find what Ray's workers have kept, and the machines are the same bytes."""
+    kept = tmp_path / "kept"
+    expected = saved(rs.infer(rs.scan_traces(folder), on="ray", resume=kept), tmp_path)
+    for work in (Looking, Replaying):
+        monkeypatch.setattr(work, "__call__", None)  # nothing is made again
+    read.clear()
+    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+
+
+def test_what_is_damaged_is_made_again(folder, tmp_path, read):
+    expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
+    kept = tmp_path / "kept"
+    rs.infer(rs.scan_traces(folder), resume=kept)
+    files = sorted(kept.rglob("*.kept"))
+    assert len(files) >= 2 * PIECES
+    draw = np.random.default_rng(0)
+    for file in files:
+        content = bytearray(file.read_bytes())
+        content[draw.integers(len(content))] ^= 1
+        file.write_bytes(content)
+    with pytest.warns(rs.ResumeWarning, match="is damaged, or of another version"):
+        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    read.clear()
+    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+
+
+def test_a_file_that_changed_is_read_again(tmp_path, read):
+    folder, kept = tmp_path / "traces", tmp_path / "kept"
+    folder.mkdir()
+    for number in range(3):
+        WORLD.rollouts(12, number).save(folder / f"{number}.parquet")
+    rs.infer(rs.scan_traces(folder), resume=kept)
+    WORLD.rollouts(12, 7).save(folder / "1.parquet")
+    expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
+    read.clear()
+    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert 1 in read
+
+
+def test_other_options_do_not_find_them(folder, tmp_path):
+    kept = tmp_path / "kept"
+    rs.infer(rs.scan_traces(folder), resume=kept)
+    for options in ({"reward_digits": 0}, {"outputs": ["reward"]}):
+        expected = saved(rs.infer(rs.scan_traces(folder), **options), tmp_path)
+        found = rs.infer(rs.scan_traces(folder), resume=kept, **options)
+        assert saved(found, tmp_path) == expected
+
+
+def test_a_seal_has_all_that_traces_depend_on(folder):
+    scanned = rs.scan_traces(folder)
+    seen = [
+        scanned,
+        Senses(Labelling("action")).on_shards(scanned),
+        Senses(Labelling("observation")).on_shards(scanned),
+        Senses(rewards=RewardLevels((0.0, 1.0), 0.1)).on_shards(scanned),
+        Senses(discretise=rs.Discretise(bins=3).fit(np.arange(9.0))).on_shards(scanned),
+        rs.scan_traces(folder, damaged="skip"),
+    ]
+    seals = {digest_of(seal_of(one, number)) for one in seen for number in range(PIECES)}
+    assert len(seals) == len(seen) * PIECES
+    again = rs.scan_traces(folder)
+    assert digest_of(seal_of(again, 2)) == digest_of(seal_of(scanned, 2))
+    in_memory = ShardsInMemory([scanned.read(0)])
+    assert seal_of(in_memory, 0) is None
+    joined = JoinedShards([scanned, in_memory])
+    assert digest_of(seal_of(joined, 2)) == digest_of(seal_of(scanned, 2))
+    assert seal_of(joined, PIECES) is None
+    for work in (Looking(in_memory, 1000), len):  # nothing to keep
+        assert keeping(Threads(), str(folder))._kept(work) is work
+
+
+def test_a_seal_of_a_table_has_its_words(tmp_path):
+    table = pa.table({"run": [1, 1], "do": ["a", "b"], "see": [0, 1], "pay": [0.5, 1.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    words = {"episode": "run", "action": "do", "observation": "see", "reward": "pay"}
+    asked = [
+        words,
+        words | {"final_observation": (1, "x")},
+        words | {"outputs": {"paid": "pay"}},
+        words | {"terminated": "see"},
+    ]
+    seals = {digest_of(seal_of(rs.scan_traces(tmp_path, **one), 0)) for one in asked}
+    assert len(seals) == len(asked)
+
+
+def test_each_result_comes_back_as_it_was(folder, tmp_path):
+    """What is kept of a piece is, packed again, the same bytes."""
+    scanned = rs.scan_traces(folder)
+    corpus = Corpus(scanned)
+    machines = rs.infer(scanned).machines
+    first = np.arange(PIECES)
+    works = [
+        (Looking(scanned, 1000, scanned.rows), 1),
+        (Pooling(scanned, 1000, first), 1),
+        (Fetching(scanned), (1, np.array([0, 2]))),
+        (Replaying(corpus.pieces, Tables.of(machines, corpus.alphabets), True), 1),
+    ]
+    assert {type(work) for work, _ in works} == {*RESULTS}
+    keeping_here = keeping(Threads(), str(tmp_path))
+    for work, piece in works:
+        kept = pickle.loads(pickle.dumps(keeping_here._kept(work)))  # noqa: S301
+        assert kept.work.key(piece) == keeping_here._kept(work).work.key(piece) is not None
+        results = RESULTS[type(work)]
+        packing = Packing(results.kinds)
+        content = packing.pack(work(piece))
+        back = packing.unpack(content)
+        assert type(back) is results.made
+        assert packing.pack(back) == content
+
+
+def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
+    from resolvent.cli import main, places
+
+    monkeypatch.setattr(places, "REFINE_ABOVE", 10)
+    arguments = ["infer", str(folder), "--no-held-out", "--resume", str(tmp_path / "kept")]
+    machines = tmp_path / "machines.json"
+    assert main([*arguments, "-o", str(machines)]) == 0
+    content, before = machines.read_bytes(), len(read)
+    read.clear()
+    assert main([*arguments, "-o", str(machines)]) == 0
+    assert machines.read_bytes() == content
+    assert len(read) < before
+    assert main(["infer", str(folder), "--resume", str(machines)]) == 2
+    assert "is a file; name a folder" in capsys.readouterr().err
+
+
+def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
+    """Machines are those of the files that are left, and the result says what is missing."""
+    from resolvent.cli import main
+
+    damaged, left = tmp_path / "damaged", tmp_path / "left"
+    for path in (damaged, left):
+        path.mkdir()
+    for number in range(4):
+        WORLD.rollouts(12, number).save(damaged / f"{number}.parquet")
+        if number not in (0, 2):
+            WORLD.rollouts(12, number).save(left / f"{number}.parquet")
+    rows = pq.ParquetFile(damaged / "2.parquet").metadata.num_rows
+    content = bytearray((damaged / "2.parquet").read_bytes())
+    content[4:400] = b"\xff" * 396
+    (damaged / "2.parquet").write_bytes(content)
+    (damaged / "0.parquet").write_bytes(b"")
+    expected = rs.infer(rs.scan_traces(left))
+    for more in ({}, {"resume": tmp_path / "kept"}, {"resume": tmp_path / "kept"}):
+        result = rs.infer(rs.scan_traces(damaged, damaged="skip"), **more)
+        assert result.machines == expected.machines
+        assert (result.traces, result.steps) == (expected.traces, expected.steps)
+        warning = result.warnings[0]
+        assert warning.kind == "left-out"
+        assert warning.figures == {
+            "pieces": [f"{damaged}/0.parquet", f"{damaged}/2.parquet"],
+            "left_out": 2,
+            "rows": rows,
+            "of_unknown_length": 1,
+            "episodes_beside": 0,
+        }
+        assert warning in result.update(WORLD.rollouts(2, 9)).warnings
+    assert main(["infer", str(damaged), "--no-held-out", "--damaged", "skip", "--json"]) == 0
+    assert '"left-out"' in capsys.readouterr().out
+    assert main(["infer", str(damaged), "--no-held-out"]) != 0
+    for number in (1, 3):
+        (damaged / f"{number}.parquet").write_bytes(content)
+    with pytest.raises(rs.DamagedFile, match="there is nothing to infer from: 4 pieces"):
+        rs.infer(rs.scan_traces(damaged, damaged="skip"))

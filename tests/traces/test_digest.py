@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import resolvent as rs
+from resolvent import _core
+from resolvent.replay import Corpus
+from resolvent.traces.choosing import trace_keys
+from resolvent.traces.digest import TraceDigest
+from resolvent.traces.shards import ShardsInMemory
+from strategies import trace_sets
+
+WALK = {
+    "observations": ["hall", "stairs", "attic"],
+    "labels": [None, None, "key"],
+    "actions": ["up", "up"],
+    "rewards": [0, 1],
+    "columns": {"cost": [1, 2]},
+}
+FROM_BEFORE = Path(__file__).parents[1] / "machines" / "data" / "digest_in_sequence"
+
+
+def digest(*traces):
+    return rs.TraceSet(traces).digest
+
+
+def walk(**changed):
+    return rs.Trace(**{**WALK, **changed})
+
+
+def test_the_digest_tells_everything_that_a_trace_holds():
+    other = [
+        walk(),
+        walk(observations=["hall", "attic", "attic"]),
+        walk(observations=["hall", "stairs", "stairs"]),
+        walk(labels=["key", None, "key"]),
+        walk(labels=[None, None, None]),
+        walk(labels=[None, None, {"key", "lamp"}]),
+        walk(actions=["up", "down"]),
+        walk(rewards=[1, 0]),
+        walk(columns={"cost": [2, 1]}),
+        walk(columns={"cost": [1.0, 2.0]}),
+        walk(columns={"toll": [1, 2]}),
+        walk(terminated=True),
+        walk(truncated=True),
+        walk(terminated=True, truncated=True),
+    ]
+    assert len({digest(one) for one in other}) == len(other)
+
+
+def test_the_digest_tells_the_order_and_number_of_traces_and_where_they_end():
+    one, other = walk(), walk(rewards=[1, 0])
+    sets = [[], [one], [one, one], [one, other], [other, one], [one, other, one]]
+    assert len({digest(*traces) for traces in sets}) == len(sets)
+    steps = [rs.Trace([0, 0], [None, None], ["go"]) for _ in range(2)]
+    assert digest(*steps) != digest(rs.Trace([0, 0, 0], [None] * 3, ["go"] * 2))
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=20), st.integers(1, 2**61 - 2))
+def test_residues_are_polynomials_of_the_keys(keys, base):
+    expected = 0
+    for key in keys:
+        expected = (expected * base + key) % (2**61 - 1)
+    found = _core.key_residues(np.array(keys, np.int64), base, base)
+    assert found[0] == expected
+    assert all(0 <= one < 2**61 - 1 for one in found)
+
+
+def test_a_base_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match="below 2"):
+        _core.key_residues(np.array([1]), 2**61, 3)
+
+
+@given(traces=trace_sets(), data=st.data())
+def test_digests_of_pieces_add_up_in_any_grouping(traces, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), min_size=2, max_size=2)))
+    a, b, c = (
+        TraceDigest.of(trace_keys(piece), piece.steps)
+        for piece in (traces[: cuts[0]], traces[cuts[0] : cuts[1]], traces[cuts[1] :])
+    )
+    assert ((a + b) + c).hexdigest(traces.values) == traces.digest
+    assert (a + (b + c)).hexdigest(traces.values) == traces.digest
+
+
+@pytest.mark.parametrize("rounding", [{}, {"reward": 0}])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([1, 2, 3], [0.5, 1.0, 2.0]), ([(1, 2), (3, 4), (1, 2)], [(1.0, 2), (3, 4.0), (True, 2.0)])],
+)
+def test_equal_values_of_other_types_in_another_piece_are_the_same(first, second, rounding):
+    sets = [rs.TraceSet([walk(observations=seen)]) for seen in (first, second)]
+    corpus = Corpus(ShardsInMemory(sets), rounding)
+    assert corpus.digest == rs.TraceSet.concatenate(sets).digest
+    grown = Corpus(ShardsInMemory(sets[:1]), rounding)
+    assert grown.digest == sets[0].digest
+    assert grown.extended(sets[1]).digest == corpus.digest
+
+
+def test_traces_are_known_by_the_digest_that_a_file_of_before_holds():
+    machines = rs.load(FROM_BEFORE / "house.json")
+    traces = rs.read_traces(FROM_BEFORE / "house.jsonl")
+    made = machines.provenance
+    assert made.traces_sha256 == traces.digest_in_sequence != traces.digest
+    assert made.is_of(traces)
+    assert rs.infer(traces).machines.provenance.is_of(traces)
+    assert not made.is_of(traces[:-1])
+    assert not made.is_of(traces.take(np.arange(len(traces))[::-1]))
+    assert rs.evidence(machines, traces).holdout.carries_over is not None

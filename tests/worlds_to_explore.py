@@ -1,0 +1,122 @@
+"""Small environments of our own, for tests of exploring."""
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+
+class TwoMissions(gym.Env[str, int]):
+    """Five rooms in a row; a mission is told at reset, by its label alone.
+
+    Delivering in the first room pays on mission a, in the last room on mission b; it ends the
+    episode anywhere. What is seen is the room, so that whoever knows one mission only is paid in
+    half of the episodes.
+    """
+
+    action_names = ("left", "right", "deliver")
+    rooms = ("depot a", "west", "desk", "east", "depot b")
+
+    def __init__(self) -> None:
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Text(10)
+        self.place, self.mission = 2, "a"
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.mission = 2, "ab"[int(self.np_random.integers(2))]
+        return "desk", {"labels": {f"mission {self.mission}"}}
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if action == 2:
+            right = self.rooms[self.place] == f"depot {self.mission}"
+            return self.rooms[self.place], float(right), True, False, {"labels": set()}
+        self.place = min(max(self.place + (1 if action == 1 else -1), 0), 4)
+        return self.rooms[self.place], 0.0, False, False, {"labels": set()}
+
+
+class SecondMission(gym.Env[str, int]):
+    """Five rooms in a row; a bell in the middle one gives mission a, rung again mission b.
+
+    Delivering in the first room pays 1 on mission a, in the last one 5 on mission b.
+    """
+
+    action_names = ("left", "right", "ring", "deliver")
+    rooms = TwoMissions.rooms
+
+    def __init__(self) -> None:
+        self.action_space = spaces.Discrete(4)
+        self.observation_space = spaces.Text(10)
+        self.place, self.rung = 2, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.rung = 2, 0
+        return "desk", {"labels": set()}
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        room, label = self.rooms[self.place], set[str]()
+        if action == 3:
+            paid = {("depot a", 1): 1.0, ("depot b", 2): 5.0}.get((room, self.rung), 0.0)
+            return room, paid, paid > 0, False, {"labels": label}
+        if action == 2 and room == "desk":
+            self.rung, label = self.rung + 1, {"bell"}
+        elif action < 2:
+            self.place = min(max(self.place + (1 if action == 1 else -1), 0), 4)
+        return self.rooms[self.place], 0.0, False, False, {"labels": label}
+
+
+class Broken(gym.Env[str, int]):
+    """An environment that does something wrong in its fourth step."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.action_space = spaces.Discrete(2)
+        self.observation_space = spaces.Discrete(3)
+        self.steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if self.how == "reset":
+            return 0
+        return 0, {"labels": ()}
+
+    def step(self, action: int) -> Any:
+        self.steps += 1
+        told: dict[str, Any] = {"labels": ()}
+        if self.steps < 4:
+            return 0, 0.0, False, False, told
+        if self.how == "raises":
+            raise RuntimeError("the motor is stuck")
+        if self.how == "nan":
+            return 0, float("nan"), False, False, told
+        if self.how == "nan seen":
+            return float("nan"), 0.0, False, False, told
+        if self.how == "outside":
+            return 7, 0.0, False, False, told
+        if self.how == "four":
+            return 0, 0.0, False, told
+        if self.how == "no labels":
+            return 0, 0.0, False, False, {}
+        return 0, 0.0, False, False, told
+
+
+class Coin(gym.Env[int, int]):
+    """A coin is tossed: heads pay for going on, tails do not."""
+
+    def __init__(self) -> None:
+        self.action_space = spaces.Discrete(2)
+        self.observation_space = spaces.Discrete(3)
+        self.at = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {"labels": set()}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if self.at == 0:
+            self.at = 1 + int(self.np_random.random() < (0.8 if action else 0.3))
+            return self.at, 0.0, False, False, {"labels": set()}
+        paid = float(self.at == 2)
+        return 0, paid, True, False, {"labels": set()}
