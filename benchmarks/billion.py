@@ -10,8 +10,6 @@ costs, stage by stage.
 import argparse
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -22,50 +20,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from large_logs import LENGTH, OURS, Log, measured
 
-STATES, INPUTS, LENGTH, SHARD = 12, 4, 100, 1_000_000
-MOVES = np.random.default_rng(1).integers(STATES, size=(STATES, INPUTS))
-ANSWERS = np.random.default_rng(2).integers(4, size=(STATES, INPUTS))
-NAMES = pa.array([f"input-{number}" for number in range(INPUTS)])
+SHARD = 1_000_000
+LOG = Log(inputs=4)
 
 ROLES = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
 
 WAYS = {
     "pyarrow": """
 import pyarrow.parquet as pq
-for file in files:
+for file in place:
     table = pq.read_table(file, columns=["run", "time", "input", "answer"])
     steps += table.num_rows
     del table
 """,
-    "scan": """
-import resolvent as rs
-for traces in rs.scan_traces(files, episode="run", order="time", input="input", output="answer"):
-    steps += traces.steps
-""",
-    "infer": """
-import resolvent as rs
-scanned = rs.scan_traces(files, episode="run", order="time", input="input", output="answer")
-result = rs.infer(scanned)
-steps, states = result.steps, result.machines["answer"].states
-""",
+    **OURS,
 }
-MEASURED = """
-import json, sys, time
-from pathlib import Path
-files, steps, states = sorted(Path(sys.argv[1]).glob("*.parquet"))[: int(sys.argv[2])], 0, None
-import numpy, pyarrow.parquet, resolvent
-before = time.perf_counter(), time.process_time()
-{way}
-print(json.dumps({{
-    "steps": steps,
-    "states": states,
-    "seconds": time.perf_counter() - before[0],
-    "cpu": time.process_time() - before[1],
-    # What getrusage says would include the parent, of which this process is a copy.
-    "gigabytes": int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1e6,
-}}))
-"""
 
 
 def write_shard(folder: Path, number: int) -> None:
@@ -75,21 +46,14 @@ def write_shard(folder: Path, number: int) -> None:
         return
     random = np.random.default_rng(number)
     runs = SHARD // LENGTH
-    given = random.integers(INPUTS, size=(LENGTH, runs))
-    state = np.zeros(runs, np.int64)
-    answers = np.empty_like(given)
-    for step in range(LENGTH):
-        answers[step] = ANSWERS[state, given[step]]
-        state = MOVES[state, given[step]]
+    inputs, answers = LOG.runs(random, runs)
     table = pa.table(
         {
             "run": np.repeat(np.arange(number * runs, (number + 1) * runs), LENGTH),
             "time": np.arange(number * SHARD, (number + 1) * SHARD) * 1000
             + random.integers(1000, size=SHARD),
-            "input": pa.DictionaryArray.from_arrays(
-                pa.array(given.T.ravel().astype(np.int32)), NAMES
-            ).cast(pa.string()),
-            "answer": answers.T.ravel(),
+            "input": inputs,
+            "answer": answers,
         }
     )
     part = path.with_suffix(".part")
@@ -104,15 +68,10 @@ def write_log(folder: Path, shards: int) -> None:
         list(writers.map(partial(write_shard, folder), range(shards), chunksize=4))
 
 
-def measured(way: str, folder: Path, shards: int) -> dict[str, Any]:
-    """Go through the first shards in a process of its own, and return what that took."""
-    run = subprocess.run(
-        [sys.executable, "-c", MEASURED.format(way=WAYS[way]), str(folder), str(shards)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return dict(json.loads(run.stdout))
+def through(way: str, folder: Path, shards: int) -> dict[str, Any]:
+    """Go through the first shards in one of the ways, and return what that took."""
+    files = 'sorted(Path(sys.argv[1]).glob("*.parquet"))[: int(sys.argv[2])]'
+    return measured(WAYS[way], files, str(folder), str(shards))
 
 
 def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
@@ -168,7 +127,7 @@ def compared(folder: Path, shards: int, ways: list[str]) -> dict[str, dict[str, 
     """Measure ways of going through the first shards, one after the other; print and return it."""
     found = {}
     for way in ways:
-        one = found[way] = measured(way, folder, shards)
+        one = found[way] = through(way, folder, shards)
         million = one["steps"] / 1e6
         print(
             f"{one['steps'] / 1e6:6.0f} million steps, {way:8} "

@@ -301,7 +301,7 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
         lines = str(error).splitlines() or [type(error).__name__]
         raise DamagedFile(
             f"{of or stored.name}: cannot be read as Parquet ({lines[0]}): the file looks damaged; "
-            f"make it again"
+            f"make it again, or leave it out with damaged='skip'"
         ) from error
 
 
