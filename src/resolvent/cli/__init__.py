@@ -11,14 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-import typer
-
-from resolvent.cli.app import app
 from resolvent.errors import ResolventError, TimeLimitReached
 from resolvent.wording import visible
-
-# Typer's versions take this class from different places; its child is always here.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 _INTERRUPTED = 130
 
@@ -29,10 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
     try:
-        code = app(arguments, prog_name="resolvent", standalone_mode=False) or 0
+        code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except _UsageError as error:
-        return _failed(_usage_text(error), 2)
+        return _failed(str(error), 2)
     except TimeLimitReached as error:
         return _failed(str(error), 3)
     except ResolventError as error:
@@ -45,11 +39,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{(error.strerror or str(error)).lower()}", 2)
+    except KeyboardInterrupt:  # while a command was imported
+        code = _INTERRUPTED
     if code == _INTERRUPTED:
         print("resolvent: interrupted", file=sys.stderr)
         if arguments is None and "ray" in sys.modules:
             _leave_at_once(_INTERRUPTED)
     return int(code)
+
+
+class _UsageError(Exception):
+    """Arguments that no command takes, as text."""
+
+
+def _run(arguments: list[str]) -> int:
+    # Typer takes longer to import than help takes to print.
+    if arguments in ([], ["-h"], ["--help"]) and _COMPLETING not in os.environ:
+        from resolvent.cli.table import help_text
+
+        print(help_text())
+        return 0
+    import typer
+
+    from resolvent.cli.app import app
+
+    # Typer's versions take this class from different places; its child is always here.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]
+    try:
+        return app(arguments, prog_name="resolvent", standalone_mode=False) or 0
+    except usage_error as error:
+        raise _UsageError(_usage_text(error)) from error
+
+
+_COMPLETING = "_RESOLVENT_COMPLETE"
+"""What a shell sets when it asks how to complete what stands in another variable."""
 
 
 def _leave_at_once(code: int) -> NoReturn:
