@@ -11,10 +11,11 @@ TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
+.PHONY: wheel oldest audit clang
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
@@ -44,6 +45,22 @@ browser:
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(STAMPS)/developing
 	BIN=$(BIN) tests/sanitize.sh
+
+# The sdist and a wheel in dist/, tried in an empty environment: some minutes.
+wheel:
+	@PYTHON=$(PYTHON) packaging/wheel.sh
+
+# Tests with the oldest versions of all dependencies that are allowed.
+oldest:
+	@PYTHON=$(PYTHON) packaging/oldest.sh
+
+# Known vulnerabilities and licences of what an installation brings along.
+audit: $(STAMPS)/installed
+	@BIN=$(BIN) packaging/audit.sh
+
+# Clang's warnings; nothing where there is no Clang.
+clang: $(STAMPS)/installed
+	@BIN=$(BIN) packaging/clang.sh
 
 # The documentation as a site that needs no network: open site/index.html, or for its
 # search `python -m http.server -d site`.
@@ -149,6 +166,10 @@ benchmark-mealy: $(STAMPS)/developing
 benchmark-bank: $(STAMPS)/developing
 	$(BIN)/python benchmarks/bank.py
 
+# How long `import resolvent` and `resolvent --help` take, beside Python and NumPy.
+benchmark-startup: $(STAMPS)/developing
+	$(BIN)/python benchmarks/startup.py
+
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/wrappers.py
@@ -160,7 +181,7 @@ reproduction: $(STAMPS)/developing
 	$(BIN)/python docs/reproduction/update.py results
 
 clean:
-	rm -rf $(VENV) $(STAMPS) build site
+	rm -rf $(VENV) $(STAMPS) build dist site
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer: run make PYTHON=...")'

@@ -39,8 +39,8 @@ class _Group(TyperGroup):
         alone.command(cls=_Command)(function_of(cmd_name))
         return typer.main.get_command(alone)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        print(help_text())
+    def get_help(self, ctx: Any) -> str:
+        return help_text()
 
 
 def function_of(command: str) -> Callable[..., Any]:
