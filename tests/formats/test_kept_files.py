@@ -22,18 +22,15 @@ DIGEST = "4b2e8da6fa4e8dcd05baea822c2f6fbc70a304d1a14c85a567e414e20b3e71cc"
 
 
 def constants(path):
-    """The names in capitals that a module gives to plain values, alone or in a row."""
+    """The names that a module gives to plain values, alone or in a row."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign):
-            (target,) = node.targets
-            try:
-                value = ast.literal_eval(node.value)
-            except ValueError:
-                continue
-            if isinstance(target, ast.Tuple):
-                yield from zip((one.id for one in target.elts), value, strict=True)
-            elif isinstance(target, ast.Name):
-                yield target.id, value
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Constant(value)):
+                yield name, value
+            case ast.Assign([ast.Tuple(names)], ast.Tuple(values)):
+                for name, value in zip(names, values, strict=True):
+                    if isinstance(value, ast.Constant):
+                        yield ast.unparse(name), value.value
 
 
 def written():
@@ -80,7 +77,7 @@ def test_plan():
 def test_policy():
     learned = rs.Learned.load(DATA / "resolvent-policy-v1.json")
     assert learned.q.shape == (9, 5)
-    assert sorted(learned.q[learned.q > 0]) == [0.0095, 0.19]
+    assert learned.q[learned.q > 0].tolist() == pytest.approx([0.0095, 0.19])
 
 
 def test_world():
