@@ -26,6 +26,9 @@ from resolvent.traces.symbols import NO_EVENT
 FIRST_THOROUGH: Final = 64
 """After so many steps machines are inferred from scratch again."""
 
+EFFORT: Final = 0.1
+"""How long smaller machines are looked for, beside what `infer` takes by default."""
+
 
 @dataclass
 class Beliefs:
@@ -53,7 +56,7 @@ class Beliefs:
             found = mended(wide, Steps(columns, wide.timing, wide.kinds), trivial)
             grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
             self.tables = found or self.tables
-            if found is not None and not (grown and self._first_labels_differ(columns)):
+            if found is not None and not grown:
                 return found
         return self.rethink(under_way)
 
@@ -98,7 +101,9 @@ class Beliefs:
         contradictions: list[ContradictoryTraces] = []
         for timing in timings:
             try:
-                found.append(infer_with(replace(self.options, timing=timing), traces))
+                found.append(
+                    infer_with(replace(self.options, timing=timing, effort=EFFORT), traces)
+                )
             except ContradictoryTraces as error:
                 contradictions.append(error)
         if not found:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent.exploring.log import Columns, Episode, Log
 from resolvent.exploring.recalling import recall
+from resolvent.exploring.supposing import Outcomes
 from resolvent.exploring.tables import Tables
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
@@ -69,6 +70,7 @@ class Knowledge:
         self.label_at: dict[int, int] = {}
         self.usually: dict[tuple[int, ...], tuple[float, bool]] = {}
         """What reading a label pays in a state of the Reward Machine, and whether it ends."""
+        self.outcomes = Outcomes(self.sizes[0], len(log.actions))
         self.known = 0
         self.plain = self._plain_labels()
         self.contexts: dict[Context, set[Question]] = {}
@@ -134,6 +136,7 @@ class Knowledge:
         observation, *states = self.situations[row]
         varies = self.guess.setdefault((observation, action), seen) != seen
         self.guess[observation, action] = seen
+        self.outcomes.note(states[0], observation, action, seen)
         self._note_label(seen, label)
         self.least, self.most = min(self.least, reward), max(self.most, reward)
         for place, (kind, answers) in enumerate(zip(self.kinds, self.answers, strict=True)):

@@ -40,6 +40,9 @@ LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
+STARTS_TRIED: Final = 4
+"""From so many starts it is worked out how much use another episode is."""
+
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
 
@@ -163,16 +166,36 @@ class Mind:
         )
         if test is not None:
             return test
-        if not len(cursor.episode):
-            return here or self._from_starts(knowledge)
+        if here is None:
+            return self._from_starts(knowledge)
         # Another episode is worth it where far less has to be walked than from here.
-        alone = len(knowledge.starts) == 1
-        return self._from_starts(knowledge, floor * (1.5 if alone else 4.0)) or here
+        begun = len(cursor.episode) > 0
+        if len(knowledge.starts) == 1:
+            return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
+        may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
+        if may_leave and self._empty <= EMPTY:
+            if self._rate_of_starts(knowledge) > (1.5 if begun else 3.0) * floor:
+                return Way((), 0.0, "", UNKNOWN)
+        return here
 
     def _from_starts(self, knowledge: Knowledge, floor: float = 0.0) -> Way | None:
         if self._empty > EMPTY:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
+
+    def _rate_of_starts(self, knowledge: Knowledge) -> float:
+        """Return of how much use a step is in an episode that begins anywhere, from a few starts.
+
+        Which ones follows from the number of episodes.
+        """
+        starts = list(knowledge.starts)
+        count = min(STARTS_TRIED, len(starts))
+        rates = []
+        for number in range(count):
+            one = starts[(self.log.episodes * count + number) * 7919 % len(starts)]
+            way = nearest(knowledge, self.hopes, [one])
+            rates.append(0.0 if way is None else way.rate)
+        return sum(rates) / count
 
     def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = untested(knowledge, [cursor.row], TESTS, self._given_up)

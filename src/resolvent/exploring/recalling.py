@@ -107,6 +107,9 @@ class _Recall:
             knowledge.answers[place].update(
                 zip(zip(*own, told, observation, action, strict=True), answer, strict=True)
             )
+        knowledge.outcomes.note_all(
+            self.states[0][chosen], self.seen[chosen], columns.actions[chosen], self.after[chosen]
+        )
         knowledge.guess.update(zip(zip(observation, action, strict=True), led_to, strict=True))
         labels = (columns.labels[self.at] if knowledge.lag else self.label)[chosen].tolist()
         come = list(zip(rewards, ended, strict=True))
