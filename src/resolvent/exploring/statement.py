@@ -77,10 +77,11 @@ class Statement:
                 "a larger budget"
             )
         if self.kind == "out of reach":
-            return (
-                f"what could still be better begins in starts that no longer came up: at most "
-                f"{self.gap:.4g} below the best in {self.worlds}"
-            )
+            where = "begins in starts that no longer came up"
+            if self.contradiction is not None:
+                where = f"is a matter of chance ({self.contradiction})"
+            below = f"at most {self.gap:.4g} below the best in {self.worlds}"
+            return f"what could still be better {where}: {below}"
         if self.kind == "chance":
             sure = f"{100 * (self.confidence or 0):.6g}%"
             return (

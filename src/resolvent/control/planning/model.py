@@ -17,10 +17,17 @@ from resolvent.control.planning.chance.branching import Branching
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.reaching import reached
 from resolvent.control.planning.ending import Ending
-from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.labelling import Labelling, LabelsByChance
 from resolvent.control.planning.situations import Situation, that_matter
 from resolvent.control.planning.stepping import Flags, Stepping, explored
-from resolvent.control.planning.steps import Space, Steps, Taking, places_of, starts_of
+from resolvent.control.planning.steps import (
+    Space,
+    Steps,
+    Taking,
+    moves_of,
+    places_of,
+    starts_of,
+)
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.progress import Listener
@@ -54,7 +61,8 @@ class Model(ByValue):
     same step ended some episodes and not others (`sometimes_ends`), termination
     is no function of the situation, and the step is not known.
 
-    Where machines answer with chance, `chances` hold all that may come of a step. Then
+    Where machines answer with chance, or labels follow from nothing that they know,
+    `chances` hold all that may come of a step. Then
     `following` is the likeliest situation to follow, −1 where an end is likelier; `reward` is
     the mean of what was paid; a step `ends` if it always did, and one that sometimes does is
     known like any other. `steps` are those of the traces that it was built from.
@@ -118,25 +126,32 @@ class Model(ByValue):
         seen = acting.replacing(senses=machines.senses)
         corpus = whole(seen, given, workers or Threads(), known=known, progress=progress)
         _check_acquainted(acting, corpus.alphabets)
-        noisy = any(one.is_noisy for one in acting.values())
-        rewards, paid = _paid(acting, given, corpus.alphabets, noisy)
-        tables = Tables.of(acting, corpus.alphabets)
-        taken = through(corpus, Taking(tables, noisy, paid), progress)
-        shown = replace(taken.shown, alphabets=corpus.alphabets)
-        space = Space.of(acting, corpus.alphabets)
-        steps = Steps.of(taken, corpus.alphabets, space)
+        by_chance = any(one.is_noisy for one in acting.values())
+        space, tables = Space.of(acting, corpus.alphabets), Tables.of(acting, corpus.alphabets)
+        while True:
+            rewards, paid = _paid(acting, given, corpus.alphabets, by_chance)
+            taken = through(corpus, Taking(tables, by_chance, paid), progress)
+            shown = replace(taken.shown, alphabets=corpus.alphabets)
+            steps = Steps.of(taken, corpus.alphabets, space)
+            if by_chance:
+                break
+            _check_predictions(acting, shown)
+            moves = [moves_of(one, steps.labels) for one in acting.values()]
+            try:
+                labelling = Labelling.of(steps, acting.timing, space, moves)
+                break
+            except LabelsByChance:  # what is paid has to be counted, too
+                by_chance = True
         starts, counts = starts_of(steps, space)
-        if noisy:
+        if by_chance:
             ending = Ending.of(machines, steps, space)
             pay = rewards[steps.paid]
             branching = Branching(acting, steps, pay, space, ending, trust_constants)
             situations, answers, chances = reached(starts, branching)
         else:
-            _check_predictions(acting, shown)
             if not trust_constants:
                 acting = acting.replacing(*(_as_asked(one, shown) for one in acting.values()))
             told = None if TERMINATED in acting else Ending.of(machines, steps, space)
-            labelling = Labelling.of(steps, acting.timing, space)
             stepping = Stepping(acting, steps.labels, space, labelling, told, trust_constants)
             (situations, answers), chances = explored(starts, stepping), None
         observation, states = space.parts(situations)
