@@ -120,3 +120,31 @@ class Coin(gym.Env[int, int]):
             return self.at, 0.0, False, False, {"labels": set()}
         paid = float(self.at == 2)
         return 0, paid, True, False, {"labels": set()}
+
+
+class Lamp(gym.Env[int, int]):
+    """A line of four cells; a lamp beside the second one is lit or dark by chance, which labels say.
+
+    Pressing a button at the end pays 1 if the lamp was lit, and ends the episode.
+    """
+
+    def __init__(self, pays_dark: float) -> None:
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Discrete(4)
+        self.pays_dark, self.at, self.lit = pays_dark, 0, False
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at, self.lit = 0, False
+        return 0, {"labels": set()}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if action == 2:
+            paid = (1.0 if self.lit else self.pays_dark) if self.at == 3 else 0.0
+            return self.at, paid, self.at == 3, False, {"labels": set()}
+        self.at = min(max(self.at + (1 if action else -1), 0), 3)
+        label = set[str]()
+        if self.at == 1:
+            self.lit = bool(self.np_random.random() < 0.5)
+            label = {"lit" if self.lit else "dark"}
+        return self.at, 0.0, False, False, {"labels": label}

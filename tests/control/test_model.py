@@ -178,20 +178,22 @@ def test_labels_that_nothing_foretells_do_not_matter_if_they_lead_to_the_same_st
 
 
 def test_labels_that_nothing_foretells_come_by_chance() -> None:
-    # After a the next step pays, after b it does not; which is read, nothing tells.
+    # After a stopping pays, after b it does not; which is read, nothing tells.
     def tossed(label: str) -> Trace:
-        return Trace([0, 0, 1], [None, label, None], ["go", "stop"], [0, float(label == "a")])
+        paid = float(label == "a")
+        return Trace([0, 0, 1], [None, label, None], ["go", "stop"], [0, paid], terminated=True)
 
-    traces = TraceSet([tossed("a"), tossed("b"), tossed("a"), tossed("a")])
+    at_once = Trace([0, 1], [None, None], ["stop"], [0.5], terminated=True)
+    traces = TraceSet([tossed("a"), tossed("b"), tossed("a"), tossed("a"), at_once])
     machines = rs.infer(traces).machines
-    assert machines.reward.states == 2
+    assert machines.reward.states == 3
     model = Model.of(machines, traces)
     assert model.chances is not None
     go = model.situation(0, 0, 0) * len(model.actions) + model.actions.code("go")
     assert model.chances.share[model.chances.step == go].tolist() == [0.75, 0.25]
     assert len(model.chances.leads_to(go)) == 2
-    found = rs.plan(machines, traces, gamma=1.0)
-    assert found.value == 0.75
+    found = rs.plan(machines, traces)
+    assert found.value == pytest.approx(0.95 * 0.75)
     assert not found.is_optimal
     assert found.confidence == 0.95
 
