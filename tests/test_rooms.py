@@ -52,6 +52,9 @@ SHORT_WAYS = {
     "machines/exchange/edge_rewards.py": {
         "EdgeRewardMachine.from_pair": "resolvent.replay.edges_of_pair",  # the other constructor
     },
+    "trust/experiment.py": {
+        "Experiment.policy": "resolvent.control.planning.carrying_out",  # asked of it where it is
+    },
     "result.py": {  # a result is plain data; these save users three imports
         "InferenceResult.evidence": "resolvent.pipeline",
         "InferenceResult.update": "resolvent.pipeline",

@@ -123,7 +123,7 @@ class Coin(gym.Env[int, int]):
 
 
 class Lamp(gym.Env[int, int]):
-    """A line of four cells; a lamp beside the second one is lit or dark by chance, which labels say.
+    """A line of four cells; by chance, a lamp beside the second one is lit or dark: labels say so.
 
     Pressing a button at the end pays 1 if the lamp was lit, and ends the episode.
     """

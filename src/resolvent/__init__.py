@@ -76,7 +76,7 @@ from resolvent.traces import (
 )
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.collecting import collect
-from resolvent.trust import Evidence
+from resolvent.trust import Evidence, Experiment
 
 __version__ = version("resolvent")
 
@@ -90,6 +90,7 @@ __all__ = [
     "Discretise",
     "EdgeRewardMachine",
     "Evidence",
+    "Experiment",
     "Explorer",
     "Finding",
     "HeldOut",

@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[int, int, int]
 Two: TypeAlias = tuple[Place, Place]
 
 
-class LabelsByChance(ModelError):
+class LabelsByChance(ModelError):  # noqa: N818
     """Labels do not follow from what machines know, so that they come as if by chance."""
 
 
@@ -99,9 +99,7 @@ def _labels_of_observations(steps: Steps, timing: LabelTiming, space: Space) -> 
     return one, other
 
 
-def _one_of_those_alike(
-    steps: Steps, rows: Keys, space: Space, moves: Sequence[Codes]
-) -> Codes:
+def _one_of_those_alike(steps: Steps, rows: Keys, space: Space, moves: Sequence[Codes]) -> Codes:
     """Return for each step the first label that leads to the same states as its own does."""
     label, states = steps.label[rows], [column[rows] for column in steps.states]
     after = [table[own, label] for table, own in zip(moves, states, strict=True)]

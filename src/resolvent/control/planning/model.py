@@ -42,7 +42,7 @@ from resolvent.replay import (
     whole,
 )
 from resolvent.samples import rounded
-from resolvent.traces import Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
+from resolvent.traces import Label, Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import REWARD, TERMINATED
 from resolvent.traces.given import as_traces
 from resolvent.traces.vocabulary import Codes
@@ -59,7 +59,9 @@ class Model(ByValue):
     situation and a column for each action. `following` is −1 where the step ends
     the episode or is not known, `reward` is NaN where it is not known. Where the
     same step ended some episodes and not others (`sometimes_ends`), termination
-    is no function of the situation, and the step is not known.
+    is no function of the situation, and the step is not known. `read` is the label that is
+    read after a step, `read_first` the one at each of the starts, as codes of `labels`; −1
+    where nothing is read, or chance has a part in it.
 
     Where machines answer with chance, or labels follow from nothing that they know,
     `chances` hold all that may come of a step. Then
@@ -80,6 +82,9 @@ class Model(ByValue):
     starts: Codes
     start_counts: NDArray[np.int64]
     reward_range: tuple[float, float]
+    labels: Vocabulary[Label]
+    read: Codes
+    read_first: Codes
     chances: Chances | None = None
     steps: int = 0
 
@@ -142,7 +147,7 @@ class Model(ByValue):
                 break
             except LabelsByChance:  # what is paid has to be counted, too
                 by_chance = True
-        starts, counts = starts_of(steps, space)
+        starts, counts, first = starts_of(steps, space)
         if by_chance:
             ending = Ending.of(machines, steps, space)
             pay = rewards[steps.paid]
@@ -170,6 +175,9 @@ class Model(ByValue):
             starts=places_of(starts, situations, order),
             start_counts=counts,
             reward_range=(min(amounts), max(amounts)),
+            labels=corpus.alphabets.labels,
+            read=answers.read,
+            read_first=first if acting.timing.reads_at_reset else np.full_like(first, -1),
             chances=chances,
             steps=shown.steps,
         )
