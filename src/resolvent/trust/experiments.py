@@ -12,6 +12,7 @@ from resolvent.traces.vocabulary import codes_of
 from resolvent.trust.completeness import Completeness
 from resolvent.trust.experiment import Experiment, History
 from resolvent.trust.on_demand import OnDemand
+from resolvent.trust.seen_after import SeenAfter
 from resolvent.trust.separation import Question, Separations, VaryingAnswers, question_of
 
 
@@ -29,8 +30,9 @@ class NextExperiments(OnDemand[Experiment]):
         table: VaryingAnswers,
         separations: Separations,
         transition: TransitionMachine | None,
+        seen_after: SeenAfter,
     ) -> None:
-        self._planner = planner = _Planner(table, separations, transition)
+        self._planner = planner = _Planner(table, separations, transition, seen_after)
         self._inseparable = np.flatnonzero(separations.depth < 0)
         self._unread = [
             (state, label)
@@ -54,9 +56,14 @@ class _Planner:
     """Plans experiments for one machine; where there is no Transition Machine, it stands alone."""
 
     def __init__(
-        self, table: VaryingAnswers, separations: Separations, transition: TransitionMachine | None
+        self,
+        table: VaryingAnswers,
+        separations: Separations,
+        transition: TransitionMachine | None,
+        seen_after: SeenAfter,
     ) -> None:
         self.machine, self.table, self.separations = table.machine, table, separations
+        self.seen_after = seen_after
         self.transition: Machine = transition or table.machine
 
     def for_pair(self, one: int, other: int) -> Experiment:
@@ -119,12 +126,18 @@ class _Planner:
     def _fitting(
         self, history: History, questions: Iterable[Question]
     ) -> tuple[Symbol, Symbol] | None:
-        """Return the first question that can come up after a history."""
-        there = self.transition.run(history)
+        """Return the first question that can come up after a history.
+
+        Those about something that was ever seen after the last label come before others.
+        """
+        there, last = self.transition.run(history), history[-1] if history else None
+        second = None
         for question in questions:
             if question.transition_state is None or question.transition_state == there:
-                return question[:2]
-        return None
+                if self.seen_after(last, question.observation):
+                    return question[:2]
+                second = second or question[:2]
+        return second
 
     @cached_property
     def reached(self) -> "_Reached":

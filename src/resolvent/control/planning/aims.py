@@ -32,7 +32,7 @@ class Aim:
 
     def after(self, reached: int, states: States | None, label: Label) -> int:
         """Return how far it is once a label is read in these states."""
-        if not self.labels or label in self.trivial or reached == OFF:
+        if label in self.trivial or reached == OFF or not (self.labels or self.exact):
             return reached
         is_next = reached < len(self.labels) and self.labels[reached] == label
         if is_next and (reached or self.exact or self._fits(states)):
