@@ -357,6 +357,9 @@ class Explorer:
             self.reward_range or (least, most),
             self.capped,
             contradiction=varies,
+            at_most=mind.states,
+            tests=mind.doubts.tests,
+            untold=mind.doubts.untold,
         )
 
     def _varying(self) -> str | None:
