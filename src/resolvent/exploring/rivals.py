@@ -219,5 +219,24 @@ class Rivals:
             return
         if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
             wide = found.for_labels(len(log.labels))
-            if explains(wide, columns):
+            if explains(wide, columns) and not _agree(wide, believed):
                 yield wide
+
+
+def _agree(one: Tables, other: Tables) -> bool:
+    """Whether two lead to the same states under other numbers, wherever both know."""
+    for mine, theirs in zip(one.moves, other.moves, strict=True):
+        partner = {0: 0}
+        queue = [0]
+        for state in queue:
+            for target, twin in zip(mine[state], theirs[partner[state]], strict=True):
+                if min(target, twin) < 0:
+                    continue
+                if target not in partner:
+                    partner[int(target)] = int(twin)
+                    queue.append(int(target))
+                elif partner[target] != twin:
+                    return False
+        if len(set(partner.values())) < len(partner):
+            return False
+    return True

@@ -1,9 +1,10 @@
 """How many states there may be → words of labels to read, and what to ask after each.
 
 After the shortest history to each state, every word is read of as many labels as there may be
-more states, and one. Where it leads is told from every other state by some question. A world
-with no more states than that, which answers all of it as the machines do, is theirs. That is
-the W-method of testing, over such words as known steps can read.
+more states, and everything is asked that is known then. One label further, some question tells
+where it led from every other state. A world with no more states than that, which answers all
+of it as the machines do, is theirs: that is the W-method of testing, over such words as known
+steps can read.
 """
 
 from collections import deque
@@ -21,14 +22,17 @@ TESTING: Final = "whether there are more states"
 MOST_SEARCHED: Final = 20_000
 """So many situations, with the labels read before, are looked through at most."""
 
-MOST_TESTS: Final = 3_000
-"""More tests than these are not made: then words are only sampled."""
+MOST_TESTS: Final = 5_000
+"""Where there were more tests than these, none is made: then words are only sampled."""
 
 LOOK_BACK: Final = 40
 """A test counts as made if one of so many episodes, the latest, made it."""
 
 NOTHING: Final = -1
 """What is read before the first step, where first labels are not."""
+
+ASK: Final = -1
+"""Stands for no machine: a question is asked, whatever tells states apart."""
 
 Word = tuple[int, ...]
 
@@ -37,7 +41,10 @@ _Steps = list[tuple[int, int, int]]
 
 
 class Test(NamedTuple):
-    """After a history, a machine is in some state, and not in this other one."""
+    """After a history, a machine is not in this other state; or else, what is asked then.
+
+    For a question, `place` is `ASK`, and `other` the question's number.
+    """
 
     history: Word
     place: int
@@ -76,7 +83,7 @@ class WordTests:
         read = histories.after(episode)
         while self._left:
             test = self._left[0]
-            if not histories.rule_out(test, self.rival, episode):
+            if not histories.has_made(test, self.rival, episode):
                 way = self._way(test, row, read) or self._anew(test, row, episode)
                 if way is not None:
                     return way
@@ -110,11 +117,8 @@ class WordTests:
         while waiting and len(came) < MOST_SEARCHED:
             node = waiting.popleft()
             here, _, theirs = node
-            observation, *own = knowledge.situations[here]
             for action, led in enumerate(knowledge.following[here]):
-                if theirs is not None and differ(
-                    knowledge, self.rival, observation, tuple(own), theirs, action
-                ):
+                if theirs is not None and self._makes(test, here, theirs, action):
                     return _way(came, node, action)
                 if led < 0:
                     continue
@@ -124,8 +128,18 @@ class WordTests:
                     waiting.append(after)
         return None
 
+    def _makes(self, test: Test, row: int, theirs: States, action: int) -> bool:
+        """Whether a step makes a test."""
+        knowledge = self.knowledge
+        observation, *own = knowledge.situations[row]
+        if test.place == ASK:
+            return _number(knowledge, observation, action) == test.other
+        return differ(knowledge, self.rival, observation, tuple(own), theirs, action)
+
     def _after(self, test: Test, node: _Node, led: int, label: int) -> _Node | None:
         if node.theirs is not None:
+            if test.place == ASK and label >= 0 and label not in self.knowledge.plain:
+                return None
             theirs = self.rival.led(node.theirs, label)
             return None if theirs is None else _Node(led, node.read, theirs)
         if label in self.knowledge.plain or label < 0:
@@ -173,8 +187,15 @@ class WordTests:
                     for other in range(knowledge.sizes[place]):
                         if other != state:
                             tests[Test(history, place, other)] = None
+            asks = any(
+                (far := beyond(history, place)) is not None and far < longest[place]
+                for place in places
+            )
             for action, led in enumerate(knowledge.following[row]):
                 label = knowledge.read[row][action]
+                if asks and led != UNKNOWN:
+                    asked = _number(knowledge, knowledge.situations[row][0], action)
+                    tests[Test(history, ASK, asked)] = None
                 if led < 0:
                     continue
                 after = history if label < 0 or label in knowledge.plain else (*history, label)
@@ -187,8 +208,8 @@ class WordTests:
                     waiting.append((led, after))
             if len(nodes) > MOST_SEARCHED or len(tests) > MOST_TESTS:
                 self.whole = False
-                break
-        return sorted(tests, key=lambda one: (len(one.history), one))[:MOST_TESTS]
+                return []
+        return sorted(tests, key=lambda one: (len(one.history), one))
 
     def _accesses(self) -> list[dict[int, Word]]:
         """Return for each machine a history to each of its states that can be reached."""
@@ -215,6 +236,7 @@ class _Histories:
     def __init__(self, knowledge: Knowledge, longest: int) -> None:
         self.knowledge, self.longest = knowledge, longest
         self._begun_with: dict[Word, deque[tuple[_Steps, int]]] = {}
+        self._asked: dict[Word, set[int]] = {}
         self._taken_in = 0
 
     def take_in(self) -> None:
@@ -230,6 +252,8 @@ class _Histories:
             for history, step in self._read(steps):
                 latest = self._begun_with.setdefault(history, deque(maxlen=LOOK_BACK))
                 latest.appendleft((steps, step))
+            for history, question in self._questions(steps):
+                self._asked.setdefault(history, set()).add(question)
         self._taken_in = log.episodes
 
     def after(self, episode: Episode) -> Word:
@@ -238,9 +262,12 @@ class _Histories:
         plain = self.knowledge.plain
         return tuple(label for label, *_ in steps if label >= 0 and label not in plain)
 
-    def rule_out(self, test: Test, rival: Rival, now: Episode) -> bool:
-        """Whether answers after the history showed that it is not in the other state."""
+    def has_made(self, test: Test, rival: Rival, now: Episode) -> bool:
+        """Whether a test was made: answers ruled out the other state, or the question was asked."""
         under_way = self._steps(now.labels, now.seen, now.actions)
+        if test.place == ASK:
+            asked = test.other in self._asked.get(test.history, ())
+            return asked or (test.history, test.other) in self._questions(under_way)
         found = [(under_way, step) for history, step in self._read(under_way) if history == test[0]]
         return any(
             self._tells(steps, step, test, rival)
@@ -267,6 +294,16 @@ class _Histories:
                 return
             yield tuple(history), step
 
+    def _questions(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
+        """Go through what was asked, by number, and the histories after which it was."""
+        history, knowledge = list[int](), self.knowledge
+        for label, observation, action in steps:
+            if label >= 0 and label not in knowledge.plain:
+                history.append(label)
+            if len(history) > self.longest:
+                return
+            yield tuple(history), _number(knowledge, observation, action)
+
     def _tells(self, steps: _Steps, first: int, test: Test, rival: Rival) -> bool:
         states: States | None = (0,) * len(rival.moves)
         theirs: States | None = None
@@ -289,7 +326,13 @@ class _Histories:
 
 def replaced(states: Sequence[int], test: Test) -> States:
     """Return the states with one of them replaced by that of a test."""
+    if test.place == ASK:
+        return tuple(states)
     return (*states[: test.place], test.other, *states[test.place + 1 :])
+
+
+def _number(knowledge: Knowledge, observation: int, action: int) -> int:
+    return observation * len(knowledge.log.actions) + action
 
 
 def _way(came: dict[_Node, tuple[_Node, int] | None], node: _Node, action: int) -> Way:
