@@ -102,6 +102,7 @@ MADE = {
     "Discretise": lambda: rs.Discretise(bins=3).fit([0.5, 1.5, 2.5, 4.0]),
     "EdgeRewardMachine": edges,
     "Evidence": lambda: result().evidence,
+    "Experiment": lambda: result().evidence.transition.experiments[0],
     "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
     "HeldOut": lambda: rs.held_out(result(outputs=("reward",)), traces()),
     "InferenceResult": result,

@@ -13,6 +13,7 @@ def test_the_public_names():
         "Discretise",
         "EdgeRewardMachine",
         "Evidence",
+        "Experiment",
         "Explorer",
         "Finding",
         "HeldOut",

@@ -48,9 +48,13 @@ RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
 SHORT_WAYS = {
     "machines/machine_set.py": {
         "Machines.score": "resolvent.replay",  # users ask machines how well they predict
+        "Machines.difference": "resolvent.trust.telling_apart",  # and what tells them from others
     },
     "machines/exchange/edge_rewards.py": {
         "EdgeRewardMachine.from_pair": "resolvent.replay.edges_of_pair",  # the other constructor
+    },
+    "trust/experiment.py": {
+        "Experiment.policy": "resolvent.control.planning.carrying_out",  # asked of it where it is
     },
     "result.py": {  # a result is plain data; these save users three imports
         "InferenceResult.evidence": "resolvent.pipeline",

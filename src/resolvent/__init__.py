@@ -82,7 +82,7 @@ NAMES = {
     ),
     "resolvent.traces.labelling": ("Labelling",),
     "resolvent.traces.live.collecting": ("collect",),
-    "resolvent.trust": ("Evidence",),
+    "resolvent.trust": ("Evidence", "Experiment"),
 }
 """Where each public name is defined, by module."""
 

@@ -176,6 +176,11 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
         "actions": [],
         "situation": {"observation": "hall", "transition_state": 0, "reward_state": 0},
         "action": "left",
+        "history": [],
+        "question": ["hall", "left"],
+        "why": "what follows is not known",
+        "machine": None,
+        "exact": False,
     }
     assert str(found) == (
         "begin in hall; then in hall (transition state 0, reward state 0) do left, "

@@ -12,7 +12,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.environments import House, TMaze
-from worlds_to_explore import Broken, Coin, SecondMission, TwoMissions
+from worlds_to_explore import Broken, Coin, Lamp, SecondMission, TwoMissions
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +156,28 @@ def test_a_random_world_is_found_out_and_gone_on_with():
     assert solved.plan.confidence == 0.95
     assert solved.value == pytest.approx(0.95 * 0.8, abs=0.08)
     assert solved.steps == 1_500
+
+
+@pytest.mark.parametrize("budget", [200, pytest.param(1_500, marks=pytest.mark.slow)])
+def test_labels_that_come_by_chance_are_planned_for(budget):
+    solved = rs.solve(Lamp(pays_dark=0.2), budget=budget)
+    assert solved.statement.kind == "chance"
+    assert "which label comes after 1 in 0" in solved.why_stopped
+    assert solved.states == {"transition": 1, "reward": 2}
+    if budget > 1_000:
+        assert solved.plan.run(Lamp(pays_dark=0.2), episodes=20, seed=3).returns.min() == 1
+
+
+def test_labels_that_come_by_chance_may_be_left_alone():
+    solved = rs.solve(Lamp(pays_dark=0.2), budget=800, noise="none")
+    assert solved.statement.kind == "out of reach"
+    assert "is a matter of chance" in solved.why_stopped
+
+
+def test_labels_that_come_by_chance_and_change_nothing_stand_in_no_way():
+    solved = rs.solve(Lamp(pays_dark=1.0))
+    assert solved.optimal
+    assert solved.value == pytest.approx(0.95**3)
 
 
 def test_a_random_world_can_be_refused(tmp_path):

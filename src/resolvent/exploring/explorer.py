@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
@@ -28,7 +29,7 @@ from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
-from resolvent.traces.symbols import INFO_KEYS
+from resolvent.traces.symbols import INFO_KEYS, symbol_text
 
 MOST_ACTIONS: Final = 1_000
 """More actions than these cannot all be tried in every situation."""
@@ -341,6 +342,7 @@ class Explorer:
             kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
             if mind.vacuous:
                 kind = "nothing pays"
+        varies = self._varying() if kind == "out of reach" else None
         least, most = (0.0, 0.0) if knowledge is None else (knowledge.least, knowledge.most)
         return Statement(
             kind,
@@ -354,7 +356,24 @@ class Explorer:
             mind.depth,
             self.reward_range or (least, most),
             self.capped,
+            contradiction=varies,
+            at_most=mind.states,
+            tests=mind.doubts.tests,
+            untold=mind.doubts.untold,
         )
+
+    def _varying(self) -> str | None:
+        """Say after which step something else comes each time, if hope is left for one such."""
+        knowledge, hopes = self.mind.knowledge, self.mind.hopes
+        if knowledge is None:
+            return None
+        for row, action in sorted(knowledge.unsettled):
+            if hopes.level(row, action):
+                seen, *states = knowledge.situations[row]
+                where = situation_text((self.mind.log.observations.values[seen], *states))
+                done = symbol_text(self.mind.log.actions[action])
+                return f"which label comes after {done} in {where}, or whether it ends, varies"
+        return None
 
 
 def _listed(space: gym.Space[Any]) -> list[Any]:

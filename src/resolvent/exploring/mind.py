@@ -11,6 +11,7 @@ import numpy as np
 
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
+from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
@@ -84,6 +85,7 @@ class Mind:
         self.reward_range, self.states, self.target = reward_range, states, target
         self.knowledge: Knowledge | None = None
         self.hopes = Hopes(gamma)
+        self.doubts = Doubts(beliefs, states)
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
@@ -156,7 +158,19 @@ class Mind:
         way = way or self._pair(knowledge, cursor)
         for length in range(3, self.depth + 1):
             way = way or self._word(knowledge, cursor, length)
-        return way or self._recheck(knowledge, cursor) or self._confirmation(knowledge, cursor)
+        return (
+            way
+            or self._recheck(knowledge, cursor)
+            or self._doubt(knowledge, cursor)
+            or self._confirmation(knowledge, cursor)
+        )
+
+    def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Go where other machines that explain everything, too, would turn out to be wrong."""
+        if self._empty > EMPTY:
+            return None
+        columns = self.log.columns(0, [one.episode for one in self.cursors])
+        return self.doubts.way(knowledge, cursor.row, cursor.episode, columns)
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])
@@ -435,6 +449,7 @@ class Mind:
         self._given_up.clear()
         self._given_up_pairs.clear()
         self._asked = None
+        self.doubts.forget()
         for cursor in self.cursors:
             cursor.way = []
             if cursor.goes_on:

@@ -138,12 +138,17 @@ def solve(
             name_of=name_of,
             actions=explorer._values,
         )
-        if resume is not None and resume.statement.contradiction is not None:
-            return solving.by_chance(chance, resume.traces, resume.statement.contradiction)
+        if resume is not None and resume.statement.kind == "chance":
+            why = resume.statement.contradiction or ""
+            return solving.by_chance(chance, resume.traces, why)
         try:
             if resume is not None:
                 solving.resume(resume)
-            return solving.run()
+            solved = solving.run()
+            varies = solved.statement.contradiction
+            if varies is None or noise == "none":
+                return solved
+            return solving.by_chance(chance, solved.traces, varies)
         except ContradictoryTraces as contradiction:
             if noise == "none":
                 solving.keep_traces()

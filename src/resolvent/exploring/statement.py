@@ -21,6 +21,13 @@ class Statement:
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
     could be better at most, from any of the starts. `capped` counts the episodes that a limit
     on their length cut. `contradiction` says what showed the world to be random, if it is.
+
+    `at_most` is how many states there may be of, where somebody said so. Then `tests` counts
+    what rules out that there are more than were found: after each state every word of labels
+    that known steps can read, of as many labels as there may be more states and one, and a
+    question that tells where it led from every other state. It is None where words were only
+    sampled. `untold` counts other machines, of no more states, that explain everything as well
+    and that no known step tells from those found.
     """
 
     kind: Kind
@@ -36,6 +43,9 @@ class Statement:
     capped: int = 0
     confidence: float | None = None
     contradiction: str | None = None
+    at_most: int | None = None
+    tests: int | None = None
+    untold: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -46,10 +56,11 @@ class Statement:
         """The worlds for which the statement holds, in words."""
         found = listed([f"{size} {kind}" for kind, size in self.states.items()])
         pays = "{:g} to {:g}".format(*self.reward_range)
-        return (
-            f"every world that agrees with the {amount(self.steps, 'step')} seen, has the states "
-            f"that were found ({found}) and pays {pays}"
-        )
+        has = f"the states that were found ({found})"
+        if self.at_most is not None and self.tests is not None:
+            has = f"at most {amount(self.at_most, 'state')} in each machine ({found} were found)"
+        seen = amount(self.steps, "step")
+        return f"every world that agrees with the {seen} seen, has {has} and pays {pays}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -66,6 +77,11 @@ class Statement:
 
     def _why(self) -> str:
         tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
+        if self.at_most is not None:
+            tested += self._more_states(self.at_most)
+        if self.untold:
+            others = amount(self.untold, "other machine")
+            tested += f"; {others} explain all of it as well, and no known step tells them apart"
         if self.kind == "optimal":
             return f"optimal in {self.worlds}; {tested}"
         if self.kind == "target":
@@ -77,10 +93,11 @@ class Statement:
                 "a larger budget"
             )
         if self.kind == "out of reach":
-            return (
-                f"what could still be better begins in starts that no longer came up: at most "
-                f"{self.gap:.4g} below the best in {self.worlds}"
-            )
+            where = "begins in starts that no longer came up"
+            if self.contradiction is not None:
+                where = f"is a matter of chance ({self.contradiction})"
+            below = f"at most {self.gap:.4g} below the best in {self.worlds}"
+            return f"what could still be better {where}: {below}"
         if self.kind == "chance":
             sure = f"{100 * (self.confidence or 0):.6g}%"
             return (
@@ -89,6 +106,14 @@ class Statement:
             )
         spent = "the budget is spent" if self.kind == "budget" else "interrupted"
         return f"{spent} after {amount(self.steps, 'step')}"
+
+    def _more_states(self, at_most: int) -> str:
+        if self.tests is None:
+            return f"; up to {amount(at_most, 'state')}, words of labels were only sampled"
+        return (
+            f"; {amount(self.tests, 'test')} of the words that known steps can read after each "
+            f"state rule out more states, up to {at_most}"
+        )
 
     def _left(self) -> str:
         if self.kind not in ("budget", "interrupted"):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
@@ -21,6 +21,9 @@ from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import listed, short
 from resolvent.workers import Workers
+
+if TYPE_CHECKING:
+    from resolvent.trust import Experiment
 
 _FIRST = ("transition", "reward")
 
@@ -195,6 +198,17 @@ class Machines(Mapping[str, Machine]):
         from resolvent.replay import score
 
         return score(self, traces, on)
+
+    def difference(self, other: "Machines") -> "Experiment | None":
+        """Return the shortest experiment on which others answer differently, if there is one.
+
+        Two sets of machines may both explain all traces: this says what the world has to be
+        asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
+        an exact inference has found beside its own.
+        """
+        from resolvent.trust.telling_apart import telling_apart
+
+        return telling_apart(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""

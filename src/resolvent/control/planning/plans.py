@@ -24,7 +24,7 @@ from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import NeverEnds
 from resolvent.control.planning.chance.solving import expect
-from resolvent.control.planning.experiment import NextExperiment, least_taken, nearest_unknown
+from resolvent.control.planning.experiment import experiment_after, least_taken, nearest_unknown
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.running import Runs, policy_in, run
@@ -41,6 +41,7 @@ from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
+from resolvent.trust import Experiment
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
 
@@ -326,7 +327,7 @@ class Plan(ByValue):
         return self.model.actions[int(self.policy[number])]  # type: ignore[no-any-return]
 
     @cached_property
-    def next_experiment(self) -> NextExperiment | None:
+    def next_experiment(self) -> Experiment | None:
         """The unknown step that hope leads to soonest; None when there is nothing to hope for.
 
         The optimistic policy is followed from each start where a gap is left. A
@@ -343,27 +344,25 @@ class Plan(ByValue):
         ]
         soonest = min(
             (one for one in found if one is not None),
-            key=lambda one: (one.taken or 0, len(one.actions)),
+            key=lambda one: (one.taken or 0, len(one.actions or ())),
             default=None,
         )
         if soonest is None and self.vacuous is not None:
             return nearest_unknown(self.model)
         return soonest
 
-    def _experiment(self, start: int) -> NextExperiment | None:
+    def _experiment(self, start: int) -> Experiment | None:
         if self.model.chances is not None:
             return least_taken(self.model, self.model.chances, self.optimistic_policy, start)
-        model, here, actions = self.model, start, list[Symbol]()
+        model, here, way = self.model, start, list[tuple[int, int]]()
         while model.known[here, action := int(self.optimistic_policy[here])]:
-            actions.append(model.actions[action])
+            way.append((here, action))
             here = int(model.following[here, action])
-            if here < 0 or len(actions) > len(model):
+            if here < 0 or len(way) > len(model):
                 return None
         if model.sometimes_ends[here, action]:
             return None
-        return NextExperiment(
-            model.named(start), tuple(actions), model.named(here), model.actions[action]
-        )
+        return experiment_after(model, way, (here, action))
 
     def run(
         self,

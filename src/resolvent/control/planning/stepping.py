@@ -21,7 +21,8 @@ Flags = NDArray[np.bool_]
 class Answers:
     """What happens in some situations, a row for each, under every action, a column for each.
 
-    `following` holds the numbers that a `Space` gives, −1 where there is none.
+    `following` holds the numbers that a `Space` gives, −1 where there is none. `read` is the
+    label that is read then, −1 where none is, or any of several.
     """
 
     following: Keys
@@ -29,6 +30,7 @@ class Answers:
     ends: Flags
     known: Flags
     sometimes_ends: Flags
+    read: Codes
 
 
 class Stepping:
@@ -79,6 +81,7 @@ class Stepping:
             ends.reshape(shape),
             known.reshape(shape),
             (ending == SOMETIMES).reshape(shape),
+            np.where(goes_on, label, -1).astype(np.int32).reshape(shape),
         )
 
     def _ending(

@@ -10,7 +10,7 @@ from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.live.making import NamedEnvironment
 from resolvent.traces.live.naming import AnyEnv, told_if_any
-from resolvent.traces.live.playing import Play, random_policy
+from resolvent.traces.live.playing import Play, ReadingPolicy, random_policy
 from resolvent.traces.live.spreading import play_side_by_side
 from resolvent.traces.live.vector_collecting import collect_from_vector
 from resolvent.traces.trace_set import TraceSet
@@ -38,6 +38,8 @@ def collect(
     at random. The same seed gives the same traces if environment and policy are
     deterministic: the seed goes to the first reset, and the random policy draws by
     another that follows from it, so that its actions do not follow the environment's chance.
+    A policy with methods `begin(label)` and `read(label)`, as that of an experiment has, is told
+    the label of every reset and of every step.
 
     Labels are those in `info["labels"]`, `info["label"]` or `info["events"]`, or
     what the environment's `get_events()` or `labels()` returns. A reset that
@@ -126,6 +128,8 @@ def _collected(
     if isinstance(env, gym.vector.VectorEnv):
         if play.inner:
             raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
+        if isinstance(play.policy, ReadingPolicy):
+            raise OptionError("a policy that reads labels plays one environment, not a VectorEnv")
         return collect_from_vector(
             env,
             play.policy or random_policy(env, seed),

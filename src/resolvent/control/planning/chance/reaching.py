@@ -63,6 +63,7 @@ def _put_together(
         ends.reshape(shape),
         known.reshape(shape),
         ((over > 0) & ~ends).reshape(shape),
+        np.full(shape, -1, np.int32),
     )
     possible = branching.space.situations * actions
     chances = Chances(
