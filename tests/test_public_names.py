@@ -9,6 +9,7 @@ def test_the_public_names():
         "ClusterError",
         "ContradictoryTraces",
         "DamagedFile",
+        "EnvironmentFailed",
         "Diagnosis",
         "Discretise",
         "EdgeRewardMachine",

@@ -4,7 +4,8 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 `solve` is such a loop.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal
@@ -14,21 +15,33 @@ import numpy as np
 
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
+from resolvent.events import FoundEvents
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import largest_gap, promised
 from resolvent.exploring.concluding import machines_from
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
+from resolvent.exploring.relabelling import (
+    EVENTS_APART,
+    FIRST_EVENTS,
+    MANY_MOVES,
+    few_events,
+    labels_in_words,
+    stored_labelling,
+)
 from resolvent.exploring.statement import Kind, Statement
+from resolvent.exploring.tables import Tables
 from resolvent.machines import Machines
 from resolvent.options import Options
+from resolvent.pipeline import EVERYTHING
+from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
-from resolvent.traces.symbols import INFO_KEYS
+from resolvent.traces.symbols import INFO_KEYS, Label
 
 MOST_ACTIONS: Final = 1_000
 """More actions than these cannot all be tried in every situation."""
@@ -80,8 +93,10 @@ class Explorer:
         self.target, self.states = target, states
         single = isinstance(env, gym.Env)
         space = env.action_space if single else env.single_action_space  # type: ignore[union-attr]
-        self._observations = Names(env, "observation", name_of)
-        self._names = Names(env, "action")
+        with _standing_for(env) as one:
+            self._observations = Names(one, "observation", name_of)
+            self._names = Names(one, "action")
+            tells = isinstance(one, gym.Env) and label_method(one) is not None
         self._values = _listed(space)
         symbols = [self._names(value) for value in self._values]
         self._codes = {symbol: code for code, symbol in enumerate(symbols)}
@@ -89,7 +104,9 @@ class Explorer:
         self._auto = labels == "auto" and label_of is None
         self.labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
         self._label_of = label_of
-        self.may_tell = self._auto and not _has_method(env)
+        self.may_tell = self._auto and not tells
+        self.events_at = FIRST_EVENTS
+        self.relabelled = False
         options = Options(
             noise="none",
             timing=timing,  # type: ignore[arg-type]
@@ -123,7 +140,7 @@ class Explorer:
     @property
     def done(self) -> bool:
         """Whether nothing is left to find out."""
-        return self.mind.settled and not self._rethinks()
+        return self.mind.settled and not self._rethinks() and not self._tries_actions()
 
     def _rethinks(self) -> bool:
         """Think it all over once more before it is called done: is there another explanation?"""
@@ -131,6 +148,13 @@ class Explorer:
             return False
         self.mind.thought_over = not self.mind.rethink()
         return not self.mind.thought_over
+
+    def _tries_actions(self) -> bool:
+        """Where nothing pays, read what is done as well: what is seen may not show what counts."""
+        if not self.mind.vacuous or not self._auto or self.labelling.reads != "observation":
+            return False
+        self._read(EVERYTHING)
+        return True
 
     @property
     def after(self) -> str:
@@ -210,22 +234,34 @@ class Explorer:
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
-            seen, paid = log.observation(self._observations(observation)), finite_reward(reward)
-        self.capped += bool(truncated and not terminated)
+            paid = finite_reward(reward)
+            seen = log.observation(self._observations(observation))
+        self._take(cursor, done, paid, seen, label, ended=bool(terminated), cut=bool(truncated))
+
+    def _take(
+        self,
+        cursor: Cursor,
+        action: int,
+        reward: float,
+        seen: int,
+        label: Label,
+        *,
+        ended: bool,
+        cut: bool,
+    ) -> None:
+        """Take a step in codes; where labels do not explain it, have others."""
+        mind = self.mind
+        self.capped += cut and not ended
+        code = mind.log.label(label)
         try:
-            self.changed = self.mind.learn(
-                cursor,
-                done,
-                paid,
-                seen,
-                log.label(label),
-                ended=bool(terminated),
-                cut=bool(truncated),
-            )
+            self.changed = mind.learn(cursor, action, reward, seen, code, ended=ended, cut=cut)
         except ContradictoryTraces:
             if not self._tell_more():
                 raise
             self.changed = True
+        else:
+            if self.changed:
+                self._tell_less()
 
     def cut(self, which: int = 0) -> None:
         """End an episode that the environment did not end, as a limit on its length does."""
@@ -263,28 +299,68 @@ class Explorer:
             self._relabel(Labelling("observation"))
 
     def _relabel(self, labelling: Labelling) -> None:
-        self.labelling = labelling
+        self.labelling, self.relabelled = labelling, True
         self._make_labels()
         under_way = [one.episode for one in self.mind.cursors if one.goes_on]
         self.mind.log.relabel(labelling, under_way)
 
-    def _tell_more(self) -> bool:
-        """Where labels of what is seen do not explain the world, make them of what is done, too."""
-        if not self._auto or self.labelling.reads != "observation":
-            return False
-        self._relabel(Labelling("action+observation"))
+    def _read(
+        self, labelling: Labelling, found: FoundEvents[InferenceResult] | None = None
+    ) -> None:
+        """Read other labels from now on, and believe in machines for these."""
+        self._relabel(labelling)
         beliefs = self.mind.beliefs
-        beliefs.options = replace(beliefs.options, timing=LabelTiming.CURRENT)
-        beliefs.tables = None
-        beliefs.repair(one.episode for one in self.mind.cursors)
+        timing = LabelTiming.CURRENT if found is None else found.timing
+        beliefs.options = replace(beliefs.options, timing=timing)
+        beliefs.tables = None if found is None else Tables.of(found.inferred.machines, beliefs.log)
+        if found is None:
+            beliefs.repair(one.episode for one in self.mind.cursors)
+        self.mind.confirm_anew()
         self.mind.rebuild()
+
+    def _events(self) -> FoundEvents[InferenceResult] | None:
+        """Look for few events, unless that was done hardly any steps ago."""
+        if self.steps < self.events_at:
+            return None
+        self.events_at = int(EVENTS_APART * self.steps)
+        return few_events(self.traces(), self.mind.beliefs.options)
+
+    def _tell_more(self) -> bool:
+        """Where labels do not explain the world, make them of what else is seen and done."""
+        if not self._auto or self.labelling in (GIVEN, EVERYTHING):
+            return False
+        found = self._events()
+        if found is not None:
+            self._read(found.labelling, found)
+            return True
+        if self.labelling.events is not None:  # other sources may have been events after all
+            with suppress(ContradictoryTraces):
+                self._read(Labelling("observation"))
+                return True
+        self._read(EVERYTHING)
         return True
+
+    def _tell_less(self) -> None:
+        """Where there is much to test, read few events instead of all that is seen or done."""
+        tables, labels = self.mind.beliefs.tables, len(self.mind.log.labels)
+        if not self._auto or self.labelling == GIVEN or tables is None:
+            return
+        if sum(tables.sizes) * labels < MANY_MOVES:
+            return
+        found = self._events()
+        if found is None:
+            return
+        other = Tables.of(found.inferred.machines, self.mind.log)
+        classes = len(set((found.labelling.events or {}).values()))
+        if classes + 1 < labels and sum(other.sizes) <= sum(tables.sizes):
+            self._read(found.labelling, found)
 
     def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
-        if self._auto and point.labelling != GIVEN.reads:
-            self.labelling = as_labelling(point.labelling)
+        if self._auto:
+            self.labelling = stored_labelling(point.labelling, point.events)
+            self.events_at = point.events_at or FIRST_EVENTS
         self._make_labels()
         self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
         mind.log = beliefs.log = log
@@ -330,7 +406,7 @@ class Explorer:
             self.machines(), self.traces(), gamma=self.gamma, reward_range=self.reward_range
         )
 
-    def statement(self, kind: Kind | None = None) -> Statement:
+    def statement(self, kind: Kind | None = None, failure: str | None = None) -> Statement:
         """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
         mind, knowledge = self.mind, self.mind.knowledge
         mind.weigh()
@@ -354,6 +430,8 @@ class Explorer:
             mind.depth,
             self.reward_range or (least, most),
             self.capped,
+            labels=labels_in_words(self.labelling),
+            failure=failure,
         )
 
 
@@ -380,11 +458,14 @@ def _listed(space: gym.Space[Any]) -> list[Any]:
     return [np.array(one, space.dtype) for one in product(*parts)]
 
 
-def _has_method(env: AnyEnv) -> bool:
+@contextmanager
+def _standing_for(env: AnyEnv) -> Iterator[AnyEnv]:
+    """Give an environment to look at: it itself, or one that stands for many side by side."""
     if isinstance(env, gym.Env):
-        return label_method(env) is not None
-    with one_environment(env) as one:
-        return isinstance(one, gym.Env) and label_method(one) is not None
+        yield env
+    else:
+        with one_environment(env) as one:
+            yield one
 
 
 def _check(gamma: float, target: float, states: Any, seed: int) -> None:

@@ -7,10 +7,18 @@ from resolvent.errors import ModelError
 from resolvent.wording import amount, listed
 
 Kind: TypeAlias = Literal[
-    "optimal", "target", "budget", "interrupted", "nothing pays", "out of reach", "chance"
+    "optimal",
+    "target",
+    "budget",
+    "interrupted",
+    "failed",
+    "nothing pays",
+    "out of reach",
+    "chance",
 ]
 """Nothing is better; nothing is better by more than asked for; no steps are left; somebody
-interrupted; nothing ever paid; what is left could not be reached; the world is random."""
+interrupted; the environment failed; nothing ever paid; what is left could not be reached; the
+world is random."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,9 @@ class Statement:
     `states` are the sizes of the machines, `moves` how many of their moves were tested,
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
     could be better at most, from any of the starts. `capped` counts the episodes that a limit
-    on their length cut. `contradiction` says what showed the world to be random, if it is.
+    on their length cut. `contradiction` says what showed the world to be random, if it is,
+    `failure` what went wrong in the environment, if it did, and `labels` what labels were made
+    of, if nobody told any.
     """
 
     kind: Kind
@@ -36,6 +46,8 @@ class Statement:
     capped: int = 0
     confidence: float | None = None
     contradiction: str | None = None
+    labels: str = ""
+    failure: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -61,7 +73,10 @@ class Statement:
     def __str__(self) -> str:
         text = f"{self._why()}{self._left()}"
         if self.capped:
-            text += f"; {amount(self.capped, 'episode')} did not end and were cut"
+            were = "was" if self.capped == 1 else "were"
+            text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+        if self.labels:
+            text += f"; labels: {self.labels}"
         return text
 
     def _why(self) -> str:
@@ -87,11 +102,12 @@ class Statement:
                 f"the world is random ({self.contradiction}); with {sure} confidence at most "
                 f"{self.gap:.4g} below the best"
             )
-        spent = "the budget is spent" if self.kind == "budget" else "interrupted"
-        return f"{spent} after {amount(self.steps, 'step')}"
+        spent = {"budget": "the budget is spent", "failed": "the environment failed"}
+        why = f"{spent.get(self.kind, 'interrupted')} after {amount(self.steps, 'step')}"
+        return f"{why} ({self.failure})" if self.failure else why
 
     def _left(self) -> str:
-        if self.kind not in ("budget", "interrupted"):
+        if self.kind not in ("budget", "interrupted", "failed"):
             return ""
         below = "" if self.gap == float("inf") else f", at most {self.gap:.4g} below the best"
         if not self.open_steps:
