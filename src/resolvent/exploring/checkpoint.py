@@ -27,7 +27,8 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     way. `resets` counts those of the environment, and `rounds` those of the history.
     `observations` and `labels` are in the order in which they came up, as the numbers that
     they have in all traces there were. `labelling` and `events` say what labels are made of, and
-    `events_at` after how many steps events are looked for again.
+    `events_at` after how many steps events are looked for again, and `events_states` how many
+    states machines had when they were found.
     """
 
     episodes: int
@@ -49,6 +50,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remove_trivial: bool = True
     events: list[tuple[Any, Any]] | None = None
     events_at: int = 0
+    events_states: int = 0
 
     @property
     def tables(self) -> Tables | None:

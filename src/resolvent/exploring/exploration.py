@@ -45,7 +45,7 @@ SECONDS_BETWEEN_NEWS: Final = 0.1
 WRITING_SHARE: Final = 0.05
 """The share of the time that may be spent on writing to the folder."""
 
-FIRST_WRITTEN: Final = 0.5
+FIRST_WRITTEN: Final = 0.1
 """So many seconds pass at least before anything is written to the folder."""
 
 Listener: TypeAlias = Callable[[Round], object]
@@ -297,6 +297,7 @@ class Solving:
             mind.beliefs.options.remove_trivial,
             stored_events(explorer.labelling),
             explorer.events_at,
+            explorer.events_states,
         )
 
     def _write(self) -> None:

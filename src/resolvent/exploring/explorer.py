@@ -5,7 +5,7 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal
@@ -26,6 +26,7 @@ from resolvent.exploring.relabelling import (
     EVENTS_APART,
     FIRST_EVENTS,
     MANY_MOVES,
+    OUTGROWN,
     few_events,
     labels_in_words,
     stored_labelling,
@@ -105,7 +106,7 @@ class Explorer:
         self.labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
         self._label_of = label_of
         self.may_tell = self._auto and not tells
-        self.events_at = FIRST_EVENTS
+        self.events_at, self.events_states = FIRST_EVENTS, 0
         self.relabelled = False
         options = Options(
             noise="none",
@@ -313,8 +314,10 @@ class Explorer:
         timing = LabelTiming.CURRENT if found is None else found.timing
         beliefs.options = replace(beliefs.options, timing=timing)
         beliefs.tables = None if found is None else Tables.of(found.inferred.machines, beliefs.log)
-        if found is None:
+        if beliefs.tables is None:
             beliefs.repair(one.episode for one in self.mind.cursors)
+        else:
+            self.events_states = sum(beliefs.tables.sizes)
         self.mind.confirm_anew()
         self.mind.rebuild()
 
@@ -334,26 +337,39 @@ class Explorer:
             self._read(found.labelling, found)
             return True
         if self.labelling.events is not None:  # other sources may have been events after all
-            with suppress(ContradictoryTraces):
-                self._read(Labelling("observation"))
-                return True
-        self._read(EVERYTHING)
+            self._read_all()
+        else:
+            self._read(EVERYTHING)
         return True
 
     def _tell_less(self) -> None:
-        """Where there is much to test, read few events instead of all that is seen or done."""
+        """Where there is much to test, read few events instead of all that is seen or done.
+
+        Events that need ever more states to explain what comes were not the right ones.
+        """
         tables, labels = self.mind.beliefs.tables, len(self.mind.log.labels)
         if not self._auto or self.labelling == GIVEN or tables is None:
             return
-        if sum(tables.sizes) * labels < MANY_MOVES:
+        states, few = sum(tables.sizes), self.labelling.events is not None
+        outgrown = few and states > OUTGROWN * self.events_states
+        if not outgrown and (few or states * labels < MANY_MOVES):
             return
         found = self._events()
-        if found is None:
-            return
-        other = Tables.of(found.inferred.machines, self.mind.log)
-        classes = len(set((found.labelling.events or {}).values()))
-        if classes + 1 < labels and sum(other.sizes) <= sum(tables.sizes):
-            self._read(found.labelling, found)
+        if found is not None and found.labelling != self.labelling:
+            other = sum(one.states for one in found.inferred.machines.values())
+            classes = len(set((found.labelling.events or {}).values()))
+            if other <= states and (few or classes + 1 < labels):
+                self._read(found.labelling, found)
+                return
+        if outgrown:
+            self._read_all()
+
+    def _read_all(self) -> None:
+        """Have each observation be a label; where that explains too little, with the action."""
+        try:
+            self._read(Labelling("observation"))
+        except ContradictoryTraces:
+            self._read(EVERYTHING)
 
     def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
         """Go back to where exploring was at a checkpoint."""
@@ -361,6 +377,7 @@ class Explorer:
         if self._auto:
             self.labelling = stored_labelling(point.labelling, point.events)
             self.events_at = point.events_at or FIRST_EVENTS
+            self.events_states = point.events_states
         self._make_labels()
         self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
         mind.log = beliefs.log = log

@@ -84,6 +84,9 @@ class ManyEnvironments:
     def __init__(self, envs: VectorEnv) -> None:
         check_single_resets(envs, "episodes cannot be begun one by one in environments")
         self.envs, self.count = envs, int(envs.num_envs)
+        inner = envs.unwrapped
+        self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+        self._seeded = False
         self._live = VectorEpisodes(envs, _no_label)
         self._spaces = envs.single_action_space, envs.single_observation_space
 
@@ -92,6 +95,8 @@ class ManyEnvironments:
         mask = np.zeros(self.count, bool)
         mask[list(seeds)] = True
         asked: Any = [seeds.get(number) for number in range(self.count)]
+        if not self._seeds_each:  # one that draws for all of them is seeded once
+            asked, self._seeded = None if self._seeded else seeds[0], True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         call = partial(self.envs.reset, seed=asked, options=options)
         observations, infos = told_by(call, "reset", 2)

@@ -24,8 +24,11 @@ FIRST_EVENTS: Final = 64
 EVENTS_APART: Final = 1.5
 """They are looked for again when there are so many times as many steps."""
 
-MANY_MOVES: Final = 600
+MANY_MOVES: Final = 150
 """With more moves than these to test, it is worth having fewer labels."""
+
+OUTGROWN: Final = 1.5
+"""Machines with so many times as many states as at first show that other events count."""
 
 EFFORT: Final = 0.02
 """How much to spend on that, as a share of what `infer` spends."""
