@@ -45,7 +45,9 @@ def test_the_house_is_solved(house):
     assert house.plan.run(House(), episodes=5, seed=3).returns.min() == 1
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@pytest.mark.parametrize(
+    "mode", [AutoresetMode.SAME_STEP, pytest.param(AutoresetMode.DISABLED, marks=pytest.mark.slow)]
+)
 def test_how_it_resets_by_itself_makes_no_difference(house, mode):
     other = solved(mode=mode)
     assert other.traces == house.traces
@@ -66,9 +68,7 @@ def test_environments_in_other_processes_give_the_same(house):
 
 
 def test_a_vector_that_is_one_world_is_solved():
-    envs = gym.make_vec(
-        "resolvent/House-v0", num_envs=2, vectorization_mode="vector_entry_point"
-    )
+    envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="vector_entry_point")
     assert rs.solve(envs, seed=0).optimal
 
 
@@ -112,6 +112,7 @@ def test_it_goes_on_from_what_was_found(tmp_path, house, then):
     )
 
 
+@pytest.mark.slow
 def test_many_go_on_from_what_one_found(house):
     part = rs.solve(House(), budget=60)
     found = solved(resume=part)

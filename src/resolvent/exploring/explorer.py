@@ -261,7 +261,7 @@ class Explorer:
                 raise
             self.changed = True
         else:
-            if self.changed:
+            if self.changed or self.steps >= self.events_at:
                 self._tell_less()
 
     def cut(self, which: int = 0) -> None:
