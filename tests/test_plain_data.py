@@ -113,6 +113,7 @@ MADE = {
     "MachinePair": pair,
     "Machines": lambda: result(outputs=("reward",)).machines,
     "DamagedFile": lambda: rs.DamagedFile("a file is damaged"),
+    "EnvironmentFailed": lambda: rs.EnvironmentFailed("the motor is stuck"),
     "MissingExtra": lambda: rs.MissingExtra("no ray", name="ray"),
     "ModelError": lambda: rs.ModelError("a broken file"),
     "OptionError": lambda: rs.OptionError("no such option"),

@@ -12,6 +12,7 @@ def test_the_public_names():
         "Diagnosis",
         "Discretise",
         "EdgeRewardMachine",
+        "EnvironmentFailed",
         "Evidence",
         "Experiment",
         "Explorer",

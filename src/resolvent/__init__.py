@@ -30,6 +30,7 @@ NAMES = {
         "ClusterError",
         "ContradictoryTraces",
         "DamagedFile",
+        "EnvironmentFailed",
         "MissingExtra",
         "ModelError",
         "OptionError",

@@ -28,6 +28,16 @@ class DamagedFile(TraceError):  # noqa: N818
     """A file, or a part of one, that cannot be read since it is damaged or gone."""
 
 
+class EnvironmentFailed(TraceError):  # noqa: N818
+    """An environment that raised while it was explored, or gave what no step can give.
+
+    Attributes:
+        solved: What was found until then, to look at or to go on from; None if that is nothing.
+    """
+
+    solved: Any = None
+
+
 class ModelError(ResolventError):
     """A machine or model file that cannot be read or does not fit its use."""
 

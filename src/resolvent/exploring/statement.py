@@ -7,10 +7,18 @@ from resolvent.errors import ModelError
 from resolvent.wording import amount, listed
 
 Kind: TypeAlias = Literal[
-    "optimal", "target", "budget", "interrupted", "nothing pays", "out of reach", "chance"
+    "optimal",
+    "target",
+    "budget",
+    "interrupted",
+    "failed",
+    "nothing pays",
+    "out of reach",
+    "chance",
 ]
 """Nothing is better; nothing is better by more than asked for; no steps are left; somebody
-interrupted; nothing ever paid; what is left could not be reached; the world is random."""
+interrupted; the environment failed; nothing ever paid; what is left could not be reached; the
+world is random."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,9 @@ class Statement:
     `states` are the sizes of the machines, `moves` how many of their moves were tested,
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
     could be better at most, from any of the starts. `capped` counts the episodes that a limit
-    on their length cut. `contradiction` says what showed the world to be random, if it is.
+    on their length cut. `contradiction` says what showed the world to be random, if it is,
+    `failure` what went wrong in the environment, if it did, and `labels` what labels were made
+    of, if nobody told any.
 
     `at_most` is how many states there may be of, where somebody said so. Then `tests` counts
     what rules out that there are more than were found: after each state every word of labels
@@ -46,6 +56,8 @@ class Statement:
     at_most: int | None = None
     tests: int | None = None
     untold: int = 0
+    labels: str = ""
+    failure: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -72,7 +84,10 @@ class Statement:
     def __str__(self) -> str:
         text = f"{self._why()}{self._left()}"
         if self.capped:
-            text += f"; {amount(self.capped, 'episode')} did not end and were cut"
+            were = "was" if self.capped == 1 else "were"
+            text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+        if self.labels:
+            text += f"; labels: {self.labels}"
         return text
 
     def _why(self) -> str:
@@ -104,8 +119,9 @@ class Statement:
                 f"the world is random ({self.contradiction}); with {sure} confidence at most "
                 f"{self.gap:.4g} below the best"
             )
-        spent = "the budget is spent" if self.kind == "budget" else "interrupted"
-        return f"{spent} after {amount(self.steps, 'step')}"
+        spent = {"budget": "the budget is spent", "failed": "the environment failed"}
+        why = f"{spent.get(self.kind, 'interrupted')} after {amount(self.steps, 'step')}"
+        return f"{why} ({self.failure})" if self.failure else why
 
     def _more_states(self, at_most: int) -> str:
         if self.tests is None:
@@ -116,7 +132,7 @@ class Statement:
         )
 
     def _left(self) -> str:
-        if self.kind not in ("budget", "interrupted"):
+        if self.kind not in ("budget", "interrupted", "failed"):
             return ""
         below = "" if self.gap == float("inf") else f", at most {self.gap:.4g} below the best"
         if not self.open_steps:

@@ -13,6 +13,7 @@ from resolvent.cli.printing import command, print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploring import Round, Solved
+from resolvent.exploring.folders import recover
 from resolvent.exploring.solved import ABOUT, MACHINES, TRACES
 from resolvent.exploring.solving import solve as solve_environment
 from resolvent.traces.labelling import LABELLINGS
@@ -92,6 +93,7 @@ def solve(
     Ctrl-C keeps everything: --resume goes on from there.
     """
     before = None
+    recover(output)
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
