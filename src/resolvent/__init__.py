@@ -27,16 +27,19 @@ from resolvent.errors import (
     MissingExtra,
     ModelError,
     OptionError,
+    OutOfMemory,
     ResolventError,
     ResumeWarning,
     SpaceWarning,
     StorageError,
     TableWarning,
     TimeLimitReached,
+    TooLarge,
     TraceError,
 )
 from resolvent.exploring import Explorer, Solved, solve
 from resolvent.holding_out import HeldOut, held_out
+from resolvent.limits import Limits
 from resolvent.machines import (
     UNSEEN,
     EdgeRewardMachine,
@@ -98,6 +101,7 @@ __all__ = [
     "LabelTiming",
     "Labelling",
     "Learned",
+    "Limits",
     "Machine",
     "MachinePair",
     "Machines",
@@ -106,6 +110,7 @@ __all__ = [
     "Noise",
     "OptionError",
     "Options",
+    "OutOfMemory",
     "Plan",
     "ResolventError",
     "ResumeWarning",
@@ -118,6 +123,7 @@ __all__ = [
     "Strategy",
     "TableWarning",
     "TimeLimitReached",
+    "TooLarge",
     "Trace",
     "TraceError",
     "TraceFolder",

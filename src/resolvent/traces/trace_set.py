@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent.errors import MissingExtra, TraceError, locating
+from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -158,6 +159,7 @@ class TraceSet(Sequence[Trace]):
         self.terminated = _frozen(_flags("terminated", terminated))
         self.truncated = _frozen(_flags("truncated", truncated))
         found: dict[str, StepColumn] = {}
+        check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
             with locating(column_text(name)):
                 vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
@@ -434,6 +436,11 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
         ACTION: trace.actions,
         **trace.step_columns,
     }
+
+
+def check_labels(count: int) -> None:
+    """Raise `TooLarge` if there are more labels than the limit."""
+    check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
 
 
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:

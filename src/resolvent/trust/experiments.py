@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from resolvent.machines import Machine, TransitionMachine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text
 from resolvent.traces.vocabulary import codes_of
