@@ -367,8 +367,10 @@ def test_sets_of_states_are_written_once():
 
 
 def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
-    monkeypatch.setattr("resolvent.machines.files.storage.MOST_ASKED", 0)
-    refused(DATA, "asked names more than 0 pairs")
+    monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "100")
+    with pytest.raises(rs.TooLarge, match="RESOLVENT_MAX_TABLE_BYTES=") as caught:
+        decode(DATA)
+    assert "damaged" not in str(caught.value)
 
 
 OLD = Path(__file__).parent / "data" / "v1"

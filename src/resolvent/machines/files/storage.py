@@ -286,6 +286,9 @@ def _machine(
         raise ValueError(f"{called} has no state")
     if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
         raise ValueError(f"{called} has more states than its transitions reach")
+    for alphabet in ("labels", "observations", "actions", "outputs"):
+        if not getattr(tables, alphabet):
+            raise ValueError(f"{called} has no {alphabet}")
     check_limit("labels", len(tables.labels), f"{called} reads {len(tables.labels):,} labels,")
     check_table(tables.states, len(tables.labels), _CELL_BYTES, f"{called}: states by labels")
     labels = Vocabulary(frozenset(label) for label in tables.labels)
