@@ -109,7 +109,8 @@ def check_table(rows: int, columns: int, bytes_each: int, what: str) -> None:
     >>> check_table(10**5, 10**5, 4, "states by labels")
     Traceback (most recent call last):
     resolvent.errors.TooLarge: states by labels, 100,000 by 100,000, take 37.3 GiB, more than \
-the limit of 2 GiB: if that is meant, set RESOLVENT_MAX_TABLE_BYTES=40000000000 or use resolvent.Limits(table_bytes=40000000000)
+the limit of 2 GiB: if that is meant, set RESOLVENT_MAX_TABLE_BYTES=40000000000 or use \
+resolvent.Limits(table_bytes=40000000000)
     """
     asked = rows * columns * bytes_each
     size = f"{rows:,} by {columns:,}, take {bytes_text(asked)}"

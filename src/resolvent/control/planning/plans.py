@@ -45,7 +45,7 @@ from resolvent.traces.vocabulary import Codes
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
 
-_LARGEST_SUM = 1e300
+_LARGEST_SUM = 1e307
 """Sums of rewards stay below: floating-point numbers end at 1.8e308."""
 
 
