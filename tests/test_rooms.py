@@ -12,7 +12,7 @@ SOURCE = Path(resolvent.__file__).parent
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
     ["errors", "_core"],
-    ["atomic_file", "by_value", "installation", "progress", "registration", "wording"],
+    ["atomic_file", "by_value", "installation", "limits", "progress", "registration", "wording"],
     ["workers"],
     ["notebook"],
     ["traces"],

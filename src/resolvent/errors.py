@@ -46,6 +46,14 @@ class OptionError(ResolventError, ValueError):
     """An option whose value cannot be honoured."""
 
 
+class TooLarge(TraceError, ModelError):  # noqa: N818
+    """Something that would take more memory than a limit allows; `Limits` raises it."""
+
+
+class OutOfMemory(ResolventError, MemoryError):  # noqa: N818
+    """Work for which this machine has not enough memory; nothing need be wrong with the data."""
+
+
 @dataclass(frozen=True, slots=True)
 class TracePlace:
     """A step of a trace, written as errors write it.

@@ -226,9 +226,15 @@ def test_arrays_of_the_caller_stay_the_callers():
     assert traces[0].actions == ("up", "down")
     assert traces[0].columns == {"cost": (8, 7)}
     assert codes.flags.writeable
-    assert np.shares_memory(columns_of(own[:2]).action_codes, own) is False  # sorted anew
     sorted_already = columns_of(own[:2], rewards=([0.0, 1.0], own[:2]))
-    assert np.shares_memory(sorted_already.reward_codes, own)  # nobody can write to it
+    own.flags.writeable = True  # its owner can take it back at any time
+    own[:] = 1
+    assert sorted_already[0].rewards == (0.0, 1.0)
+
+
+def test_a_number_of_a_trace_that_no_index_holds_is_named_as_it_is():
+    with pytest.raises(IndexError, match="there is no trace 9223372036854775808"):
+        columns_of(np.array([0, 1])).take(np.array([1 << 63], np.uint64))
 
 
 @pytest.mark.parametrize(

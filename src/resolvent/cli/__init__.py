@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), 3)
     except ResolventError as error:
         return _failed(str(error), 2)
+    except MemoryError:
+        return _failed("memory ran out: use less data at once, or a machine with more memory", 2)
     except BrokenPipeError:
         # Whoever read the output has had enough, as `head` does. Python flushes
         # once more on its way out, and must not complain then.

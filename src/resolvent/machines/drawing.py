@@ -13,7 +13,8 @@ import numpy as np
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
-from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
+from resolvent.machines.ways import ways_text
+from resolvent.traces.symbols import Symbol, label_text, symbol_text
 from resolvent.wording import amount, percent, visible
 
 SURE: Final = 0.99
@@ -44,11 +45,11 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     if machine.trivial:
         names = ", ".join(map(label_text, machine.trivial_labels))
         blocks.append(f"labels that change nothing: {names}")
-    header, rows = output_table(machine)
-    if shown := rows[:most_outputs]:
+    header, shown = output_table(machine, most_outputs)
+    if shown:
         blocks.append(table(header, shown))
-    if len(rows) > most_outputs:
-        blocks.append(f"… and {len(rows) - most_outputs} more that depend on the state")
+    if (more := len(np.unique(machine.output_question)) - most_outputs) > 0:
+        blocks.append(f"… and {more} more that depend on the state")
     constants = len(machine.constant_value)
     if constants:
         blocks.append(f"the same in every state: {amount(constants, 'answer')}")
@@ -70,20 +71,17 @@ def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: for each state how it is reached and where labels lead."""
     moving = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
     header = ["state", "reached after", *(label_text(machine.labels[code]) for code in moving)]
+    reached = ways_text(machine)
     rows = [
-        [
-            str(state),
-            history_text(machine.history(state)),
-            *("·" if target < 0 else str(target) for target in targets),
-        ]
+        [str(state), reached[state], *("·" if target < 0 else str(target) for target in targets)]
         for state, targets in enumerate(machine.transitions[:, moving].tolist())
     ]
     return header, rows
 
 
-def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows: the answers that depend on the state, a column per state."""
-    questions = sorted(set(machine.output_question.tolist()))
+def output_table(machine: Machine, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows, at most so many: answers that depend on the state, by state."""
+    questions = np.unique(machine.output_question)[:most].tolist()
     paired = machine.supplemented
     seen = ["observation", "TM state"] if paired else ["observation"]
     header = [*seen, "action", *(f"state {state}" for state in range(machine.states))]
@@ -94,15 +92,6 @@ def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
         parts = observation if paired and isinstance(observation, tuple) else (observation,)
         rows.append([*map(symbol_text, parts), symbol_text(action), *answers])
     return header, rows
-
-
-def history_text(history: tuple[Label, ...]) -> str:
-    """Write a label history for people.
-
-    >>> history_text(()), history_text((frozenset({"key"}), frozenset({"door"})))
-    ('start', 'key, door')
-    """
-    return ", ".join(map(label_text, history)) if history else "start"
 
 
 def graph_name(machine: Machine) -> str:
@@ -120,8 +109,8 @@ def to_dot(machine: Machine) -> str:
         '  start [shape=point, label=""];',
         "  start -> s0;",
     ]
-    for state in range(machine.states):
-        reached = _quoted(f"after {history_text(machine.history(state))}" if state else "start")
+    for state, way in enumerate(ways_text(machine)):
+        reached = _quoted(f"after {way}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={reached}];')
     often = edge_strengths(machine)
     for source, target, labels in edges(machine):

@@ -272,7 +272,13 @@ class Machine:
     def history(self, state: int) -> tuple[Label, ...]:
         """Return the shortest label history that leads to a state, first in label order."""
         self._check_state(state)
-        return self._histories[state]
+        if state not in self._first_ways:
+            raise ModelError(f"no labels lead to state {state}: it has no history")
+        labels = []
+        while state:
+            state, code = self._first_ways[state]
+            labels.append(self.labels[code])
+        return tuple(reversed(labels))
 
     def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
@@ -473,20 +479,35 @@ class Machine:
 
         return guessing(self)
 
+    def first_move(self, state: int) -> tuple[int, Label] | None:
+        """Return the last move of the shortest history that leads to a state: from where, by what.
+
+        None for the initial state, and for one that no labels lead to.
+
+        >>> from resolvent.environments import House
+        >>> House().machines().transition.first_move(1)
+        (0, frozenset({'key'}))
+        """
+        self._check_state(state)
+        source, code = self._first_ways.get(state, (0, -1))
+        return None if code < 0 else (source, self.labels[code])
+
     def reachable(self) -> list[int]:
         """Return the states that labels lead to from the initial one."""
-        return sorted(self._histories)
+        return sorted(self._first_ways)
 
     @cached_property
-    def _histories(self) -> dict[int, tuple[Label, ...]]:
-        histories: dict[int, tuple[Label, ...]] = {0: ()}
+    def _first_ways(self) -> dict[int, tuple[int, int]]:
+        """For each state that can be reached, from where and by which label it first is."""
+        ways: dict[int, tuple[int, int]] = {0: (0, -1)}
         queue = [0]
         for state in queue:
-            for code, target in enumerate(self.transitions[state].tolist()):
-                if target >= 0 and target not in histories:
-                    histories[target] = (*histories[state], self.labels[code])
+            row = self.transitions[state]
+            for code in np.flatnonzero(row >= 0).tolist():
+                if (target := int(row[code])) not in ways:
+                    ways[target] = state, code
                     queue.append(target)
-        return histories
+        return ways
 
     def _check_state(self, state: int) -> None:
         if not 0 <= state < self.states:

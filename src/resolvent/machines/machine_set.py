@@ -90,6 +90,9 @@ class Machines(Mapping[str, Machine]):
                 f"the {short(alone[0])} machine is supplemented with states of a Transition "
                 f"Machine, which is missing: give that one, too, or infer with supplement=False"
             )
+        for one in ordered:
+            if one.supplemented:
+                _check_supplemented(one, self._by_kind["transition"].states)
         width = len(ordered) + 2
         for situation in (*self.termination.ends, *self.termination.ambiguous):
             if len(situation) != width:
@@ -277,6 +280,21 @@ class Machines(Mapping[str, Machine]):
 
     def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
         return type(self)(tuple(machines.values()), **fields)
+
+
+def _check_supplemented(machine: Machine, states: int) -> None:
+    """Raise `ModelError` unless all observations come with a state of the Transition Machine."""
+    for seen in machine.observations:
+        if not (
+            isinstance(seen, tuple)
+            and len(seen) == 2
+            and type(seen[1]) is int
+            and 0 <= seen[1] < states
+        ):
+            raise ModelError(
+                f"the {short(machine.kind)} machine is supplemented, but {short(repr(seen))} is no "
+                f"observation with a state of the Transition Machine, 0 to {states - 1}"
+            )
 
 
 class MachinePair(Machines):

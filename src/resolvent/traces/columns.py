@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.errors import TraceError, locating
+from resolvent.errors import TooLarge, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
     LABEL,
@@ -18,7 +18,7 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.trace_set import TraceSet, check_labels
 from resolvent.traces.vocabulary import Codes, Interner
 
 _PLAIN = frozenset({bool, int, float, str})
@@ -80,7 +80,11 @@ class ColumnCoder:
 
     def _code_labels(self, labels: Sequence[Any]) -> Codes:
         try:
-            return np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
+            codes = np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
+            check_labels(len(self.labels.sets))
+            return codes
+        except TooLarge:
+            raise
         except TraceError:
             each_step(as_label, labels)
             raise

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent.errors import MissingExtra, TraceError, locating
+from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -112,17 +113,17 @@ class TraceSet(Sequence[Trace]):
         """Build from columns that are in memory already: (values, codes) pairs.
 
         Values may come in any order and may include ones that no code uses.
-        Arrays that somebody could still write to are copied.
+        All arrays are copied: what becomes of the caller's own later changes nothing here.
         """
         given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
             given[REWARD] = rewards
         given |= {check_column_name(name): column for name, column in columns.items()}
         made = cls.taking_over(
-            {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
-            offsets=_unshared(offsets),
-            terminated=_unshared(terminated),
-            truncated=_unshared(truncated),
+            {name: (values, np.array(codes)) for name, (values, codes) in given.items()},
+            offsets=np.array(offsets),
+            terminated=np.array(terminated),
+            truncated=np.array(truncated),
         )
         for reward in made.rewards if rewards is not None else ():
             if not isfinite(reward):
@@ -158,6 +159,7 @@ class TraceSet(Sequence[Trace]):
         self.terminated = _frozen(_flags("terminated", terminated))
         self.truncated = _frozen(_flags("truncated", truncated))
         found: dict[str, StepColumn] = {}
+        check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
             with locating(column_text(name)):
                 vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
@@ -436,6 +438,11 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
     }
 
 
+def check_labels(count: int) -> None:
+    """Raise `TooLarge` if there are more labels than the limit."""
+    check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
+
+
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
     """Code one column of all traces."""
     interner: Interner[Any] = Interner()
@@ -455,15 +462,6 @@ def _restored(
     return TraceSet.taking_over(
         columns, offsets=offsets, terminated=terminated, truncated=truncated
     )
-
-
-def _unshared(given: ArrayLike) -> NDArray[Any]:
-    """Return an array that nobody else can write to: a copy, unless that is so already."""
-    array = np.asarray(given)
-    owner: Any = array
-    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
-        owner = owner.base
-    return array if owner is None else array.copy()
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -494,9 +492,9 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
         if len(array) != count:
             raise IndexError(f"{len(array)} marks for {count} traces: give each trace one")
         return np.flatnonzero(array)
+    if np.any(wrong := (array < -count) | (array >= count)):
+        raise IndexError(f"there is no trace {array[np.argmax(wrong)]}: there are {count}")
     chosen = array.astype(np.int64)
-    if np.any(wrong := (chosen < -count) | (chosen >= count)):
-        raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
     return np.where(chosen < 0, chosen + count, chosen)
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from resolvent.machines import Machine, TransitionMachine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.vocabulary import codes_of
 from resolvent.trust.completeness import Completeness

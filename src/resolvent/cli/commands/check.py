@@ -17,7 +17,7 @@ from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.replay import score_of, scored
 from resolvent.traces import TraceFolder, TraceSet, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation

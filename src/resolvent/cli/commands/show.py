@@ -177,7 +177,7 @@ def _reward_machine(machines: Machines, source: Path) -> str:
 
 def _tables(machine: Machine) -> dict[str, Any]:
     """Return all that a machine holds, spelled out; an output's state null means every state."""
-    codes = range(len(machine.labels))
+    changing = sorted(set(range(len(machine.labels))).difference(machine.trivial))
     return {
         "states": machine.states,
         "reached_after": [
@@ -187,9 +187,8 @@ def _tables(machine: Machine) -> dict[str, Any]:
         "transitions": [
             {"from": state, "label": sorted(machine.labels[code]), "to": target}
             for state in range(machine.states)
-            for code in codes
-            if code not in machine.trivial
-            and (target := int(machine.transitions[state, code])) >= 0
+            for code in changing
+            if (target := int(machine.transitions[state, code])) >= 0
         ],
         "outputs": [
             {**answer._asdict(), **_shares(machine, answer)} for answer in machine.answers()

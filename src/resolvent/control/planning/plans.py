@@ -31,6 +31,7 @@ from resolvent.control.planning.running import Runs, policy_in, run
 from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
+from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
 from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
@@ -44,6 +45,9 @@ from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
+
+_LARGEST_SUM = 1e307
+"""Sums of rewards stay below: floating-point numbers end at 1.8e308."""
 
 
 def plan(
@@ -102,7 +106,7 @@ def plan(
         known = found.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_broken(found, traces)
-    with at_work(on) as workers:
+    with telling_of_memory("a model was made"), at_work(on) as workers:
         model = Model.of(
             machines,
             traces,
@@ -117,6 +121,7 @@ def plan(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
             f"{model.reward_range[1]:g} were seen"
         )
+    _check_sums(reward_range, gamma, len(model))
     if model.chances is not None:
         return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
     try:
@@ -136,6 +141,17 @@ def plan(
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
     )
+
+
+def _check_sums(reward_range: tuple[float, float], gamma: float, situations: int) -> None:
+    """Refuse rewards so large that what they add up to is no number any more."""
+    largest = max(map(abs, reward_range))
+    times = situations if gamma == 1 else 1 / (1 - gamma)
+    if largest > _LARGEST_SUM / times:
+        raise OptionError(
+            f"rewards as large as {largest:g} cannot be added up: what a plan is worth would be "
+            f"no finite number; divide all rewards by the same number"
+        )
 
 
 def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:

@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, UNKNOWN, Ending
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Lookup, Space, are_known, moves_of
+from resolvent.limits import check_table
 from resolvent.machines import Machine, Machines
 from resolvent.traces import Label, Vocabulary
 from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.vocabulary import Codes, codes_of
 
 Flags = NDArray[np.bool_]
+
+_STEP_BYTES = 40
+"""What an action in a situation takes: its row of `Answers`, and as much until it is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +133,7 @@ def explored(starts: Keys, stepping: Stepping) -> tuple[Keys, Answers]:
     while len(frontier):
         met.update(frontier.tolist())
         layers.append(frontier)
+        check_table(len(met), len(stepping.space.actions), _STEP_BYTES, "situations by actions")
         answers.append(stepping(frontier))
         reached = np.unique(answers[-1].following)
         frontier = np.array([one for one in reached.tolist() if one not in met and one >= 0], int)

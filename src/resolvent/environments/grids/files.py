@@ -13,6 +13,7 @@ import msgspec
 from resolvent.atomic_file import atomic_write
 from resolvent.environments.grids.world import GridWorld
 from resolvent.errors import ModelError
+from resolvent.limits import telling_of_memory
 
 FORMAT = "resolvent-world"
 VERSION = 1
@@ -105,16 +106,17 @@ def load_grid_world(path: str | Path) -> GridWorld:
     Raises:
         ModelError: when the file is missing, cut short, or does not hold a world.
     """
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path} does not exist") from None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return _decoded(data)
-    except _Wrong as error:
-        raise ModelError(f"{path}: {error}") from None
+    with telling_of_memory(f"{path} was read"):
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            raise ModelError(f"{path} does not exist") from None
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            return _decoded(data)
+        except _Wrong as error:
+            raise ModelError(f"{path}: {error}") from None
 
 
 class _Wrong(Exception):  # noqa: N818

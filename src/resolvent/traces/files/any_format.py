@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
+from resolvent.limits import telling_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.files.json_lines import json_lines, read_json_lines
@@ -67,7 +68,8 @@ def read_traces(
     path = Path(path)
     _check_format(format)
     try:
-        traces = _read(path, format, named, progress)
+        with telling_of_memory(f"{path} was read"):
+            traces = _read(path, format, named, progress)
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
     except OSError as error:

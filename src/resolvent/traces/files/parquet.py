@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import (
     ACTION,
@@ -85,6 +86,8 @@ def readable(path: Path) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if ran_out_of_memory(error):
+                raise
             reason = str(error).splitlines()[0]
             raise TraceError(
                 f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
@@ -95,10 +98,23 @@ def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]
     """Return the table, and the names of the further columns in it that count."""
     with pq.ParquetFile(path) as file:
         wanted, further = own_columns(file.schema_arrow, columns)
+        check_rows(path, file.metadata, len(wanted))
         table = file.read(wanted)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
     return table, further
+
+
+def check_rows(path: Path, metadata: pq.FileMetaData, columns: int) -> None:
+    """Raise `TooLarge` if a file tells of far more rows than its size suggests.
+
+    A value that repeats takes hardly any room in a file, and four bytes a row in memory.
+    """
+    check_expansion(
+        f"it has {metadata.num_rows:,} rows, and so",
+        4 * columns * metadata.num_rows,
+        path.stat().st_size,
+    )
 
 
 def own_columns(

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
+from resolvent.limits import ran_out_of_memory
 from resolvent.traces.places.addresses import (
     file_system,
     is_missing,
@@ -296,6 +297,8 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
     except _Stored as error:
         raise error.args[0] from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if ran_out_of_memory(error):
+            raise
         if is_of_storage(error) if stored.root is not None else is_passing(error):
             raise storage_error(stored.name, stored.root, error) from error
         lines = str(error).splitlines() or [type(error).__name__]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from resolvent.errors import TraceError
+from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.files.lines import compression_of
 from resolvent.traces.tables.headers import MISSING, header_of
@@ -101,13 +102,17 @@ def _read_texts(
                     strings_can_be_null=True,
                 ),
             ) as reader:
-                batches = []
+                batches, held = [], 0
                 for batch in reader:
                     batches.append(batch)
+                    held += batch.nbytes
+                    check_expansion(str(path), held, raw.tell())
                     if progress:
                         progress(min(raw.tell() / size, 1.0))
                 return pa.Table.from_batches(batches, reader.schema)
         except (pa.ArrowException, OSError) as error:
+            if ran_out_of_memory(error):
+                raise
             raise _unreadable(path, odd_rows, error) from error
 
 

@@ -225,7 +225,7 @@ def _open_file(
 
 def _open_parquet(path: Path) -> TableSource:
     """Open a Parquet file, or all in a folder, whose rows then follow each other by file name."""
-    from resolvent.traces.files.parquet import parquet_files, readable
+    from resolvent.traces.files.parquet import check_rows, parquet_files, readable
 
     files = parquet_files(path) if path.is_dir() else [path]
     with readable(files[0]):
@@ -234,8 +234,9 @@ def _open_parquet(path: Path) -> TableSource:
     def load(columns: list[str]) -> pa.Table:
         tables = []
         for file in files:
-            with readable(file):
-                tables.append(pq.ParquetFile(file).read(columns))
+            with readable(file), pq.ParquetFile(file) as opened:
+                check_rows(file, opened.metadata, len(columns))
+                tables.append(opened.read(columns))
         try:
             return pa.concat_tables(tables, promote_options="permissive")
         except pa.ArrowException as error:
