@@ -4,6 +4,9 @@ Traces of a deterministic POMDP go in; a Transition Machine that predicts the
 next observation and a Reward Machine that predicts the reward come out.
 """
 
+import resolvent.starting  # first of all: a file beside the user may be called as a module is
+
+# isort: split
 from importlib.metadata import version
 
 import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin

@@ -46,8 +46,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Exit codes: 0 done, 1 `check` found a wrong prediction or `doctor` a fault, "
-    "2 bad input or options, 3 time limit reached, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 `check` found a wrong prediction or none or `doctor` a fault, "
+    "2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a signal.",
 )
 
 
