@@ -74,11 +74,14 @@ def _plain_errors(path: Path) -> Iterator[None]:
         # Writing itself fails without a name (a full disk). A name that is not
         # beside the target belongs to some other file the block was using.
         named = error.filename
-        if named is not None and error.errno != errno.ELOOP:
-            if link_target(Path(named)).parent != link_target(path).parent:
-                raise
+        if named is not None and not _is_beside(Path(named), path):
+            raise
         if not path.parent.exists():
             reason = f"the folder {path.parent} does not exist"
         else:
             reason = (error.strerror or str(error)).lower()
         raise ResolventError(f"cannot write {path}: {reason}") from error
+
+
+def _is_beside(named: Path, path: Path) -> bool:
+    return named == path or link_target(named).parent == link_target(path).parent

@@ -14,8 +14,8 @@ _AS_MODULE = _FIRST == "-m" and sys.orig_argv[1:].count("resolvent") > 0
 def is_command() -> bool:
     """Whether this process is the command `resolvent`, and not a program of somebody else."""
     path = os.path
-    of_scripts = path.dirname(path.realpath(_FIRST)) == path.dirname(sys.executable)  # noqa: PTH120
-    named = path.splitext(path.basename(_FIRST))[0] == "resolvent"  # noqa: PTH119, PTH122
+    of_scripts = path.dirname(path.realpath(_FIRST)) == path.dirname(sys.executable)
+    named = path.splitext(path.basename(_FIRST))[0] == "resolvent"
     return _AS_MODULE or (named and of_scripts)
 
 
@@ -28,7 +28,7 @@ def _leave_out_current_folder() -> None:
     """
     path = os.path
     here = path.realpath(sys.path[0] or os.curdir)
-    ours = path.dirname(path.dirname(path.realpath(__file__)))  # noqa: PTH120
+    ours = path.dirname(path.dirname(path.realpath(__file__)))
     if here == path.realpath(os.curdir) and here != ours:
         del sys.path[0]
 

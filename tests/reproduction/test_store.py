@@ -71,7 +71,7 @@ def test_a_broken_record_is_named(tmp_path, content):
     store = opened(tmp_path / "results")
     store.add(RUN, {})
     (tmp_path / "results" / RUN.file).write_text(content)
-    with pytest.raises(ResolventError, match=r"here--fake--0\.json is no record.*delete it"):
+    with pytest.raises(ResolventError, match=r"here--fake--0\.json: not a record.*delete it"):
         store.results()
 
 

@@ -35,10 +35,12 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.roles import NAME_COLUMNS
+from resolvent.traces.tables.sources import without_views
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -46,6 +48,7 @@ from resolvent.traces.vocabulary import Codes
 _REQUIRED = ("episode", "step", "observation", "label", "action")
 _OPTIONAL = ("reward", "terminated", "truncated")
 _OWN_COLUMNS = b"resolvent.columns"
+_OF_TYPES = pa.ArrowNotImplementedError, pa.ArrowTypeError
 
 
 def read_parquet(
@@ -73,7 +76,7 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
-    with readable(path):
+    with unchanged(path), readable(path):
         table, further = _read_table(path, columns)
         return _Rows.of(table).traces(further)
 
@@ -84,11 +87,33 @@ def readable(path: Path) -> Iterator[None]:
     with locating(str(path)):
         try:
             yield
+        except _OF_TYPES as error:
+            raise TraceError(_of_types(error)) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = str(error).splitlines()[0]
+            reason = _first_line(error)
             raise TraceError(
                 f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
             ) from error
+
+
+def _of_types(error: Exception) -> str:
+    return (
+        f"has a column of a type that is not read ({_first_line(error)}): write it as text, "
+        f"numbers or booleans"
+    )
+
+
+@contextmanager
+def known_types(name: str) -> Iterator[None]:
+    """Turn what Arrow has against the types of columns into a `TraceError` of one line."""
+    try:
+        yield
+    except _OF_TYPES as error:
+        raise TraceError(f"{name}: {_of_types(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
@@ -157,6 +182,7 @@ class _Rows:
     @classmethod
     def of(cls, table: pa.Table) -> "_Rows":
         """Sort a table's rows and find where its episodes start and end."""
+        table = without_views(table)
         episode = _episode_keys(table)
         if "step" not in table.column_names:
             return cls._in_order(table, episode)
