@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
+from resolvent.workers.forking import in_child
+
 _starting = RLock()  # processes take over the environment, which all threads share
+
+
+@in_child
+def _renew() -> None:
+    global _starting
+    _starting = RLock()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from resolvent.traces.places.addresses import (
     storage_error,
 )
 from resolvent.traces.places.listing import StoredFile
+from resolvent.workers.forking import in_child
 
 FILE_NAME = "__filename"
 """A column that every file has: what it is called. PyArrow's data sets have it, too."""
@@ -212,6 +213,12 @@ class _Ends:
 
 
 _ends = _Ends()
+
+
+@in_child
+def _renew() -> None:
+    global _ends
+    _ends = _Ends()
 
 
 def _opened(stored: StoredFile) -> Any:
