@@ -89,7 +89,7 @@ COMMANDS = (
         ("reproduce", "ablation", "--quick", "--time-limit", "3", "-o", "out"),
         ("out",),
         goes_on=True,
-        takes=8.0,
+        takes=4.0,
     ),
 )
 
@@ -103,6 +103,11 @@ class Counts:
 
     def add(self, fault: str, outcome: str) -> None:
         self.outcomes.setdefault(fault, Counter())[outcome] += 1
+
+    def found_wrong(self, text: str) -> None:
+        """Keep what is wrong, and say it at once: all of it may take an hour."""
+        print(text, file=sys.stderr, flush=True)
+        self.wrong.append(text)
 
     def as_dict(self) -> dict[str, object]:
         totals = {fault: sum(counter.values()) for fault, counter in self.outcomes.items()}
@@ -296,12 +301,12 @@ class Bench:
         wrong = one.wrong(content_of(one.folder), self.new[one.command])
         if code or wrong:
             told = (one.folder / ".stderr").read_text().strip()
-            self.counts.wrong.append(f"again after a kill, {one.command.words}: {wrong or told}")
+            self.counts.found_wrong(f"again after a kill, {one.command.words}: {wrong or told}")
 
     def _judge(self, fault: str, one: Trial, outcome: str) -> None:
         wrong = one.wrong(content_of(one.folder), self.new[one.command])
         if wrong is not None:
-            self.counts.wrong.append(f"{fault}, {' '.join(one.command.words)}: {wrong}")
+            self.counts.found_wrong(f"{fault}, {' '.join(one.command.words)}: {wrong}")
         self.counts.add(fault, outcome if wrong is None else "wrong")
 
     def refusals(
@@ -316,9 +321,9 @@ class Bench:
                 told = (one.folder / ".stderr").read_text().strip()
                 outcome = "refused in one line" if code == 2 else f"exit code {code}"
                 if (code == 2 and told.count("\n")) or "Traceback" in told:
-                    self.counts.wrong.append(f"{fault}, {' '.join(command.words)}: {told[-300:]}")
+                    self.counts.found_wrong(f"{fault}, {' '.join(command.words)}: {told[-300:]}")
                 if parts_in(one.folder):
-                    self.counts.wrong.append(f"{fault}, {' '.join(command.words)}: a part is left")
+                    self.counts.found_wrong(f"{fault}, {' '.join(command.words)}: a part is left")
                 self._judge(fault, one, outcome)
 
     def _restore(self, folder: Path) -> None:
@@ -371,7 +376,7 @@ class Bench:
                 whole = (one.folder / "x.jsonl").read_bytes() in results
                 self.counts.add("two_writers", "one of both, whole" if whole else "wrong")
                 if not whole or any(codes) or parts_in(one.folder):
-                    self.counts.wrong.append(f"two writers: exit codes {codes}")
+                    self.counts.found_wrong(f"two writers: exit codes {codes}")
 
     def changing_files(self, most: int) -> None:
         """Write to traces while they are read: machines of either version, or one line."""
@@ -390,7 +395,7 @@ class Bench:
                     right = code == 2 and told.count("\n") == 1
                     self.counts.add("changing_files", "refused in one line" if right else "wrong")
                 if not right:
-                    self.counts.wrong.append(f"{name} changing, exit code {code}: {told[-300:]}")
+                    self.counts.found_wrong(f"{name} changing, exit code {code}: {told[-300:]}")
 
     def _versions(self, folder: Path, name: str) -> tuple[list[bytes], list[bytes]]:
         versions, machines = [], []
@@ -446,6 +451,7 @@ class Bench:
                 with trial(self.template, command, disk) as one:
                     for stream in (".stdout", ".stderr"):
                         (self.work / stream).touch()
+                        (one.folder / stream).unlink(missing_ok=True)
                         (one.folder / stream).symlink_to(self.work / stream)
                     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
                     code = ended(one.start())
@@ -454,7 +460,7 @@ class Bench:
                     right = code == 2 and told.count("\n") == 1
                     if not right:
                         words = " ".join(command.words)
-                        self.counts.wrong.append(f"read-only, {words}: {code}, {told[-300:]}")
+                        self.counts.found_wrong(f"read-only, {words}: {code}, {told[-300:]}")
                     self._judge("read_only_folders", one, f"exit code {code}")
 
 

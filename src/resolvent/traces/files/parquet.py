@@ -38,6 +38,7 @@ from resolvent.traces.column_names import (
 from resolvent.traces.files.changes import unchanged
 from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
+from resolvent.traces.tables.column_types import OF_TYPES, first_line, words_of_types
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.tables.sources import without_views
@@ -48,7 +49,6 @@ from resolvent.traces.vocabulary import Codes
 _REQUIRED = ("episode", "step", "observation", "label", "action")
 _OPTIONAL = ("reward", "terminated", "truncated")
 _OWN_COLUMNS = b"resolvent.columns"
-_OF_TYPES = pa.ArrowNotImplementedError, pa.ArrowTypeError
 
 
 def read_parquet(
@@ -87,33 +87,13 @@ def readable(path: Path) -> Iterator[None]:
     with locating(str(path)):
         try:
             yield
-        except _OF_TYPES as error:
-            raise TraceError(_of_types(error)) from error
+        except OF_TYPES as error:
+            raise TraceError(words_of_types(error)) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = _first_line(error)
+            reason = first_line(error)
             raise TraceError(
                 f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
             ) from error
-
-
-def _of_types(error: Exception) -> str:
-    return (
-        f"has a column of a type that is not read ({_first_line(error)}): write it as text, "
-        f"numbers or booleans"
-    )
-
-
-@contextmanager
-def known_types(name: str) -> Iterator[None]:
-    """Turn what Arrow has against the types of columns into a `TraceError` of one line."""
-    try:
-        yield
-    except _OF_TYPES as error:
-        raise TraceError(f"{name}: {_of_types(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
@@ -307,7 +287,12 @@ def _steps(table: pa.Table) -> NDArray[np.int64]:
     _check_present(column, "step")
     if not pa.types.is_integer(column.type):
         raise TraceError(f"the column `step` is of type {column.type}: steps must be integers")
-    return np.asarray(column.cast(pa.int64()).to_numpy())
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid as error:
+        raise TraceError(
+            f"a step is out of range ({first_line(error)}): steps must be 0, 1, 2, …"
+        ) from error
 
 
 def _check_present(column: pa.ChunkedArray, name: str) -> None:

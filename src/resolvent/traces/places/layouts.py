@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.files.parquet import known_types, own_columns, traces_of_own
+from resolvent.traces.files.parquet import own_columns, traces_of_own
 from resolvent.traces.places.alike import check_alike
 from resolvent.traces.places.blocks import FILE_NAME, Footer, StoredFiles
 from resolvent.traces.places.listing import StoredFile
 from resolvent.traces.places.pieces import Pieces, Rows, footers, pieces_of
+from resolvent.traces.tables.column_types import known_types
 from resolvent.traces.tables.episodes import rows_in_order
 from resolvent.traces.tables.roles import Roles, as_names
 from resolvent.traces.tables.rows import traces_of_rows
