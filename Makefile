@@ -17,7 +17,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
+.PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -114,6 +114,11 @@ benchmark-billion: $(STAMPS)/developing
 # Nodes, workers and drivers killed while machines are inferred: eight minutes.
 benchmark-kills: $(STAMPS)/developing
 	$(BIN)/python benchmarks/kills.py
+
+# Commands killed, on full disks, in each other's way and interrupted: half an hour. Root may mount
+# small disks; without, files are limited in size.
+benchmark-faults: $(STAMPS)/developing
+	$(BIN)/python benchmarks/faults.py --output artifacts/faults.json
 
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing

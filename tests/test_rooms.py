@@ -11,8 +11,9 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["errors", "_core"],
-    ["atomic_file", "by_value", "installation", "limits", "progress", "registration", "wording"],
+    ["errors", "_core", "starting"],
+    ["atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
+    ["registration", "wording"],
     ["workers"],
     ["notebook"],
     ["traces"],

@@ -8,6 +8,9 @@ A name is imported when it is first asked for, with what it needs and no more:
 `python docs/generate.py` writes from the table here.
 """
 
+import resolvent.starting  # first of all: a file beside the user may be called as a module is
+
+# isort: split
 from importlib import import_module
 
 from resolvent.registration import register_when_possible

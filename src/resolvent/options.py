@@ -226,6 +226,8 @@ def _timing(timing: LabelTiming | str | None, made: bool) -> LabelTiming:
 def _labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
     if isinstance(trivial, str):
         raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
+    if not isinstance(trivial, Iterable):
+        raise OptionError(f"trivial is {trivial!r}: give a list of labels, or 'auto'")
     return tuple(trivial)
 
 
@@ -235,6 +237,8 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
     if isinstance(outputs, str):
         name = short(outputs)
         raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
+    if not isinstance(outputs, Iterable):
+        raise OptionError(f"outputs is {outputs!r}: give a list of names, or None")
     named = tuple(outputs)
     if not named:
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")

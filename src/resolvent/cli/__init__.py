@@ -1,7 +1,8 @@
 """The command `resolvent`: its errors are one line and an exit code, never a traceback.
 
-Exit codes: 0 done; 1 `check` found a wrong prediction, or `doctor` a fault; 2 bad
-input or options; 3 time limit reached; 130 interrupted.
+Exit codes: 0 done; 1 `check` found a wrong prediction or none at all, or `doctor` a
+fault; 2 bad input or options; 3 time limit reached; 130 interrupted; 143 ended by a
+request to end.
 """
 
 import atexit
@@ -12,16 +13,39 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from resolvent.errors import ResolventError, TimeLimitReached
+from resolvent.starting import end_by_exceptions, was_ended
 from resolvent.wording import visible
 
 _INTERRUPTED = 130
+_ENDED = 143
+_COMPLETING = "_RESOLVENT_COMPLETE"
+"""What a shell sets when it asks how to complete what stands in another variable."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one of this process, and return its exit code."""
+    if arguments is None:
+        _open_missing_streams()
+        end_by_exceptions()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
+    try:
+        code = _done(arguments)
+    except KeyboardInterrupt:  # it came when Typer had already begun to end
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
+        if was_ended():
+            code = _ENDED
+        words = "interrupted" if code == _INTERRUPTED else "ended by a signal"
+        print(f"resolvent: {words}", file=sys.stderr)
+        if arguments is None and "ray" in sys.modules:
+            _leave_at_once(code)
+    return code
+
+
+def _done(arguments: Sequence[str] | None) -> int:
+    """Run a command, and say on standard error why it failed, if it does."""
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -41,12 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{(error.strerror or str(error)).lower()}", 2)
-    except KeyboardInterrupt:  # while a command was imported
-        code = _INTERRUPTED
-    if code == _INTERRUPTED:
-        print("resolvent: interrupted", file=sys.stderr)
-        if arguments is None and "ray" in sys.modules:
-            _leave_at_once(_INTERRUPTED)
     return int(code)
 
 
@@ -73,8 +91,18 @@ def _run(arguments: list[str]) -> int:
         raise _UsageError(_usage_text(error)) from error
 
 
-_COMPLETING = "_RESOLVENT_COMPLETE"
-"""What a shell sets when it asks how to complete what stands in another variable."""
+def _open_missing_streams() -> None:
+    """Let standard output or error that is closed lead nowhere, as if to `/dev/null`.
+
+    Otherwise the next file that is opened would take its place, and what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def _leave_at_once(code: int) -> NoReturn:

@@ -44,8 +44,8 @@ def help_text() -> str:
     width = min(_columns(), _WIDEST)
     purpose = "Infer the smallest memory that makes a partially observable world Markovian."
     exits = (
-        "Exit codes: 0 done, 1 `check` found a wrong prediction or `doctor` a fault, 2 bad input "
-        "or options, 3 time limit reached, 130 interrupted."
+        "Exit codes: 0 done, 1 `check` found a wrong prediction or none or `doctor` a fault, "
+        "2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a signal."
     )
     lines = [
         "Usage: resolvent [OPTIONS] COMMAND [ARGS]...",

@@ -145,7 +145,7 @@ def engine_for(strategy: Strategy, asked: str) -> str:
     >>> engine_for(strategy_named("edsm"), "python")
     'python'
     """
-    if asked not in ENGINES:
+    if not isinstance(asked, str) or asked not in ENGINES:
         raise OptionError(f"unknown engine '{asked}': choose one of {', '.join(ENGINES)}")
     own, default = strategy.engines[0], next(iter(ENGINES))
     if asked not in strategy.engines and asked != default:

@@ -8,12 +8,21 @@ from threading import Lock
 
 from resolvent.errors import OptionError
 from resolvent.wording import short
+from resolvent.workers.forking import in_child
 from resolvent.workers.processes import Processes
 from resolvent.workers.ray import Ray
 from resolvent.workers.threads import Threads
 from resolvent.workers.working import Workers
 
 _lock = Lock()
+
+
+@in_child
+def _renew() -> None:
+    global _lock
+    _lock = Lock()
+
+
 _users: Counter[str] = Counter()
 
 

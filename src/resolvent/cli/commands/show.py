@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.atomic_file import atomic_write
-from resolvent.cli.options import Json, check_target, choice, columns_of
+from resolvent.cli.options import Json, choice, columns_of
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.printing import print_json
+from resolvent.cli.printing import name_text, print_json
+from resolvent.cli.targets import check_targets
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import (
@@ -84,7 +85,7 @@ def show(
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
-        check_target(output, machines, traces)
+        check_targets(output, inputs=(machines, traces))
     loaded = load(machines)
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
@@ -101,7 +102,7 @@ def show(
     if output is not None:
         with atomic_write(output) as file:
             file.write(shown if isinstance(shown, bytes) else shown.encode())
-        print(f"wrote {output}")
+        print(f"wrote {name_text(output)}")
     elif isinstance(shown, bytes):
         sys.stdout.buffer.write(shown)
     else:

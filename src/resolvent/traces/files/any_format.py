@@ -18,6 +18,7 @@ from resolvent.errors import OptionError, TraceError
 from resolvent.limits import telling_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.files.json_lines import json_lines, read_json_lines
 from resolvent.traces.files.lines import BUFFER_BYTES, Line, read_lines
 from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
@@ -94,11 +95,12 @@ def _read(
             raise TraceError(f"{path} is empty")
         if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
             return _read_parquet(path, columns, progress)
-        lines = read_lines(file, str(path), progress)
-        first = next(lines, None)
-        if first is None:
-            raise TraceError(f"{path} holds no traces: it has only blank lines")
-        return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
+        with unchanged(path):
+            lines = read_lines(file, str(path), progress)
+            first = next(lines, None)
+            if first is None:
+                raise TraceError(f"{path} holds no traces: it has only blank lines")
+            return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
 
 
 def _line_format(line: Line, path: Path) -> str:

@@ -19,6 +19,7 @@ import pyarrow.csv as pa_csv
 from resolvent.errors import TraceError
 from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.files.lines import compression_of
 from resolvent.traces.tables.headers import MISSING, header_of
 
@@ -68,7 +69,8 @@ def read_csv(
 
     Decimals stay texts in columns of `events`, whose names they are: 2.50 is not 2.5 there.
     """
-    texts = _read_texts(path, columns, delimiter, missing, progress)
+    with unchanged(path):
+        texts = _read_texts(path, columns, delimiter, missing, progress)
     typed = {}
     for name in columns:  # the texts of a column are let go as soon as its type is known
         typed[name] = _typed(texts[name], (_integers,) if name in events else (_integers, _floats))
