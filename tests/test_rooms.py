@@ -11,8 +11,9 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["errors", "_core"],
-    ["atomic_file", "by_value", "installation", "progress", "wording"],
+    ["wording", "_core"],
+    ["errors"],
+    ["arguments", "atomic_file", "by_value", "installation", "progress"],
     ["workers"],
     ["notebook"],
     ["traces"],

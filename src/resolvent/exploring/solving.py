@@ -13,6 +13,7 @@ import gymnasium as gym
 import msgspec
 import numpy as np
 
+from resolvent.arguments import check_arguments
 from resolvent.control.planning.plans import plan
 from resolvent.errors import ContradictoryTraces, OptionError, ResolventError, TraceError
 from resolvent.exploring.chance import ByChance
@@ -99,6 +100,7 @@ def solve(
     >>> print(solved.plan.run(rs.environments.House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
+    check_arguments(solve, locals(), leaving=["env"])
     if budget < 1:
         raise OptionError(f"budget={budget}: allow at least one step")
     if max_steps is not None and max_steps < 1:
