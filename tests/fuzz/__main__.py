@@ -8,7 +8,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from fuzz.running import SECONDS, Counts, limit, run, timed
+from fuzz.running import SECONDS, Counts, few, limit, run, timed
 from fuzz.targets import Reader, targets
 from fuzz.trying import Outcome, attempt, attempt_files
 
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--target", action="append", help="those alone; may be repeated")
+    parser.add_argument("--inputs", type=int, help="so many of each target, one after another")
     parser.add_argument("--number", type=int, help="try this input of one target again")
     parser.add_argument("--files", type=Path, help="try the files of this folder with one target")
     parser.add_argument("--counts", type=Path, default=ROOT / "benchmarks" / "fuzz.json")
@@ -36,6 +37,10 @@ def main() -> None:
             parser.error("name one target with --target")
         told(_again(names[0], options.seed, options.number, options.files))
         return
+    if options.inputs is not None:
+        counts = few(names, options.seed, options.inputs, options.failing)
+        said(counts)
+        raise SystemExit(1 if counts.failed else 0)
     counts = run(
         names, options.seed, options.seconds, options.processes, options.counts, options.failing
     )

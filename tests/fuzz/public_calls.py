@@ -55,6 +55,7 @@ def call(
     function: Callable[..., object],
     given: Callable[[], Mapping[str, Any]],
     costly: tuple[str, ...] = (),
+    allowed: tuple[type[Exception], ...] = (),
 ) -> Call:
     """Return a call that is given one or two odd arguments by name, and else valid ones."""
 
@@ -67,7 +68,7 @@ def call(
             **arguments
         ), f"{name}({', '.join(map(_shown, names, map(arguments.get, names)))})"
 
-    return Call(f"call-{name}", prepare)
+    return Call(f"call-{name}", prepare, allowed)
 
 
 def _shown(name: str, value: object) -> str:
@@ -170,7 +171,7 @@ TARGETS = (
     call("Trace", rs.Trace, _trace),
     call("TraceSet", rs.TraceSet, lambda: {"traces": [rs.Trace(**_trace())]}),
     call("from_columns", rs.TraceSet.from_columns, _columns),
-    call("take", _choose, lambda: {"numbers": [0, 1]}),
+    call("take", _choose, lambda: {"numbers": [0, 1]}, allowed=(IndexError,)),
     call("save", _write, lambda: {"path": "out.jsonl", "format": "jsonl"}),
     call("Options", rs.Options, _options, ("effort",)),
     call("infer", rs.infer, lambda: {"traces": house(), **_options()}, ("effort",)),

@@ -4,17 +4,19 @@ import json
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fuzz.targets import Reader, targets
-from fuzz.trying import attempt, files_of
+from fuzz.targets import Reader, Target, targets
+from fuzz.trying import CORPUS, Outcome, attempt, attempt_files, files_of
 from resolvent.atomic_file import atomic_write
 
 SECONDS = 5.0
@@ -211,6 +213,49 @@ def keep(output: Path, name: str, seed: int, number: int, text: str) -> None:
     (folder / "what-happened.txt").write_text(
         f"{replay_command(name, seed, number)}\n\n{text}\n", encoding="utf-8", errors="replace"
     )
+
+
+def few(names: list[str], seed: int, inputs: int, output: Path) -> Counts:
+    """Try so many inputs of each target in this process, and all files of the corpus first."""
+    known, counts = targets(), Counts()
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_fast_folder()))
+    elsewhere = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_fast_folder()))
+    os.chdir(elsewhere)
+    limit()
+    try:
+        for name in names:
+            kept = _tried_again(known[name], folder)
+            timed(30.0)
+            outcomes = (attempt(known[name], seed, number, folder) for number in range(inputs))
+            for number, outcome in enumerate(chain(kept, outcomes), -len(kept)):
+                timed(SECONDS)
+                told = counts.outcomes.setdefault(name, {})
+                told[outcome.kind] = told.get(outcome.kind, 0) + 1
+                if outcome.kind == "failed":
+                    known_of = {"times": 1, "replay": [replay_command(name, seed, number)]}
+                    counts.failures[f"{name}: {outcome.where}: {outcome.text[-400:]}"] = known_of
+    finally:
+        timed(0)
+        shutil.rmtree(folder)
+        shutil.rmtree(elsewhere)
+    counts.cpu_seconds = round(time.process_time(), 1)
+    return counts
+
+
+def _tried_again(target: Target, folder: Path) -> list[Outcome]:
+    """Try the files of the corpus that are for a reader: a folder of files for each input."""
+    if not isinstance(target, Reader):
+        return []
+    found = []
+    for place in sorted((CORPUS / target.name).glob("*")):
+        files = {
+            str(one.relative_to(place)): one.read_bytes()
+            for one in sorted(place.rglob("*"))
+            if one.is_file()
+        }
+        timed(30.0)
+        found.append(attempt_files(target, files, folder))
+    return found
 
 
 def run(

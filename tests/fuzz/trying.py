@@ -50,7 +50,7 @@ def attempt(target: Target, seed: int, number: int, folder: Path) -> Outcome:
     """Try the input of that number; `folder` is emptied and then holds its files."""
     if isinstance(target, Call):
         call, text = target.prepare(input_of(target, seed, number))
-        return tried(call, (), text)
+        return tried(call, target.allowed, text)
     return attempt_files(target, files_of(target, seed, number), folder)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent.arguments import check_arguments, is_single, shown
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
@@ -83,7 +84,7 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = list(traces)
+        traces = _single_traces(traces)
         held = [_columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
@@ -117,7 +118,14 @@ class TraceSet(Sequence[Trace]):
         given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
             given[REWARD] = rewards
+        check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
+        for name, column in given.items():
+            pair = isinstance(column, tuple | list) and len(column) == 2
+            if not pair or not isinstance(column[0], Iterable) or is_single(column[0]):
+                raise TraceError(
+                    f"{column_text(name)}: {shown(column)} is not a pair: give (values, codes)"
+                )
         made = cls.taking_over(
             {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
             offsets=_unshared(offsets),
@@ -436,6 +444,14 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
     }
 
 
+def _single_traces(given: Iterable[Trace]) -> list[Trace]:
+    if isinstance(given, Iterable) and not is_single(given):
+        traces = list(given)
+        if all(isinstance(one, Trace) for one in traces):
+            return traces
+    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
+
+
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
     """Code one column of all traces."""
     interner: Interner[Any] = Interner()
@@ -487,7 +503,10 @@ def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
 
 def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the numbers of traces that a caller asks for, counted from 0."""
-    array = np.asarray(numbers)
+    try:
+        array = np.asarray(numbers)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
     if array.dtype == bool:
