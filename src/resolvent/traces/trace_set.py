@@ -444,14 +444,6 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _single_traces(given: Iterable[Trace]) -> list[Trace]:
-    if isinstance(given, Iterable) and not is_single(given):
-        traces = list(given)
-        if all(isinstance(one, Trace) for one in traces):
-            return traces
-    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
-
-
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
     """Code one column of all traces."""
     interner: Interner[Any] = Interner()
@@ -517,6 +509,14 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     if np.any(wrong := (chosen < -count) | (chosen >= count)):
         raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
     return np.where(chosen < 0, chosen + count, chosen)
+
+
+def _single_traces(given: Iterable[Trace]) -> list[Trace]:
+    if isinstance(given, Iterable) and not is_single(given):
+        traces = list(given)
+        if all(isinstance(one, Trace) for one in traces):
+            return traces
+    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
