@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--target", action="append", help="those alone; may be repeated")
     parser.add_argument("--inputs", type=int, help="so many of each target, one after another")
+    parser.add_argument("--no-limits", action="store_true", help="for sanitizers, who need more")
     parser.add_argument("--number", type=int, help="try this input of one target again")
     parser.add_argument("--files", type=Path, help="try the files of this folder with one target")
     parser.add_argument("--counts", type=Path, default=ROOT / "benchmarks" / "fuzz.json")
@@ -38,7 +39,7 @@ def main() -> None:
         told(_again(names[0], options.seed, options.number, options.files))
         return
     if options.inputs is not None:
-        counts = few(names, options.seed, options.inputs, options.failing)
+        counts = few(names, options.seed, options.inputs, limited=not options.no_limits)
         said(counts)
         raise SystemExit(1 if counts.failed else 0)
     counts = run(

@@ -15,7 +15,7 @@ import numpy as np
 from fuzz.targets import Call
 from resolvent import _core
 
-REFUSED = (ValueError, TypeError, IndexError, OverflowError, RuntimeError)
+REFUSED = (ValueError, TypeError, IndexError, OverflowError, RuntimeError, MemoryError)
 """How the core refuses what it is given; callers within Resolvent never let it come to that."""
 
 _LEAST, _MOST = -(2**31), 2**31 - 1

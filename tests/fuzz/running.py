@@ -215,13 +215,14 @@ def keep(output: Path, name: str, seed: int, number: int, text: str) -> None:
     )
 
 
-def few(names: list[str], seed: int, inputs: int, output: Path) -> Counts:
+def few(names: list[str], seed: int, inputs: int, *, limited: bool = True) -> Counts:
     """Try so many inputs of each target in this process, and all files of the corpus first."""
     known, counts = targets(), Counts()
     folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_fast_folder()))
     elsewhere = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_fast_folder()))
     os.chdir(elsewhere)
-    limit()
+    if limited:
+        limit()
     try:
         for name in names:
             kept = _tried_again(known[name], folder)
