@@ -18,6 +18,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
+.PHONY: fuzz laws-at-length sanitize-threads same-bytes reliability
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -44,7 +45,30 @@ browser:
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(STAMPS)/developing
-	BIN=$(BIN) tests/sanitize.sh
+	BIN=$(BIN) tests/sanitize.sh address,undefined
+
+# The core under ThreadSanitizer, called from several threads at once.
+sanitize-threads: $(STAMPS)/developing
+	BIN=$(BIN) tests/sanitize.sh thread
+
+# Damaged files for every reader and odd arguments for every public call: an hour on both cores.
+# `make fuzz SECONDS=600 SEED=7` for less and for others; what fails is kept in build/fuzz.
+SECONDS ?= 3600
+SEED ?= 0
+fuzz: $(STAMPS)/developing
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+
+# A million random small machines, with the laws asserted: hours. What was interrupted goes on.
+laws-at-length: $(STAMPS)/developing
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_machines.py
+
+# Every command under twenty hash seeds and one to four threads, with files in any order: minutes.
+same-bytes: $(STAMPS)/developing
+	$(BIN)/pytest -n 2 tests/laws/test_law_same_bytes.py
+
+# docs/reliability.md, from what the targets above and the others counted.
+reliability: $(STAMPS)/installed
+	$(BIN)/python docs/reliability_page.py
 
 # The sdist and a wheel in dist/, tried in an empty environment: some minutes.
 wheel:

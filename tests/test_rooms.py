@@ -11,9 +11,10 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["errors", "_core", "starting"],
-    ["atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
-    ["registration", "wording"],
+    ["wording", "_core", "starting"],
+    ["errors"],
+    ["arguments", "atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
+    ["registration"],
     ["workers"],
     ["notebook"],
     ["traces"],

@@ -8,7 +8,8 @@ A name is imported when it is first asked for, with what it needs and no more:
 `python docs/generate.py` writes from the table here.
 """
 
-import resolvent.starting  # first of all: a file beside the user may be called as a module is
+# First of all: a file beside the user may be called as a module is.
+import resolvent.starting  # noqa: F401
 
 # isort: split
 from importlib import import_module

@@ -16,21 +16,25 @@ from resolvent.display.report import report as report
 from resolvent.errors import ClusterError as ClusterError
 from resolvent.errors import ContradictoryTraces as ContradictoryTraces
 from resolvent.errors import DamagedFile as DamagedFile
+from resolvent.errors import EnvironmentFailed as EnvironmentFailed
 from resolvent.errors import MissingExtra as MissingExtra
 from resolvent.errors import ModelError as ModelError
 from resolvent.errors import OptionError as OptionError
+from resolvent.errors import OutOfMemory as OutOfMemory
 from resolvent.errors import ResolventError as ResolventError
 from resolvent.errors import ResumeWarning as ResumeWarning
 from resolvent.errors import SpaceWarning as SpaceWarning
 from resolvent.errors import StorageError as StorageError
 from resolvent.errors import TableWarning as TableWarning
 from resolvent.errors import TimeLimitReached as TimeLimitReached
+from resolvent.errors import TooLarge as TooLarge
 from resolvent.errors import TraceError as TraceError
 from resolvent.exploring import Explorer as Explorer
 from resolvent.exploring import Solved as Solved
 from resolvent.exploring import solve as solve
 from resolvent.holding_out import HeldOut as HeldOut
 from resolvent.holding_out import held_out as held_out
+from resolvent.limits import Limits as Limits
 from resolvent.machines import UNSEEN as UNSEEN
 from resolvent.machines import EdgeRewardMachine as EdgeRewardMachine
 from resolvent.machines import Knowledge as Knowledge
@@ -68,6 +72,7 @@ from resolvent.traces import scan_traces as scan_traces
 from resolvent.traces.labelling import Labelling as Labelling
 from resolvent.traces.live.collecting import collect as collect
 from resolvent.trust import Evidence as Evidence
+from resolvent.trust import Experiment as Experiment
 
 __version__: str
 
@@ -80,7 +85,9 @@ __all__ = [
     "Diagnosis",
     "Discretise",
     "EdgeRewardMachine",
+    "EnvironmentFailed",
     "Evidence",
+    "Experiment",
     "Explorer",
     "Finding",
     "HeldOut",
@@ -89,6 +96,7 @@ __all__ = [
     "LabelTiming",
     "Labelling",
     "Learned",
+    "Limits",
     "Machine",
     "MachinePair",
     "Machines",
@@ -97,6 +105,7 @@ __all__ = [
     "Noise",
     "OptionError",
     "Options",
+    "OutOfMemory",
     "Plan",
     "ResolventError",
     "ResumeWarning",
@@ -109,6 +118,7 @@ __all__ = [
     "Strategy",
     "TableWarning",
     "TimeLimitReached",
+    "TooLarge",
     "Trace",
     "TraceError",
     "TraceFolder",

@@ -9,11 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from resolvent.wording import short
+
 E = TypeVar("E", bound=Exception)
 
 
+MOST_CHARACTERS = 4_000
+"""Of an error's message: names that users chose may be of any length."""
+
+
 class ResolventError(Exception):
-    """Base of all errors that Resolvent raises on purpose."""
+    r"""Base of all errors that Resolvent raises on purpose; its text is one line, safe to show.
+
+    >>> print(ResolventError("no file 'a\x1b[31m\nb'"))
+    no file 'a\x1b[31m\nb'
+    """
+
+    def __str__(self) -> str:
+        return short(super().__str__(), MOST_CHARACTERS)
 
 
 class TraceError(ResolventError):

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import ContradictoryTraces, OptionError
 from resolvent.exploring.chance import ByChance
 from resolvent.exploring.exploration import Listener, Solving
@@ -83,6 +84,7 @@ def solve(
     >>> print(solved.plan.run(rs.environments.House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
+    check_arguments(solve, locals(), leaving=["env"])
     if budget < 1:
         raise OptionError(f"budget={budget}: allow at least one step")
     if max_steps is not None and max_steps < 1:

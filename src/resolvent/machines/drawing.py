@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from resolvent.arguments import check_arguments
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
@@ -31,6 +32,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
 
     A log's machine with many states is told in a few lines a state instead, all of it.
     """
+    check_arguments(to_text, locals())
     name = machine.title if type(machine) is Machine else type(machine).__name__
     title = f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}"
     inputs = inputs_of(machine) if machine.states >= FEWEST_STATES else None
@@ -123,6 +125,7 @@ def to_dot(machine: Machine) -> str:
 
 def to_mermaid(machine: Machine) -> str:
     """Write a machine as a Mermaid state diagram, parallel edges joined."""
+    check_arguments(to_mermaid, locals())
     lines = ["stateDiagram-v2", "  direction LR", "  [*] --> s0"]
     lines += [f'  state "{state}" as s{state}' for state in range(machine.states)]
     for source, target, labels in edges(machine):
@@ -138,6 +141,7 @@ def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
 
     A label that might lead elsewhere for all that noise allows has its confidence beside it.
     """
+    check_arguments(to_dot, locals())
     joined: dict[tuple[int, int], list[str]] = {}
     texts = [*map(label_text, machine.labels)]
     moves = machine.transitions >= 0

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, log2, nan
+from numbers import Integral
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arguments import is_single, shown
 from resolvent.errors import ModelError
 from resolvent.machines.answer import Answer
 from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
@@ -123,6 +125,8 @@ class Machine:
 
         Paper: 𝒯*.
         """
+        if not isinstance(labels, Iterable) or is_single(labels):
+            raise ModelError(f"labels={shown(labels)}: give a list of labels")
         for label in labels:
             state = self.step(state, label)
         return state
@@ -510,8 +514,11 @@ class Machine:
         return ways
 
     def _check_state(self, state: int) -> None:
-        if not 0 <= state < self.states:
-            raise ModelError(f"state {state} does not exist: the states are 0 to {self.states - 1}")
+        whole = isinstance(state, Integral) and not isinstance(state, bool)
+        if not whole or not 0 <= state < self.states:
+            raise ModelError(
+                f"state {shown(state)} does not exist: the states are 0 to {self.states - 1}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resolvent.arguments import shown
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.senses.edges import METHODS, intervals_of
 from resolvent.senses.intervals import Intervals
@@ -73,15 +74,15 @@ class Discretise:
 
     def __post_init__(self) -> None:
         known = (*METHODS, GIVEN, AUTO) if self.intervals is not None else (*METHODS,)
-        if self.method not in known:
+        if not isinstance(self.method, str) or self.method not in known:
             raise OptionError(
-                f"Discretise({self.method!r}): use one of {', '.join(map(repr, METHODS))}, "
+                f"Discretise({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
                 "or Discretise.at with edges"
             )
-        if self.of not in (OBSERVATION, ACTION):
-            raise OptionError(f"of={self.of!r}: use {OBSERVATION!r} or {ACTION!r}")
+        if not isinstance(self.of, str) or self.of not in (OBSERVATION, ACTION):
+            raise OptionError(f"of={shown(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
         if not isinstance(self.ints, bool):
-            raise OptionError(f"ints={self.ints!r}: choose True or False")
+            raise OptionError(f"ints={shown(self.ints)}: choose True or False")
         put = object.__setattr__
         put(self, "bins", _counts(self.bins))
         put(self, "columns", None if self.columns is None else as_places(self.columns))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent.arguments import check_arguments, is_single, shown
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
@@ -84,7 +85,7 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = list(traces)
+        traces = _single_traces(traces)
         held = [_columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
@@ -118,7 +119,14 @@ class TraceSet(Sequence[Trace]):
         given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
             given[REWARD] = rewards
+        check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
+        for name, column in given.items():
+            pair = isinstance(column, tuple | list) and len(column) == 2
+            if not pair or not isinstance(column[0], Iterable) or is_single(column[0]):
+                raise TraceError(
+                    f"{column_text(name)}: {shown(column)} is not a pair: give (values, codes)"
+                )
         made = cls.taking_over(
             {name: (values, np.array(codes)) for name, (values, codes) in given.items()},
             offsets=np.array(offsets),
@@ -485,7 +493,10 @@ def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
 
 def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the numbers of traces that a caller asks for, counted from 0."""
-    array = np.asarray(numbers)
+    try:
+        array = np.asarray(numbers)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
     if array.dtype == bool:
@@ -496,6 +507,14 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
         raise IndexError(f"there is no trace {array[np.argmax(wrong)]}: there are {count}")
     chosen = array.astype(np.int64)
     return np.where(chosen < 0, chosen + count, chosen)
+
+
+def _single_traces(given: Iterable[Trace]) -> list[Trace]:
+    if isinstance(given, Iterable) and not is_single(given):
+        traces = list(given)
+        if all(isinstance(one, Trace) for one in traces):
+            return traces
+    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from resolvent.machines.drawing import history_text
 from resolvent.machines.situations import Situation, by_name, situation_text
+from resolvent.machines.ways import history_text
 from resolvent.traces import Label, Symbol
 from resolvent.traces.symbols import quoted_text, symbol_text
 from resolvent.wording import amount

@@ -101,7 +101,7 @@ def load(path: str | Path) -> dict[str, Any]:
     if (
         len(lengths) != 1
         or 0 in lengths
-        or len(content.q) != len(set(situations))
+        or not len(content.q) == len(situations) == len(set(situations))
         or len({len(column) for column in columns}) != 1
         or (potential is not None and len(potential) != len(content.q))
         or (names[1] is not None and len(names[1]) < content.first_action + max(lengths))

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent import _core
+from resolvent.arguments import check_arguments
 from resolvent.control.learning.beginning import beginning
 from resolvent.control.learning.curve import Curve
 from resolvent.control.learning.evaluating import Evaluation, evaluate_exactly
@@ -97,6 +98,7 @@ def q_learning(
     0.7738
     """
     actions = _checked_actions(env)
+    check_arguments(q_learning, locals(), leaving=["env"])
     _check_options(
         episodes=episodes,
         seed=seed,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.arguments import check_arguments
 from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
@@ -96,6 +97,7 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
+    check_arguments(plan, locals(), leaving=["machines", "traces"])
     found, machines = machines, machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")

@@ -18,6 +18,7 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError
 from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
@@ -56,6 +57,7 @@ def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
         ModelError: when the file cannot be read, pays by anything but a constant,
             or has two edges that hold for the same label and disagree.
     """
+    check_arguments(read_reward_machine, locals())
     try:
         with Path(path).open("rb") as file:
             data = file.read(_MOST_BYTES + 1)

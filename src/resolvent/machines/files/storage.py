@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
 from resolvent.limits import check_limit, check_table, telling_of_memory
@@ -48,6 +49,7 @@ _Numbers = NDArray[np.int64]
 
 def save(machines: Machines, path: str | Path) -> None:
     """Write machines to a JSON file, whole or not at all."""
+    check_arguments(save, locals())
     with atomic_write(path) as file:
         file.write(encode(machines))
 
@@ -100,6 +102,7 @@ def load(path: str | Path) -> Machines:
         ModelError: when the file is missing, cut short, of a later version, or
             not consistent in itself.
     """
+    check_arguments(load, locals())
     with telling_of_memory(f"{path} was read"):
         try:
             data = Path(path).read_bytes()

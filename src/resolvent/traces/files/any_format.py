@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.limits import telling_of_memory
@@ -60,6 +61,7 @@ def read_traces(
     others to read: columns of a Parquet table, keys of the lines beside
     `"rewards"`, or infos of a Minari dataset.
     """
+    check_arguments(read_traces, locals(), leaving=["columns"])
     named = check_column_names(columns)
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
@@ -148,6 +150,7 @@ def write_traces(
     or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
     `"minari:NAMESPACE/NAME-v0"` makes a new Minari dataset of that id.
     """
+    check_arguments(write_traces, locals())
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
         write_minari(traces, dataset_id)

@@ -5,6 +5,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import OptionError
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
@@ -84,6 +85,7 @@ def collect(
     >>> len(traces), traces[0].observations[0], list(traces.labels)[0]
     (20, 'corridor', frozenset())
     """
+    check_arguments(collect, locals(), leaving=["env", "columns"])
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
