@@ -158,8 +158,8 @@ class Solving:
             self.explorer.capped + chance.capped,
             found.confidence,
             why,
-            labels_in_words(chance.options.labels),  # type: ignore[arg-type]
-            failure,
+            labels=labels_in_words(chance.options.labels),  # type: ignore[arg-type]
+            failure=failure,
         )
         return Solved(
             found,

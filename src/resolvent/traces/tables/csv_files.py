@@ -54,7 +54,7 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
         with pa.OSFile(str(path)) as raw:
             start = bytes(_decompressed(raw).read(_HEADER_BYTES))
     except OSError as error:
-        raise _unreadable(path, [], error) from error
+        raise _unreadable(path, error) from error
     names, found = header_of(start + _END.encode(), str(path), delimiter)
     if names and names[-1].endswith(_END):
         raise TraceError(
