@@ -157,9 +157,9 @@ class Rivals:
             if self._now is None:
                 self.over = True
                 return None
-            columns = self._columns()
-            if explains(self._now, columns):
-                way = self._way(row, episode, Rival.of(self._now, columns))
+            columns, now = self._columns(), self._wide(self._now)
+            if explains(now, columns):
+                way = self._way(row, episode, Rival.of(now, columns))
                 if way is not None:
                     return way
                 self.untold += 1
@@ -183,8 +183,12 @@ class Rivals:
     def _columns(self) -> Columns:
         return self.beliefs.log.columns(0, self.under_way)
 
+    def _wide(self, tables: Tables) -> Tables:
+        """Return moves with a column for each label that was met up to now."""
+        return tables.for_labels(len(self.beliefs.log.labels))
+
     def _thought_of(self) -> Iterator[Tables]:
-        believed, columns = self.knowledge.believed, self._columns()
+        believed, columns = self._wide(self.knowledge.believed), self._columns()
         steps = Steps(columns, believed.timing, believed.kinds)
         trials = max(MOST_WORK // max(columns.steps, 1), 1)
         for place, moves in enumerate(believed.moves):
@@ -204,29 +208,29 @@ class Rivals:
                     if not trials:
                         return
                     trials -= 1
-                    yield from self._if_explains(place, state, label, target, columns)
+                    yield from self._if_explains(believed, place, (state, label), target, columns)
         yield from self._inferred_otherwise()
 
     def _if_explains(
-        self, place: int, state: int, label: int, target: int, columns: Columns
+        self, believed: Tables, place: int, move: tuple[int, int], target: int, columns: Columns
     ) -> Iterator[Tables]:
-        believed = self.knowledge.believed
+        """Lead one move elsewhere, and give that back if it explains everything as well."""
         moves = [one.copy() for one in believed.moves]
-        moves[place][state, label] = target
+        moves[place][move] = target
         other = replace(believed, moves=tuple(moves))
         if explains(other, columns):
             yield other
 
     def _inferred_otherwise(self) -> Iterator[Tables]:
         """Infer machines with another seed, once."""
-        believed, log = self.knowledge.believed, self.beliefs.log
+        believed, log = self._wide(self.knowledge.believed), self.beliefs.log
         options = replace(self.beliefs.options, seed=self.beliefs.options.seed + 1)
         try:
             found = Tables.of(infer_with(options, log.traces(0, self.under_way)).machines, log)
         except ContradictoryTraces:  # mending has found what no inference does
             return
         if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
-            wide = found.for_labels(len(log.labels))
+            wide = self._wide(found)
             if explains(wide, self._columns()) and not _agree(wide, believed):
                 yield wide
 
