@@ -1,11 +1,12 @@
 """The last doubts before exploring stops: might other machines explain all of it as well?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.choosing import Way
 from resolvent.exploring.knowledge import Knowledge
-from resolvent.exploring.log import Columns, Episode
+from resolvent.exploring.log import Episode
 from resolvent.exploring.rivals import Rivals
 from resolvent.exploring.word_tests import WordTests
 
@@ -26,11 +27,13 @@ class Doubts:
         """Begin anew, since what is believed has changed."""
         self._rivals = self._words = None
 
-    def way(self, knowledge: Knowledge, row: int, episode: Episode, columns: Columns) -> Way | None:
+    def way(
+        self, knowledge: Knowledge, row: int, episode: Episode, under_way: Sequence[Episode]
+    ) -> Way | None:
         """Return the way that settles the next doubt; empty to begin another episode for it."""
         if self._rivals is None:
-            self._rivals = Rivals(self.beliefs, knowledge, columns)
-        way = self._rivals.way(row, episode, columns)
+            self._rivals = Rivals(self.beliefs, knowledge, under_way)
+        way = self._rivals.way(row, episode, under_way)
         if way is not None or self.states is None:
             return way
         if self._words is None:

@@ -169,8 +169,8 @@ class Mind:
         """Go where other machines that explain everything, too, would turn out to be wrong."""
         if self._empty > EMPTY:
             return None
-        columns = self.log.columns(0, [one.episode for one in self.cursors])
-        return self.doubts.way(knowledge, cursor.row, cursor.episode, columns)
+        under_way = [one.episode for one in self.cursors]
+        return self.doubts.way(knowledge, cursor.row, cursor.episode, under_way)
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])

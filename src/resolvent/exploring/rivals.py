@@ -7,7 +7,7 @@ another seed gives.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -136,25 +136,30 @@ class Rivals:
     step tells apart from what is believed.
     """
 
-    def __init__(self, beliefs: Beliefs, knowledge: Knowledge, columns: Columns) -> None:
-        self.beliefs, self.knowledge = beliefs, knowledge
-        self._others = self._thought_of(columns)
+    def __init__(
+        self, beliefs: Beliefs, knowledge: Knowledge, under_way: Sequence[Episode]
+    ) -> None:
+        self.beliefs, self.knowledge, self.under_way = beliefs, knowledge, under_way
+        self._others = self._thought_of()
         self._now: Tables | None = None
         self.untold = 0
         self.over = False
 
-    def way(self, row: int, episode: Episode, columns: Columns) -> Way | None:
+    def way(self, row: int, episode: Episode, under_way: Sequence[Episode]) -> Way | None:
         """Return the way on from here that tells the next rival apart, if any is left.
 
-        It is empty where another episode has to begin for that.
+        It is empty where another episode has to begin for that. The episode is one of those
+        under way.
         """
+        self.under_way = under_way
         while not self.over:
             self._now = self._now or next(self._others, None)
             if self._now is None:
                 self.over = True
                 return None
-            if explains(self._now, columns):
-                way = self._way(row, episode, Rival.of(self._now, columns))
+            columns, now = self._columns(), self._wide(self._now)
+            if explains(now, columns):
+                way = self._way(row, episode, Rival.of(now, columns))
                 if way is not None:
                     return way
                 self.untold += 1
@@ -175,8 +180,15 @@ class Rivals:
                 return Way((), 0.0, "", UNKNOWN)
         return None
 
-    def _thought_of(self, columns: Columns) -> Iterator[Tables]:
-        believed = self.knowledge.believed
+    def _columns(self) -> Columns:
+        return self.beliefs.log.columns(0, self.under_way)
+
+    def _wide(self, tables: Tables) -> Tables:
+        """Return moves with a column for each label that was met up to now."""
+        return tables.for_labels(len(self.beliefs.log.labels))
+
+    def _thought_of(self) -> Iterator[Tables]:
+        believed, columns = self._wide(self.knowledge.believed), self._columns()
         steps = Steps(columns, believed.timing, believed.kinds)
         trials = max(MOST_WORK // max(columns.steps, 1), 1)
         for place, moves in enumerate(believed.moves):
@@ -196,30 +208,30 @@ class Rivals:
                     if not trials:
                         return
                     trials -= 1
-                    yield from self._if_explains(place, state, label, target, columns)
-        yield from self._inferred_otherwise(columns)
+                    yield from self._if_explains(believed, place, (state, label), target, columns)
+        yield from self._inferred_otherwise()
 
     def _if_explains(
-        self, place: int, state: int, label: int, target: int, columns: Columns
+        self, believed: Tables, place: int, move: tuple[int, int], target: int, columns: Columns
     ) -> Iterator[Tables]:
-        believed = self.knowledge.believed
+        """Lead one move elsewhere, and give that back if it explains everything as well."""
         moves = [one.copy() for one in believed.moves]
-        moves[place][state, label] = target
+        moves[place][move] = target
         other = replace(believed, moves=tuple(moves))
         if explains(other, columns):
             yield other
 
-    def _inferred_otherwise(self, columns: Columns) -> Iterator[Tables]:
+    def _inferred_otherwise(self) -> Iterator[Tables]:
         """Infer machines with another seed, once."""
-        believed, log = self.knowledge.believed, self.beliefs.log
+        believed, log = self._wide(self.knowledge.believed), self.beliefs.log
         options = replace(self.beliefs.options, seed=self.beliefs.options.seed + 1)
         try:
-            found = Tables.of(infer_with(options, log.traces()).machines, log)
-        except ContradictoryTraces:  # what is under way is needed to explain it
+            found = Tables.of(infer_with(options, log.traces(0, self.under_way)).machines, log)
+        except ContradictoryTraces:  # mending has found what no inference does
             return
         if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
-            wide = found.for_labels(len(log.labels))
-            if explains(wide, columns) and not _agree(wide, believed):
+            wide = self._wide(found)
+            if explains(wide, self._columns()) and not _agree(wide, believed):
                 yield wide
 
 

@@ -66,7 +66,8 @@ class Trial:
 
     It is a policy for `collect`, which tells it of labels. In a loop of your own, call `begin`
     with the label of a reset and `read` with that of each step, and ask it for an action with
-    what is seen. `done` says whether the question was asked after the labels, `asked` how often.
+    what is seen. `done` says whether the question was asked after the labels, `asked` how often;
+    where copies of it play side by side (`collect(..., on="processes")`), it is not told.
 
     >>> import resolvent as rs
     >>> house = rs.environments.House()
