@@ -18,7 +18,8 @@ from resolvent import _core
 REFUSED = (ValueError, TypeError, IndexError, OverflowError, RuntimeError, MemoryError)
 """How the core refuses what it is given; callers within Resolvent never let it come to that."""
 
-_LEAST, _MOST = -(2**31), 2**31 - 1
+_LEAST, _MOST = -(2**31), 10**6
+"""Of codes; a table by codes up to 2³¹ would take gigabytes, which sanitizers do not let pass."""
 
 
 class Samples(NamedTuple):
