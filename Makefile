@@ -14,7 +14,8 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-kills benchmark-shaping benchmark-solving benchmark-solve-kills
+.PHONY: benchmark-solved-worlds
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
 
@@ -97,6 +98,14 @@ benchmark-billion: $(STAMPS)/developing
 # Nodes, workers and drivers killed while machines are inferred: eight minutes.
 benchmark-kills: $(STAMPS)/developing
 	$(BIN)/python benchmarks/kills.py
+
+# `resolvent solve` killed at random moments and resumed, 50 times: ten minutes.
+benchmark-solve-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solve_kills.py
+
+# Worlds that others use for memory, solved, and docs/solved-worlds.md: half an hour.
+benchmark-solved-worlds: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solved_worlds.py
 
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing

@@ -46,8 +46,8 @@ busy machine.
 
 Layouts and deals: MiniGrid and POPGym draw another layout or deal for every episode, more than
 anybody could learn by heart, and what comes next is random then. Where a row names layouts or
-deals, there are that many, and which one it is has to be found out anew in each episode. Where it
-names none, the world is taken as random, as the statement says.
+deals, there are that many, deals with different first cards, and which one it is has to be found
+out anew in each episode. Where it names none, the world is taken as random, as the statement says.
 
 <!-- Written by benchmarks/solved_worlds.py: run `make benchmark-solved-worlds` instead. -->
 
@@ -57,16 +57,23 @@ names none, the world is taken as random, as the statement says.
 
 
 class Deals(gym.Wrapper[Any, Any, Any, Any]):
-    """A card game in which one of a few deals comes up: which one follows from the seed."""
+    """A card game in which one of a few deals comes up, each with another first card.
+
+    Which one it is follows from the seed. Deals that begin alike would be random: nothing that
+    was seen tells then what the second card is.
+    """
 
     def __init__(self, env: gym.Env[Any, Any], deals: int) -> None:
         super().__init__(env)
-        self.deals, self.dealt = deals, 0
+        first: dict[Any, int] = {}
+        for seed in range(1_000):
+            first.setdefault(str(env.reset(seed=seed)[0]), seed)
+        self.seeds, self.dealt = list(first.values())[:deals], 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         """Deal by the seed, or the next deal without one."""
-        self.dealt = (self.dealt + 1 if seed is None else seed) % self.deals
-        return self.env.reset(seed=self.dealt, options=options)
+        self.dealt = (self.dealt + 1 if seed is None else seed) % len(self.seeds)
+        return self.env.reset(seed=self.seeds[self.dealt], options=options)
 
 
 class Unlabelled(gym.Wrapper[Any, Any, Any, Any]):
@@ -184,7 +191,7 @@ CASES = (
     built_in("TwoKeys", 30_000),
     minigrid("DoorKey 5x5, one layout", "DoorKey-5x5", [0], 20_000),
     minigrid("Memory S7, two layouts", "MemoryS7", [34, 23], 20_000, agent_view_size=3),
-    popgym("RepeatFirst", "repeat_first:RepeatFirstEasy", 4, 5_000, best_of_cards),
+    popgym("RepeatFirst", "repeat_first:RepeatFirstEasy", 2, 5_000, best_of_cards),
     popgym("Autoencode", "autoencode:AutoencodeEasy", 2, 5_000, best_of_autoencode),
     popgym("CountRecall", "count_recall:CountRecallEasy", 2, 5_000, None),
     popgym("RepeatFirst", "repeat_first:RepeatFirstEasy", None, 5_000, best_of_cards),
