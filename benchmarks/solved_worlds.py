@@ -41,8 +41,7 @@ paid in 200 fresh episodes (discounted by 0.95), beside what is paid to whoever 
 and acts best from the same starts: value iteration on the true state in the worlds that come with
 Resolvent, breadth-first search in MiniGrid, and a rule for card games. *Said* is the kind of the
 [statement](how-to/solve.md#what-it-says-when-it-stops) with which it stopped; `interrupted` is a
-row that was stopped after {limit:g} s of processor time. *Seconds* are of processor time on a
-busy machine.
+row that was stopped for the time it took. *Seconds* are of processor time, on a busy machine.
 
 Layouts and deals: MiniGrid and POPGym draw another layout or deal for every episode, more than
 anybody could learn by heart, and what comes next is random then. Where a row names layouts or
@@ -258,7 +257,7 @@ def main() -> int:
         asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     if asked.page or not asked.only:
         lines = [line(kept[one.name]) for one in CASES if one.name in kept]
-        PAGE.write_text(HEAD.format(limit=asked.seconds) + "\n".join(lines) + "\n")
+        PAGE.write_text(HEAD + "\n".join(lines) + "\n")
     return 0
 
 
