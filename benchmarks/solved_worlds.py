@@ -1,7 +1,7 @@
 """Worlds that others use for memory, each given to `rs.solve` with a budget: what comes of it.
 
 `make benchmark-solved-worlds` solves them one after another, in half an hour, and writes
-docs/solved-worlds.md. Each row is kept in solved_worlds.json as soon as it is there, so that
+docs/solved-worlds.md. Each row is kept in results/ as soon as it is there, so that
 `--only TEXT` renews some rows, and `--page` writes the page from what is kept.
 """
 
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent / "foreign"))
 from optima import GAMMA, best_of_cards, best_of_minigrid
 
 PAGE = Path(__file__).parents[1] / "docs" / "solved-worlds.md"
-KEPT = Path(__file__).with_name("solved_worlds.json")
+KEPT = Path(__file__).parents[1] / "results" / "solved_worlds.json"
 EPISODES, LONGEST = 200, 500
 
 HEAD = """\
@@ -254,6 +254,7 @@ def main() -> int:
             kept[case.name] = measure(case, asked.seconds)
         print(line(kept[case.name]), flush=True)
         rows = [asdict(kept[one.name]) for one in CASES if one.name in kept]
+        asked.kept.parent.mkdir(exist_ok=True)
         asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     if asked.page or not asked.only:
         lines = [line(kept[one.name]) for one in CASES if one.name in kept]
