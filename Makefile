@@ -16,6 +16,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-solve-kills benchmark-solved-worlds
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
 .PHONY: fuzz laws-at-length sanitize-threads same-bytes reliability
@@ -143,6 +144,14 @@ benchmark-kills: $(STAMPS)/developing
 # small disks; without, files are limited in size.
 benchmark-faults: $(STAMPS)/developing
 	$(BIN)/python benchmarks/faults.py --output artifacts/faults.json
+
+# `resolvent solve` killed at random moments and resumed, 50 times: ten minutes.
+benchmark-solve-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solve_kills.py
+
+# Worlds that others use for memory, solved, and docs/solved-worlds.md: half an hour.
+benchmark-solved-worlds: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solved_worlds.py
 
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing

@@ -21,7 +21,7 @@ from resolvent.control.planning.situations import that_matter
 from resolvent.control.wrapping.memory import Memory
 from resolvent.environments import RandomWorld, TMaze
 from resolvent.exploring.choosing import Hopes
-from resolvent.exploring.solving import Solving
+from resolvent.exploring.exploration import Solving
 from resolvent.traces.live.naming import Names
 
 GAMMA = 0.95

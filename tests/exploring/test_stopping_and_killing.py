@@ -80,7 +80,8 @@ def test_ctrl_c_keeps_everything(tmp_path):
     assert kept.steps >= before > 0
     assert kept.statement.kind == "interrupted"
     whole = rs.solve("resolvent/House-v0")
-    assert list(kept.traces[:2]) == list(whole.traces[:2])
+    for one, other in zip(kept.traces, whole.traces, strict=False):
+        assert one.actions == other.actions[: len(one.actions)]
 
 
 @pytest.mark.slow

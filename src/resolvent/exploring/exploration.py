@@ -181,6 +181,8 @@ class Solving:
     def _explore(self, interrupted: Callable[[], bool]) -> Kind | None:
         explorer, count = self.explorer, self.playing.count
         while not explorer.done:
+            if explorer.relabelled and count == 1:  # which may have come of asking
+                self._make_point()
             if explorer.steps + count > self.budget:
                 return "budget"
             if interrupted():

@@ -7,8 +7,7 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import product
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +16,7 @@ from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.events import FoundEvents
+from resolvent.exploring.actions import listed_actions
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import largest_gap, promised
@@ -44,9 +44,6 @@ from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Label, symbol_text
-
-MOST_ACTIONS: Final = 1_000
-"""More actions than these cannot all be tried in every situation."""
 
 
 class Explorer:
@@ -99,7 +96,7 @@ class Explorer:
             self._observations = Names(one, "observation", name_of)
             self._names = Names(one, "action")
             tells = isinstance(one, gym.Env) and label_method(one) is not None
-        self._values = _listed(space)
+        self._values = listed_actions(space)
         symbols = [self._names(value) for value in self._values]
         self._codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env: gym.Env[Any, Any] | None = env if single else None  # type: ignore[assignment]
@@ -469,29 +466,6 @@ class Explorer:
                 done = symbol_text(self.mind.log.actions[action])
                 return f"which label comes after {done} in {where}, or whether it ends, varies"
         return None
-
-
-def _listed(space: gym.Space[Any]) -> list[Any]:
-    """Return all values of a space of actions."""
-    if isinstance(space, gym.spaces.Discrete):
-        return list(range(int(space.start), int(space.start + space.n)))
-    parts: list[range] | None = None
-    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        start = getattr(space, "start", np.zeros_like(space.nvec))
-        parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
-    elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
-        parts = [range(2)] * int(space.n)
-    if parts is None:
-        raise OptionError(
-            f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
-            f"environment in one with a few (gymnasium.spaces.Discrete)"
-        )
-    if np.prod([len(one) for one in parts], dtype=float) > MOST_ACTIONS:
-        raise OptionError(
-            f"the actions are {space}, more than {MOST_ACTIONS:,}: wrap the environment in one "
-            f"with fewer"
-        )
-    return [np.array(one, space.dtype) for one in product(*parts)]
 
 
 @contextmanager
