@@ -15,11 +15,12 @@ Both are told when labels are read, which Resolvent finds out by itself.
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
-from worlds import UNKNOWN, Acting, Codes, Curve, Setting
+from judging import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
 from resolvent.samples import LabelTiming
@@ -31,9 +32,9 @@ WARM_UP = 1_000
 """Random steps before LRM searches for the first time."""
 GROWTH = 1.5
 """How many times more steps LRM has before it searches again."""
-MOST_STATES, MOVES = 5, 50
+MOST_STATES, MOVES = 10, 100
 """Of the machines that LRM looks at, and how often its search moves on."""
-SECONDS = 120.0
+SECONDS = 15.0
 """Of the processor for one run; after that nothing is inferred any more."""
 START = "start of an episode"
 
@@ -91,19 +92,15 @@ class Belief(ABC):
         return []
 
     def traces(self, episodes: list[Episode], before: bool = False) -> rs.TraceSet:
-        """Return episodes as traces; with a step before each, if asked, that reads nothing."""
+        """Return episodes as traces; with a step before each, if asked, that leads to its start."""
         tables = self.tables
-        first = [-1] if before else []
-        states = np.array([code for one in episodes for code in (*first, *one.states)])
-        live = states >= 0
-        paid = [
-            reward
-            for one in episodes
-            for reward in (
-                *([0.0] if before else []),
-                *tables.reward[one.states[:-1], one.actions].tolist(),
-            )
-        ]
+        states = np.array([code for one in episodes for code in ([-1] * before + one.states)])
+        actions = np.array([code for one in episodes for code in ([-1] * before + one.actions)])
+        live, acted = states >= 0, actions >= 0
+        into = np.concatenate([np.arange(len(one.actions) + before) for one in episodes])
+        first = np.cumsum([0, *(len(one.states) + before for one in episodes)])[:-1]
+        at = np.repeat(first, [len(one.actions) + before for one in episodes]) + into
+        paid = np.where(acted, tables.reward[states[at], actions], 0.0)
         rewards, codes = np.unique(paid, return_inverse=True)
         return rs.TraceSet.from_columns(
             (
@@ -114,14 +111,7 @@ class Belief(ABC):
                 [*tables.labels, frozenset({START})],
                 np.where(live, tables.label_of[states], len(tables.labels)),
             ),
-            (
-                [*tables.actions, START],
-                [
-                    action
-                    for one in episodes
-                    for action in ([len(tables.actions)] if before else []) + one.actions
-                ],
-            ),
+            ([*tables.actions, START], np.where(acted, actions, len(tables.actions))),
             (rewards.tolist(), codes),
             offsets=np.cumsum([0, *(len(one.actions) + before for one in episodes)]),
             terminated=[one.ended for one in episodes],
@@ -180,7 +170,7 @@ class Lrm(Belief):
 
 
 class Jirp(Belief):
-    """The smallest machine that explains the episodes which surprised those before it."""
+    """The smallest machine that explains what was paid in the episodes that surprised others."""
 
     def __init__(self, setting: Setting, seed: int) -> None:
         super().__init__(setting, seed)
@@ -188,10 +178,12 @@ class Jirp(Belief):
         self.surprised = False
         self.pays: dict[tuple[int, int, int], float] = {}
         """What the machine says is paid, by state, observation and action; else nothing is."""
-        self.seen = self.tables.observation_of.tolist()
+        self.seen_of = self.tables.observation_of.tolist()
+        self.observations = {one: code for code, one in enumerate(self.tables.observations)}
+        self.actions = {one: code for code, one in enumerate(self.tables.actions)}
 
     def step(self, memory: int, state: int, action: int, following: int, reward: float) -> None:
-        if self.pays.get((memory, self.seen[state], action), 0.0) != reward:
+        if self.pays.get((memory, self.seen_of[state], action), 0.0) != reward:
             self.surprised = True
 
     def imagined(self, seen: int, action: int) -> list[tuple[int, float]]:
@@ -208,31 +200,66 @@ class Jirp(Belief):
         self.examples.append(episode)
         if not self.may_infer:
             return False
-        found = rs.infer(
-            self.traces(self.examples),
-            outputs=["reward"],
-            strategy="exact",
-            timing=self.timing,
-            noise="none",
-        )
         self.inferred += 1
+        self.believe(self.traces(self.examples))
+        return True
+
+    def believe(self, traces: rs.TraceSet) -> None:
+        """Infer the smallest Reward Machine, which is proven to be the smallest."""
+        options = {"timing": self.timing, "noise": "none"}
+        found = rs.infer(traces, outputs=["reward"], strategy="exact", **options)
         machine = found.machines["reward"]
+        self.moves = self.led(machine)
+        self.pays = {
+            (state, self.observations[one.observation], self.actions[one.action]): one.output
+            for one in machine.answers()
+            for state in (range(self.states) if one.state is None else [one.state])
+        }
+
+    def led(self, machine: rs.Machine) -> list[list[int]]:
+        """Return where labels lead; those that were never seen in a state do not."""
         codes = [machine.labels.get(label) for label in self.tables.labels]
-        self.moves = [
-            [
-                state if code is None or row[code] < 0 else int(row[code])
-                for code in codes
-            ]
+        return [
+            [state if code is None or row[code] < 0 else row[code] for code in codes]
             for state, row in enumerate(machine.transitions.tolist())
         ]
-        observations = {one: code for code, one in enumerate(self.tables.observations)}
-        actions = {one: code for code, one in enumerate(self.tables.actions)}
-        self.pays = {
-            (state, observations[answer.observation], actions[answer.action]): answer.output
-            for answer in machine.answers()
-            for state in ([answer.state] if answer.state is not None else range(self.states))
-        }
-        return True
+
+
+class JirpWithBoth(Jirp):
+    """The same loop with both machines of Resolvent: what is seen next may surprise as well."""
+
+    def __init__(self, setting: Setting, seed: int) -> None:
+        super().__init__(setting, seed)
+        self.shows: dict[tuple[int, int, int], int] = {}
+        """What the machines say is seen next."""
+
+    def step(self, memory: int, state: int, action: int, following: int, reward: float) -> None:
+        super().step(memory, state, action, following, reward)
+        there = self.seen_of[following]
+        if self.shows.get((memory, self.seen_of[state], action), there) != there:
+            self.surprised = True
+
+    def believe(self, traces: rs.TraceSet) -> None:
+        """Infer both machines; a state is one of each."""
+        found = rs.infer(traces, timing=self.timing, noise="none").machines
+        of_next, of_reward = self.led(found.transition), self.led(found.reward)
+        many = len(of_reward)
+        self.moves = [
+            [one * many + other for one, other in zip(row, column, strict=True)]
+            for row in of_next
+            for column in of_reward
+        ]
+        self.shows, self.pays = {}, {}
+        for one in found.transition.answers():
+            key = self.observations[one.observation], self.actions[one.action]
+            for first in range(len(of_next)) if one.state is None else [one.state]:
+                for second in range(many):
+                    self.shows[first * many + second, *key] = self.observations[one.output]
+        for one in found.reward.answers():
+            seen, first = one.observation
+            key = self.observations[seen], self.actions[one.action]
+            for second in range(many) if one.state is None else [one.state]:
+                self.pays[first * many + second, *key] = one.output
 
 
 class Values:
@@ -294,7 +321,9 @@ def loop(kind: type[Belief], setting: Setting, seed: int, most: int) -> tuple[Cu
             values = Values(belief, setting.gamma, random)
 
 
-def _greedy(values: Values, belief: Belief):  # noqa: ANN202
+def _greedy(values: Values, belief: Belief) -> Callable[[int], Acting]:
+    """Return how the values act where nothing is left to chance, the first of the best."""
+
     def begin(count: int) -> Acting:
         memory = [0] * count
 

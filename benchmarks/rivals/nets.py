@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from judging import Acting, Codes, Curve, Setting
 from numpy.typing import NDArray
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.ppo_recurrent import MlpLstmPolicy
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
-from worlds import Acting, Codes, Curve, Setting
 
 SIDE_BY_SIDE = 8
 """Episodes that are played at once; the steps of all of them count."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from worlds import UNKNOWN, Acting, Codes, Curve, Setting
+from judging import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
 from resolvent.control import Memory
@@ -13,14 +13,15 @@ from resolvent.control.planning.situations import that_matter
 def solve(setting: Setting, seed: int, most: int) -> Curve:
     """Explore as `rs.solve` does, step by step, and judge its plan at checkpoints.
 
-    Nobody tells it when labels are read. It stops on its own, perhaps before its steps are spent.
+    Nobody tells it when labels are read. It goes on until it stops on its own, or its steps are
+    spent, and not only until it has been good for a while.
     """
     env = setting.env()
     explorer = rs.Explorer(env, gamma=setting.gamma, seed=seed)
     curve = Curve(setting, most)
     begin = _planned(explorer.plan, setting)
     shown = env.reset(seed=seed)
-    while not explorer.done:
+    while explorer.steps < most and not explorer.done:
         action = explorer.act(*shown)
         if action is None:
             shown = env.reset()
@@ -28,8 +29,7 @@ def solve(setting: Setting, seed: int, most: int) -> Curve:
         observation, reward, terminated, truncated, info = env.step(action)
         explorer.learn(action, observation, float(reward), terminated, truncated, info)
         shown = env.reset() if terminated or truncated else (observation, info)
-        if curve.look(explorer.steps, begin):
-            return curve
+        curve.look(explorer.steps, begin)
     curve.finish(explorer.steps, begin)
     return curve
 

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 from cells import Cells
-from loops import Jirp, Lrm, loop
+from judging import WORLDS, Curve, Setting, solved_at
+from loops import Jirp, JirpWithBoth, Lrm, loop
 from ours import from_random, solve
-from worlds import WORLDS, Curve, Setting, solved_at
 
 STEPS = 100_000
 SEEDS = 5
@@ -50,6 +50,7 @@ METHODS: dict[str, Method] = {
     "machines from random episodes, plan": _ours(from_random),
     "LRM": partial(_loop, Lrm),
     "JIRP": partial(_loop, Jirp),
+    "JIRP's loop, both machines": partial(_loop, JirpWithBoth),
     "recurrent PPO": partial(_net, "recurrent", 1),
     "PPO, last 16 steps": partial(_net, "stacked_ppo", 16),
     "PPO, last 4 steps": partial(_net, "stacked_ppo", 4),

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cells import Cells
+from judging import WORLDS, solved_at
 from nets import Net, recurrent, stacked_dqn, stacked_ppo
-from worlds import WORLDS, solved_at
 
 SEED = 100
 STEPS = 40_000
