@@ -153,11 +153,12 @@ class Lrm(Belief):
         self.inferred += 1
         machine = found.machine
         assert isinstance(machine, rs.EdgeRewardMachine)
-        # Only a step that ends an episode leads to a terminal state: there the last one stays.
-        moves = []
-        for state in sorted(machine.states - machine.terminal):
+        # Only steps that end an episode lead to a terminal state: there the last one stays.
+        live = machine.states - machine.terminal
+        moves = [[state] * len(self.tables.labels) for state in range(max(live) + 1)]
+        for state in live:
             led = [machine.step(state, label)[0] for label in self.tables.labels]
-            moves.append([state if machine.has_ended(one) else one for one in led])
+            moves[state] = [state if machine.has_ended(one) else one for one in led]
         changed = moves != self.moves
         self.moves = moves
         self.followed = set()

@@ -107,25 +107,25 @@ def search_table(kept: Cells) -> str:
     return "\n".join(lines)
 
 
+def tables(kept: Cells) -> str:
+    """Write all that the page has of the cells."""
+    groups = grouped(kept)
+    parts = {
+        "Steps to 95% of the optimum": table(groups, steps_text),
+        "Share of the optimum at the end": table(groups, share_text),
+        "Seconds of the processor": table(groups, seconds_text),
+        "What was tried for the networks": search_table(kept),
+    }
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
+
+
 def write(kept: Cells) -> None:
     """Draw the curves, and write the tables into the page."""
-    groups = grouped(kept)
-    draw(groups, PICTURE)
+    draw(grouped(kept), PICTURE)
     head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
-    parts = [
-        "### Steps to 95% of the optimum",
-        table(groups, steps_text),
-        "### Share of the optimum at the end",
-        table(groups, share_text),
-        "### Seconds of the processor",
-        table(groups, seconds_text),
-        "### What was tried for the networks",
-        search_table(kept),
-    ]
-    text = "\n\n".join([BEGIN, *parts, END])
     with atomic_write(PAGE) as file:
-        file.write((head + text + tail).encode())
+        file.write(f"{head}{BEGIN}\n\n{tables(kept)}\n\n{END}{tail}".encode())
 
 
 def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
@@ -142,6 +142,8 @@ def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
                 if found := groups.get((world, method)):
                     _draw_one(axes, found, method, colour, line)
             _label(axes, TITLES[world])
+            if place % across == 0:
+                axes.set_ylabel("share of the optimum")
         named = dict(
             pair
             for axes in figure.axes
@@ -161,11 +163,12 @@ def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
 
 def _draw_one(axes: Any, found: Found, name: str, colour: str, line: str) -> None:
     most = max(one["most"] for one in found)
-    at = np.geomspace(10, most, 300)
+    at = np.geomspace(10, most, 80)
     rows = np.array([_held(one["steps"], one["shares"], at) for one in found])
-    axes.plot(at, np.median(rows, axis=0), line, color=colour, linewidth=1.5, label=name)
+    middle = np.median(rows, axis=0)
+    axes.step(at, middle, line, where="post", color=colour, linewidth=1.5, label=name)
     low, high = rows.min(axis=0), rows.max(axis=0)
-    axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
+    axes.fill_between(at, low, high, step="post", color=colour, alpha=0.12, linewidth=0)
 
 
 def _held(steps: Sequence[int], shares: Sequence[float], at: Any) -> Any:
@@ -177,7 +180,6 @@ def _label(axes: Any, title: str) -> None:
     axes.set_title(title)
     axes.set_xscale("log")
     axes.set_xlabel("steps in the world")
-    axes.set_ylabel("share of the optimum")
     axes.set_ylim(-0.03, 1.05)
     axes.axhline(ENOUGH, color="0.5", linestyle="--", linewidth=0.8)
     axes.grid(color="0.92", linewidth=0.8)

@@ -9,11 +9,12 @@ curves in docs/pictures and the tables of docs/rivals.md.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from cells import Cells
+from cells import FILE, Cells
 from judging import WORLDS, Curve, Setting, solved_at
 from loops import Jirp, JirpWithBoth, Lrm, loop
 from ours import from_random, solve
@@ -72,30 +73,31 @@ def run(world: str, method: str, seed: int, most: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worlds", nargs="*", default=list(WORLDS))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--steps", type=int, default=STEPS, help="that a run may take")
+    parser.add_argument("--file", type=Path, default=FILE, help="of the cells")
     parser.add_argument("--no-page", action="store_true", help="leave the page as it is")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     for method in asked.methods:
         for world in asked.worlds:
             for seed in range(asked.seeds):
                 key = Cells.key(world, method, seed)
-                if key in Cells.read().cells:
+                if key in Cells.read(asked.file).cells:
                     continue
                 found = run(world, method, seed, asked.steps)
-                Cells.keep("cells", key, found)
+                Cells.keep("cells", key, found, asked.file)
                 at = solved_at(found["steps"], found["shares"])
                 told = "never" if at is None else f"{at:,}"
                 print(f"{key}: {told}, {found['seconds']} s", flush=True)
     if not asked.no_page:
         import page
 
-        page.write(Cells.read())
+        page.write(Cells.read(asked.file))
 
 
 if __name__ == "__main__":
