@@ -165,6 +165,10 @@ def _draw_one(axes: Any, found: Found, name: str, colour: str, line: str) -> Non
     most = max(one["most"] for one in found)
     at = np.geomspace(10, most, 80)
     rows = np.array([_held(one["steps"], one["shares"], at) for one in found])
+    # Points between which nothing changes only make the file larger.
+    changes = (np.diff(rows, axis=1) != 0).any(axis=0)
+    kept = np.concatenate([[True], changes[:-1], [True]])
+    at, rows = at[kept], rows[:, kept]
     middle = np.median(rows, axis=0)
     axes.step(at, middle, line, where="post", color=colour, linewidth=1.5, label=name)
     low, high = rows.min(axis=0), rows.max(axis=0)
