@@ -34,7 +34,7 @@ GROWTH = 1.5
 """How many times more steps LRM has before it searches again."""
 MOST_STATES, MOVES = 10, 100
 """Of the machines that LRM looks at, and how often its search moves on."""
-SECONDS = 15.0
+SECONDS = 8.0
 """Of the processor for one run; after that nothing is inferred any more."""
 START = "start of an episode"
 
