@@ -152,10 +152,11 @@ def test_the_page_has_what_was_measured(rivals, page):
 def test_medians_count_those_that_never_get_there(page):
     quick = {"steps": [10, 20], "shares": [0.0, 1.0], "most": 50}
     slow = {"steps": [10, 50], "shares": [0.0, 0.4], "most": 50}
-    assert page.steps_text([quick] * 3) == "20"
-    assert page.steps_text([quick, quick, slow]) == "20 (20 to never; 2 of 3)"
-    assert page.steps_text([quick, slow, slow]) == "over 50 (20 to never; 1 of 3)"
-    assert page.steps_text([slow] * 3) == "never in 50"
+    assert page.steps_text([quick] * 5) == "20"
+    assert page.steps_text([quick] * 4 + [slow]) == "20 (20 to never; 4 of 5)"
+    assert page.steps_text([quick] + [slow] * 4) == "over 50 (20 to never; 1 of 5)"
+    assert page.steps_text([slow] * 5) == "never in 50"
+    assert page.steps_text([quick]) == "20 (1 seed)"
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ import msgspec
 from resolvent.atomic_file import atomic_write
 
 FILE = Path(__file__).parent / "results.json"
+SEEDS = 5
+"""With so many each method is run in each world; where there are fewer, tables say so."""
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from cells import Cells
+from cells import SEEDS, Cells
 from judging import ENOUGH, solved_at
 from matplotlib.figure import Figure
 
@@ -52,23 +52,29 @@ def grouped(kept: Cells) -> dict[tuple[str, str], Found]:
 
 
 def steps_text(found: Found) -> str:
-    """Write the median of the steps to 95% and their range, over all seeds.
-
-    >>> quick = {"steps": [10, 20], "shares": [0.0, 1.0], "most": 50}
-    >>> slow = {"steps": [10, 50], "shares": [0.0, 0.4], "most": 50}
-    >>> steps_text([quick] * 3), steps_text([quick, quick, slow]), steps_text([slow] * 3)
-    ('20', '20 (20 to never; 2 of 3)', 'never in 50')
-    """
+    """Write the median of the steps to 95% and their range, over all seeds."""
     reached = [solved_at(one["steps"], one["shares"]) for one in found]
     there = sorted(at for at in reached if at is not None)
     most = max(one["most"] for one in found)
+    seeds = "" if len(found) == SEEDS else f"{len(found)} seed{'s' * (len(found) > 1)}"
     if not there:
-        return f"never in {most:,}" + ("" if len(found) >= 3 else f" ({len(found)} seeds)")
+        return f"never in {most:,}" + (f" ({seeds})" if seeds else "")
     middle = statistics.median(float("inf") if at is None else at for at in reached)
-    text = f"{middle:,.0f}" if middle <= most else f"over {most:,}"
+    told = []
     if len(there) < len(found):
-        return f"{text} ({there[0]:,} to never; {len(there)} of {len(found)})"
-    return text if there[0] == there[-1] else f"{text} ({there[0]:,} to {there[-1]:,})"
+        told = [f"{there[0]:,} to never", f"{len(there)} of {len(found)}"]
+    elif there[0] != there[-1]:
+        told = [f"{there[0]:,} to {there[-1]:,}"]
+    if seeds:
+        told.append(seeds)
+    text = f"{middle:,.0f}" if middle <= most else f"over {most:,}"
+    return f"{text} ({'; '.join(told)})" if told else text
+
+
+def end_text(found: Found) -> str:
+    """Write after how many steps runs ended: the median, and the range."""
+    steps = sorted(one["steps"][-1] for one in found)
+    return f"{statistics.median(steps):,.0f} ({steps[0]:,} to {steps[-1]:,})"
 
 
 def share_text(found: Found) -> str:
@@ -85,12 +91,14 @@ def seconds_text(found: Found) -> str:
     return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
 
 
-def table(groups: dict[tuple[str, str], Found], write: Any) -> str:
+def table(
+    groups: dict[tuple[str, str], Found], write: Any, methods: Sequence[str] = tuple(LOOKS)
+) -> str:
     """Write a table in Markdown, a row for each method and a column for each world."""
     worlds = [name for name in TITLES if any(world == name for world, _ in groups)]
     lines = ["| method | " + " | ".join(TITLES[name] for name in worlds) + " |"]
     lines.append("|---|" + "--:|" * len(worlds))
-    for method in LOOKS:
+    for method in methods:
         row = [groups.get((world, method)) for world in worlds]
         if any(row):
             texts = (write(found) if found else "" for found in row)
@@ -112,6 +120,7 @@ def tables(kept: Cells) -> str:
     groups = grouped(kept)
     parts = {
         "Steps to 95% of the optimum": table(groups, steps_text),
+        "Steps until `rs.solve` stops by itself": table(groups, end_text, ["rs.solve"]),
         "Share of the optimum at the end": table(groups, share_text),
         "Seconds of the processor": table(groups, seconds_text),
         "What was tried for the networks": search_table(kept),

@@ -14,13 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cells import FILE, Cells
+from cells import FILE, SEEDS, Cells
 from judging import WORLDS, Curve, Setting, solved_at
 from loops import Jirp, JirpWithBoth, Lrm, loop
 from ours import from_random, solve
 
 STEPS = 100_000
-SEEDS = 5
 
 Method = Callable[[Setting, int, int], tuple[Curve, dict[str, Any]]]
 
