@@ -16,7 +16,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
 .PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
-.PHONY: benchmark-solve-kills benchmark-solved-worlds
+.PHONY: benchmark-rivals benchmark-solve-kills benchmark-solved-worlds
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
 .PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
 .PHONY: fuzz laws-at-length sanitize-threads same-bytes reliability
@@ -180,6 +180,12 @@ benchmark-policy: $(STAMPS)/developing
 # Learners that are told more: machines on the way, imagined steps, shaped rewards. Needs PyTorch.
 benchmark-shaping: $(STAMPS)/developing
 	$(BIN)/python benchmarks/shaping.py
+
+# docs/rivals.md: LRM, JIRP, recurrent PPO and frame stacking on the same worlds: an hour. Needs
+# PyTorch. What was interrupted goes on.
+benchmark-rivals: $(STAMPS)/developing
+	$(BIN)/python benchmarks/rivals/search.py
+	$(BIN)/python benchmarks/rivals/run.py
 
 # A report of 300 states and 100,000 traces: written, and opened in a browser.
 benchmark-report: $(STAMPS)/developing
