@@ -357,7 +357,7 @@ def scan_traces(
     from resolvent.traces.places.layouts import NamedLayout, named_pieces, own_pieces
     from resolvent.traces.places.listing import files_of, place_text
 
-    if damaged not in ("refuse", "skip"):
+    if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
         raise OptionError(f"damaged is {damaged!r}: write 'refuse' or 'skip'")
     skips = damaged == "skip"
     further = check_column_names(columns)
@@ -380,7 +380,7 @@ def scan_traces(
         input,
         output,
     )
-    if not isinstance(place, str | Path) and isinstance(place, Iterable):
+    if isinstance(place, Iterator):  # it can be gone through once, and its name is needed, too
         place = list(place)
     if named is None:
         pieces, layout = own_pieces(files_of(place), further, skips=skips)
