@@ -143,7 +143,7 @@ benchmark-kills: $(STAMPS)/developing
 # Commands killed, on full disks, in each other's way and interrupted: half an hour. Root may mount
 # small disks; without, files are limited in size.
 benchmark-faults: $(STAMPS)/developing
-	$(BIN)/python benchmarks/faults.py --output artifacts/faults.json
+	$(BIN)/python benchmarks/faults.py --output benchmarks/faults.json
 
 # `resolvent solve` killed at random moments and resumed, 50 times: ten minutes.
 benchmark-solve-kills: $(STAMPS)/developing

@@ -29,6 +29,9 @@ from resolvent.traces.files import parquet as _parquet  # noqa: F401
 
 HOUSE = "resolvent/House-v0"
 SECONDS_AT_MOST = 120.0
+PAGE = 4096
+"""Bytes that a disk of memory gives out at once."""
+
 AT_THE_WRITE = 0.6
 """This share of kills waits until a file is being written, the others come at any moment."""
 
@@ -357,24 +360,29 @@ class Bench:
         for filler in folder.parent.glob("filler*"):
             filler.unlink()
 
+    def _speak_elsewhere(self, one: Trial) -> None:
+        """Have what a command says kept on another disk."""
+        for stream in (".stdout", ".stderr"):
+            (self.work / stream).touch()
+            (one.folder / stream).unlink(missing_ok=True)
+            (one.folder / stream).symlink_to(self.work / stream)
+
     def full_disks(self, most: int) -> None:
-        """Fill a small disk of memory up to some room that is too little, or just enough."""
+        """Fill a small disk of memory up to some room that is too little."""
         with small_disk(self.work / "disk") as disk:
             if disk is None:
                 self.counts.add("full_disks_not_tried", "only root may mount a small disk")
                 return
 
             def fill(one: Trial) -> None:
-                needed = sum(map(len, self.new[one.command].values())) - sum(
-                    map(len, one.before.values())
-                )
-                room = self.draw.randrange(max(needed, 1) + 8192)
-                for stream in (".stdout", ".stderr"):  # they shall have theirs
-                    (one.folder / stream).write_bytes(b" " * 4096)
+                new = self.new[one.command]
+                written = [name for name in new if name.split("/")[0] in one.command.writes]
+                pages = -(-sum(len(new[name]) for name in written) // PAGE) or 1
+                self._speak_elsewhere(one)
                 with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
-                    while filler.write(bytes(1 << 12)):
+                    while filler.write(bytes(PAGE)):
                         pass
-                left = max((disk / "filler").stat().st_size - room, 0)
+                left = (disk / "filler").stat().st_size - self.draw.randrange(pages) * PAGE
                 os.truncate(disk / "filler", left)
 
             self.refusals("full_disks", most, disk, fill)  # type: ignore[arg-type]
@@ -476,10 +484,7 @@ class Bench:
             for number in range(most):
                 command = COMMANDS[number % len(COMMANDS)]
                 with trial(self.template, command, disk) as one:
-                    for stream in (".stdout", ".stderr"):
-                        (self.work / stream).touch()
-                        (one.folder / stream).unlink(missing_ok=True)
-                        (one.folder / stream).symlink_to(self.work / stream)
+                    self._speak_elsewhere(one)
                     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
                     code = ended(one.start())
                     told = (self.work / ".stderr").read_text()
@@ -492,6 +497,8 @@ class Bench:
 
     def interrupts(self, most: int) -> None:
         """Press Ctrl-C: a command ends at once, says so in a line, and leaves nothing half done."""
+        if not most:
+            return
         folder = self.work / "interrupts"
         folder.mkdir()
         for words in (

@@ -76,6 +76,7 @@ def test_a_module_that_is_named_is_found_beside_the_user(hostile: Path) -> None:
     assert process.returncode == 0, err
 
 
+@pytest.mark.slow
 def test_closed_streams(machines: Path, tmp_path: Path) -> None:
     shell = '"$0" -m resolvent show "$1" -o "$2" <&- >&- 2>&-; echo $? > "$2.code"'
     target = tmp_path / "shown.txt"
@@ -98,6 +99,7 @@ def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (130, b"", b"resolvent: interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_request_to_end_leaves_no_half_written_file(tmp_path: Path) -> None:
     target = tmp_path / "traces.jsonl"
     target.write_text("old")

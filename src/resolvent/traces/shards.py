@@ -381,7 +381,7 @@ def scan_traces(
         input,
         output,
     )
-    if not isinstance(place, str | Path) and isinstance(place, Iterable):
+    if isinstance(place, Iterator):  # it can be gone through once, and its name is needed, too
         place = list(place)
     if named is None:
         pieces, layout = own_pieces(files_of(place), further, skips=skips)

@@ -104,7 +104,7 @@ def load(path: str | Path) -> dict[str, Any]:
         or not len(content.q) == len(situations) == len(set(situations))
         or len({len(column) for column in columns}) != 1
         or (potential is not None and len(potential) != len(content.q))
-        or (names[1] is not None and len(names[1]) < content.first_action + max(lengths))
+        or (names[1] is not None and not _are_named(content.first_action, max(lengths), names[1]))
     ):
         raise ModelError(f"{path}: its rows do not fit together")
     return {
@@ -124,6 +124,11 @@ def load(path: str | Path) -> dict[str, Any]:
         "action_names": names[1],
         "potential": potential,
     }
+
+
+def _are_named(first: int, actions: int, names: tuple[Symbol, ...]) -> bool:
+    """Whether each of some actions has a name; the first name is that of action 0."""
+    return 0 <= first <= len(names) - actions
 
 
 def _listed(names: tuple[Symbol, ...] | None) -> list[Symbol] | None:
