@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from resolvent.arguments import is_single, shown
 from resolvent.errors import TraceError
 from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.wording import short
 
 
 class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
@@ -75,20 +75,20 @@ class Trace:
         columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "observations", tuple(map(as_symbol, _several("observations", observations))))
-        put(self, "labels", tuple(map(as_label, _several("labels", labels))))
-        put(self, "actions", tuple(map(as_symbol, _several("actions", actions))))
-        put(self, "rewards", None if rewards is None else _rewards(rewards))
+        put(self, "observations", tuple(map(as_symbol, _row("observations", observations))))
+        put(self, "labels", tuple(map(as_label, _row("labels", labels))))
+        put(self, "actions", tuple(map(as_symbol, _row("actions", actions))))
+        put(self, "rewards", None if rewards is None else _numbers(rewards))
         put(self, "terminated", _flag("terminated", terminated))
         put(self, "truncated", _flag("truncated", truncated))
-        if columns is not None and not isinstance(columns, Mapping):
-            raise TraceError(f"columns={shown(columns)}: give a mapping of names to lists")
+        if not isinstance(columns, Mapping | None):
+            raise TraceError(f"columns are {type(columns).__name__}: give values by column name")
         put(
             self,
             "columns",
             FurtherColumns(
                 {
-                    check_column_name(name): tuple(map(as_symbol, _several(name, values)))
+                    check_column_name(name): tuple(map(as_symbol, _row(name, values)))
                     for name, values in (columns or {}).items()
                 }
             ),
@@ -117,25 +117,33 @@ class Trace:
         return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
-def _several(name: str, values: Iterable[Any]) -> Iterable[Any]:
-    if not isinstance(values, Iterable) or is_single(values):
-        raise TraceError(f"{name}={shown(values)}: give a list")
-    return values
+def _row(name: str, values: Any) -> Iterator[Any]:
+    try:
+        return iter(values)
+    except TypeError:
+        kind = type(values).__name__
+        raise TraceError(f"{name}: {kind} is no row of values: give a list") from None
 
 
-def _rewards(rewards: Iterable[float]) -> tuple[float, ...]:
-    given = tuple(_several("rewards", rewards))
+def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
+    given = tuple(_row("rewards", rewards))
     try:
         return tuple(float(reward) + 0.0 for reward in given)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TraceError(f"rewards={shown(given)}: they must be numbers ({error})") from error
+    except (TypeError, ValueError, OverflowError):
+        for step, reward in enumerate(given):
+            try:
+                float(reward)
+            except (TypeError, ValueError, OverflowError):
+                shown = short(repr(reward))
+                raise TraceError(f"step {step}: the reward is {shown}: give a number") from None
+        raise
 
 
-def _flag(name: str, given: Any) -> bool:
+def _flag(name: str, value: Any) -> bool:
     try:
-        return bool(given)
-    except ValueError as error:  # an array of several
-        raise TraceError(f"{name}={shown(given)}: give True or False") from error
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TraceError(f"{name} is {type(value).__name__}: say True or False") from None
 
 
 def check_lengths(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arguments import check_arguments, is_single, shown
+from resolvent.arguments import check_arguments
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
@@ -85,7 +85,7 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = _single_traces(traces)
+        traces = _as_list(traces)
         held = [_columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
@@ -121,17 +121,11 @@ class TraceSet(Sequence[Trace]):
             given[REWARD] = rewards
         check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
-        for name, column in given.items():
-            pair = isinstance(column, tuple | list) and len(column) == 2
-            if not pair or not isinstance(column[0], Iterable) or is_single(column[0]):
-                raise TraceError(
-                    f"{column_text(name)}: {shown(column)} is not a pair: give (values, codes)"
-                )
         made = cls.taking_over(
-            {name: (values, np.array(codes)) for name, (values, codes) in given.items()},
-            offsets=np.array(offsets),
-            terminated=np.array(terminated),
-            truncated=np.array(truncated),
+            {name: _own_column(name, column) for name, column in given.items()},
+            offsets=_own("offsets", offsets),
+            terminated=_own("terminated", terminated),
+            truncated=_own("truncated", truncated),
         )
         for reward in made.rewards if rewards is not None else ():
             if not isfinite(reward):
@@ -170,7 +164,10 @@ class TraceSet(Sequence[Trace]):
         check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
             with locating(column_text(name)):
-                vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+                try:
+                    vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                    raise TraceError(f"the values are not what they should be: {error}") from error
             found[name] = StepColumn(vocabulary, _frozen(kept))
         self.observations, self.observation_codes = found.pop(OBSERVATION)
         self.labels, self.label_codes = found.pop(LABEL)
@@ -446,6 +443,35 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
     }
 
 
+def _as_list(traces: Any) -> list[Trace]:
+    try:
+        listed = list(traces)
+    except TypeError:
+        raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
+    for number, trace in enumerate(listed):
+        if not isinstance(trace, Trace):
+            kind = type(trace).__name__
+            raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
+    return listed
+
+
+def _own_column(name: str, column: Any) -> Column:
+    """Return a caller's column with an array of our own."""
+    if not (isinstance(column, tuple | list) and len(column) == 2):
+        raise TraceError(f"{column_text(name)}: give (values, codes), each code the place of one")
+    values, codes = column
+    if not isinstance(values, Sequence | np.ndarray):
+        raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
+    return values, _own(column_text(name), codes)
+
+
+def _own(name: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.array(given)
+    except ValueError:
+        raise TraceError(f"{name} must be one row, not rows of different lengths") from None
+
+
 def check_labels(count: int) -> None:
     """Raise `TooLarge` if there are more labels than the limit."""
     check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
@@ -496,7 +522,7 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     try:
         array = np.asarray(numbers)
     except ValueError:  # rows of different lengths
-        array = np.array(None)
+        array = np.empty((0, 0))
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
     if array.dtype == bool:
@@ -507,14 +533,6 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
         raise IndexError(f"there is no trace {array[np.argmax(wrong)]}: there are {count}")
     chosen = array.astype(np.int64)
     return np.where(chosen < 0, chosen + count, chosen)
-
-
-def _single_traces(given: Iterable[Trace]) -> list[Trace]:
-    if isinstance(given, Iterable) and not is_single(given):
-        traces = list(given)
-        if all(isinstance(one, Trace) for one in traces):
-            return traces
-    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
