@@ -21,25 +21,31 @@ from resolvent.exploring.supposing import Supposition, supposed
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
 
-RELIED: Final = 60.0
-"""What a step is worth that the best plan takes if all comes as it likely does."""
+RELIED, MOST_RELIED, RELIED_TOGETHER = 6.0, 60.0, 600.0
+"""What a step is worth that the best plan takes if all comes as it is supposed to, at least and at
+most: the fewer there are, the more each is worth."""
 
 USES: Final = (
     (0.0, ""),
     (1.0, "a step nobody has taken"),
     (3.0, "a step that may pay"),
-    (RELIED, "a step that the plan would rely on"),
+    (MOST_RELIED, "a step that the plan would rely on"),
 )
 """What an unknown step is worth by how much it matters, and what for."""
 
 TEST: Final = 30.0
 """What it is worth to ask a question again where it shows whether a state is the right one."""
 
+TESTED: Final = "whether a state is what it is taken for"
+
 FARTHEST: Final = 1_000
 """Such a question is looked for within so many steps."""
 
 MOST_SEARCHED: Final = 50_000
 """So many situations, with what was read before, are looked through at most."""
+
+MOSTLY: Final = 0.95
+"""A step that nobody has taken gains as much as so many of those taken do, beside others."""
 
 MANY_STARTS: Final = 10
 """With more starts than these, there are likely others that did not come up yet."""
@@ -71,6 +77,7 @@ class Hopes:
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
     relied: set[tuple[int, int]] = field(default_factory=set)
     """The unknown steps that the plan would rely on, as situation and action."""
+    use_of_relied: float = MOST_RELIED
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def weigh(
@@ -106,11 +113,33 @@ class Hopes:
             self._mark(2, following, known, hope, safe.rounding + better.rounding, starts)
             return
         self.novelty = world.novelty[world.place]
-        better = world.solved(worst, likely, self.gamma)
-        hope = world.hope(better, likely, self.gamma)
+        closed = world.solved(worst, None, self.gamma)
+        unseen = self._unseen(closed.value, following, reward, known, likely)
+        better = world.solved(worst, unseen, self.gamma)
+        hope = world.hope(better, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.place]
         self._mark(2, following, known, hope, slack, starts)
-        self._rely(knowledge, world, world.solved(worst, None, self.gamma), safe)
+        self._rely(knowledge, world, closed, safe)
+
+    def _unseen(
+        self,
+        value: NDArray[np.float64],
+        following: NDArray[np.int32],
+        reward: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        likely: float,
+    ) -> NDArray[np.float64]:
+        """Return what a step may be worth that does what nobody has seen, by where it is taken.
+
+        It is worth more than what is best there without it, by as much as steps mostly are.
+        """
+        after = np.append(self.value, 0.0)[following]
+        worth = np.sort(np.where(known, reward + self.gamma * after, -np.inf), axis=1)
+        several = known.sum(axis=1) > 1
+        if worth.shape[1] < 2 or not several.any():
+            return np.full(len(value), likely)
+        gain = np.quantile(worth[several, -1] - worth[several, -2], MOSTLY)
+        return np.minimum(likely, np.maximum(value, np.median(self.value)) + gain)
 
     def _rely(
         self, knowledge: Knowledge, world: Supposition, hoped: Solution, safe: Solution
@@ -157,7 +186,8 @@ class Hopes:
         """Return what an unknown step is worth at most at the moment."""
         left = {one for one in self.relied if knowledge.following[one[0]][one[1]] == UNKNOWN}
         self.relied = left
-        return RELIED if left else UNREAD
+        self.use_of_relied = min(max(RELIED_TOGETHER / max(len(left), 1), RELIED), MOST_RELIED)
+        return self.use_of_relied if left else UNREAD
 
     def level(self, row: int, action: int) -> int:
         """Return how much an unknown step matters; one that is new since then, fully."""
@@ -231,7 +261,7 @@ def within(
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return _way(came, (here, action), TEST, "whether a state is what it is taken for")
+                return _way(came, (here, action), TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
@@ -326,6 +356,8 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
     use, why = USES[level]
     if level == 2 and row < len(hopes.novelty):
         use = max(use * float(hopes.novelty[row, action]), USES[1][0])
+    elif level == 3:
+        use = hopes.use_of_relied
     return use, why
 
 

@@ -10,7 +10,15 @@ from typing import Final
 import numpy as np
 
 from resolvent.exploring.beliefs import Beliefs
-from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
+from resolvent.exploring.choosing import (
+    TESTED,
+    Hopes,
+    Way,
+    nearest,
+    untested,
+    untested_pair,
+    within,
+)
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
@@ -173,9 +181,9 @@ class Mind:
         if len(knowledge.starts) == 1:
             return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
         may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
-        if may_leave and self._empty <= EMPTY:
-            if self._rate_of_starts(knowledge) > (1.5 if begun else 3.0) * floor:
-                return Way((), 0.0, "", UNKNOWN)
+        least = (1.5 if begun else 3.0) * floor
+        if may_leave and self._empty <= EMPTY and self._rate_of_starts(knowledge) > least:
+            return Way((), 0.0, "", UNKNOWN)
         return here
 
     def _from_starts(self, knowledge: Knowledge, floor: float = 0.0) -> Way | None:
@@ -304,6 +312,7 @@ class Mind:
             return None
         if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
             self.confirmed.add(begun)
+            self.confirming += len(way)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
 
@@ -384,7 +393,7 @@ class Mind:
         if planned == [(row, action)]:
             cursor.way.pop(0)
             self.confirming += cursor.why == _PLAN_HOLDS
-            self.rechecked += cursor.why == AGAIN
+            self.rechecked += cursor.why in (AGAIN, TESTED)
             if cursor.way and cursor.way[0][0] != taken.following:
                 cursor.way = []
             elif (
