@@ -18,9 +18,9 @@ from solving_page import page
 
 import resolvent as rs
 from resolvent.control.planning.situations import that_matter
+from resolvent.control.planning.solving import solve
 from resolvent.control.wrapping.memory import Memory
 from resolvent.environments import RandomWorld, TMaze
-from resolvent.exploring.choosing import Hopes
 from resolvent.exploring.solving import Solving
 from resolvent.traces.live.naming import Names
 
@@ -44,9 +44,9 @@ class Truth:
         name = Names(env, "observation")
         self.seen = [name(code) for code in range(len(tables.observations))]
 
-    def share(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> float:
-        """Return the share of starts from which a way to act is optimal."""
-        return sum(self._optimal(start, begin, act) for start in self.starts) / len(self.starts)
+    def holds(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> bool:
+        """Whether a way to act is optimal from every start."""
+        return all(self._optimal(start, begin, act) for start in self.starts)
 
     def _optimal(self, start: int, begin: Callable[..., Any], act: Callable[..., Any]) -> bool:
         tables, state, paid, weight = self.world.mechanics, start, 0.0, 1.0
@@ -76,9 +76,11 @@ class ByKnowledge:
 
     def __init__(self, explorer: rs.Explorer) -> None:
         self.knowledge, self.log = explorer.mind.knowledge, explorer.mind.log
-        self.hopes = Hopes(GAMMA)
         if self.knowledge is not None:
-            self.hopes.weigh(self.knowledge, None, 0.0)
+            following, reward, known = self.knowledge.tables()
+            least = self.knowledge.least
+            worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
+            self.policy = solve(following, np.where(known, reward, worst), GAMMA).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
         known = self.knowledge
@@ -99,7 +101,7 @@ class ByKnowledge:
     def __call__(self, states: Any, seen: Any) -> int | None:
         code = self.log.observations.codes.get(seen)
         row = None if states is None else self.knowledge.rows.get((code, *states))
-        return None if row is None else int(self.hopes.policy[row])
+        return None if row is None else int(self.policy[row])
 
 
 class ByPlan:
@@ -127,8 +129,17 @@ class ByPlan:
         return self.numbers[self.plan.model.actions[int(self.plan.policy[here])]]
 
 
-def explored(env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int) -> dict[str, Any]:
-    """Solve, and look now and then whether it is truly optimal by then."""
+class _Enough(Exception):  # noqa: N818
+    """The plan has been optimal for long enough."""
+
+
+def explored(
+    env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int, patience: float | None = None
+) -> dict[str, Any]:
+    """Solve, and look now and then whether it is truly optimal by then.
+
+    With patience, it is not waited until exploring stops, but for so many times the steps.
+    """
     explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
     solving = Solving(
         env,
@@ -152,27 +163,34 @@ def explored(env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int) -> di
         if explorer.steps >= look["next"]:
             look["next"] = max(explorer.steps + 5, int(1.03 * explorer.steps))
             acting = ByKnowledge(explorer)
-            if truth.share(acting.begin, acting) < 1:
+            if not truth.holds(acting.begin, acting):
                 since = None
             elif since is None:
                 since = explorer.steps
                 first = first or since
             look["judging"] += time.process_time() - now
+            if patience and since is not None and explorer.steps > patience * since:
+                raise _Enough
         look["at"] = time.process_time()
 
     solving._after_step = judged  # type: ignore[method-assign]
     began = time.process_time()
-    solved = solving.run()
+    try:
+        solved = solving.run()
+        claims, stopped = str(solved.statement.kind), explorer.steps
+        acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
+        right = truth.holds(acting.begin, acting)
+    except _Enough:
+        claims, stopped, right = "not waited for", None, True
     seconds = time.process_time() - began - look["judging"]
-    acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
-    right = truth.share(acting.begin, acting) == 1
     return {
         "optimal_first": first,
         "optimal_since": since if right else None,
-        "stopped_at": solved.steps,
-        "claims": solved.statement.kind,
+        "steps": explorer.steps,
+        "stopped_at": stopped if claims != "budget" else None,
+        "claims": claims,
         "right": right,
-        "states": solved.states,
+        "states": explorer.sizes,
         "seconds": round(seconds, 2),
         "round": [round(float(one), 4) for one in np.quantile(rounds, [0.5, 0.99, 1.0])],
     }
@@ -203,7 +221,7 @@ def _is_right(traces: rs.TraceSet, timing: str, truth: Truth, actions: list[Any]
     except rs.ResolventError:
         return False
     acting = ByPlan(plan, actions)
-    return truth.share(acting.begin, acting) == 1
+    return truth.holds(acting.begin, acting)
 
 
 def main() -> None:
@@ -214,6 +232,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="for the built-in worlds")
     parser.add_argument("--random-world-seeds", type=int, default=1)
     parser.add_argument("--budget", type=int, default=200_000)
+    parser.add_argument("--patience", type=float, help="for random worlds: see `explored`")
     parser.add_argument("--most-random", type=int, default=600_000)
     parser.add_argument("--renew", action="store_true", help="explore again")
     parser.add_argument("--only", choices=["explored", "random"], help="one of the two")
@@ -235,7 +254,8 @@ def main() -> None:
             steps = at_random(make(), truth, asked.most_random, seed)
             of_world["random"][key] = {"steps": steps, "most": asked.most_random}
         if asked.only != "random" and (asked.renew or key not in of_world["explored"]):
-            of_world["explored"][key] = explored(make(), truth, asked.budget, seed)
+            patience = asked.patience if name.startswith("RandomWorld") else None
+            of_world["explored"][key] = explored(make(), truth, asked.budget, seed, patience)
         print(name, seed, of_world["explored"].get(key), of_world["random"].get(key), flush=True)
         asked.o.write_text(json.dumps(known, indent=1) + "\n")
     asked.page.write_text(page(known))

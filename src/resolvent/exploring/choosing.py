@@ -234,8 +234,26 @@ def nearest(
                 waiting.append((led, far + 1))
     if best is None:
         return None
+    best, aim = _rather_goes_on(knowledge, hopes, best, aim)
     way = _way(came, best, 0.0, aim)
     return Way(way.steps, rate * len(way.steps), aim, way.start)
+
+
+def _rather_goes_on(
+    knowledge: Knowledge, hopes: Hopes, step: tuple[int, int], aim: str
+) -> tuple[tuple[int, int], str]:
+    """Put a step off that likely ends the episode, while others are of use in the same place."""
+    row, observation = step[0], knowledge.situations[step[0]][0]
+    if (observation, step[1]) not in knowledge.ending:
+        return step, aim
+    most = 0.0
+    for action, led in enumerate(knowledge.following[row]):
+        open_yet = led == UNKNOWN and (row, action) not in knowledge.unsettled
+        if open_yet and (observation, action) not in knowledge.ending:
+            use, why = worth(knowledge, hopes, row, action)
+            if use > most:
+                step, aim, most = (row, action), why, use
+    return step, aim
 
 
 def within(

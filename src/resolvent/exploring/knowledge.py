@@ -76,6 +76,7 @@ class Knowledge:
         self.contexts: dict[Context, set[Question]] = {}
         self.pairs: dict[tuple[Context, int], set[Question]] = {}
         self.notable: set[tuple[int, int]] = set()
+        self.ending: set[Question] = set()
         self.ends = False
         self.usual: float | None = None
         self.labels_read: list[list[int]] = []
@@ -145,6 +146,8 @@ class Knowledge:
             if answers.setdefault(key, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
         self.ends = self.ends or ended
+        if ended:
+            self.ending.add((observation, action))
         if self.usual is None:
             self.usual = reward
         if ended or reward != self.usual or varies:

@@ -80,16 +80,24 @@ class Repeating:
     def _catch_up(self) -> None:
         """Do the actions of the episode under way again; cut it if they lead elsewhere."""
         cursor, explorer, solving = self.mind.cursors[0], self.explorer, self.solving
+        episode, labels = cursor.episode, explorer._labels
         solving.resets -= 1
         shown: tuple[Any, Any] = solving._reset()
-        for action in cursor.episode.actions:
-            observation, _, terminated, truncated, info = solving.env.step(explorer._value(action))
-            shown = observation, info
-            if terminated or truncated:
+        same = self._is_label(labels.at_reset(*shown), episode.labels[0])
+        for step, action in enumerate(episode.actions):
+            if not same:
                 break
-        else:
-            if explorer._saw_last(shown[0]):
-                solving.shown = shown
-                return
+            value, before = explorer._value(action), shown[0]
+            observation, reward, terminated, truncated, info = solving.env.step(value)
+            shown = observation, info
+            label = labels.after_step(before, value, reward, observation, info)
+            same = self._is_label(label, episode.labels[step + 1]) and not (terminated or truncated)
+        if same and explorer._saw_last(shown[0]):
+            solving.shown = shown
+            return
         self.mind.close(cursor, CUT)
         solving.shown = None
+
+    def _is_label(self, label: Any, code: int) -> bool:
+        """Whether a label is the one of this number."""
+        return self.mind.log.labels.codes.get(label) == code
