@@ -180,6 +180,7 @@ def explored(
         claims, stopped = str(solved.statement.kind), explorer.steps
         acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
         right = truth.holds(acting.begin, acting)
+        since = since or explorer.steps  # optimal since the last look, if at all
     except _Enough:
         claims, stopped, right = "not waited for", None, True
     seconds = time.process_time() - began - look["judging"]

@@ -87,8 +87,8 @@ class Hopes:
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
-        safe = _solved(following, np.where(known, reward, worst), self.gamma)
-        hopeful = _solved(following, np.where(known, reward, best), self.gamma)
+        safe = solve(following, np.where(known, reward, worst), self.gamma)
+        hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
         self.value, self.policy = safe.value, safe.policy
         self.at_most = np.where(more, hopeful.value, safe.value)
@@ -104,10 +104,11 @@ class Hopes:
         after = np.append(self.at_most, 0.0)[following]
         hope = np.where(known, reward + self.gamma * after, best)
         self._mark(1, following, known, hope, slack, starts)
-        world = supposed(knowledge, following, reward, known)
+        # Without discount what is supposed may pay for ever, and then says nothing.
+        world = supposed(knowledge, following, reward, known) if self.gamma < 1 else None
         likely = max(most, float(safe.value.max(initial=most)))
         if world is None:
-            better = _solved(following, np.where(known, reward, likely), self.gamma)
+            better = solve(following, np.where(known, reward, likely), self.gamma)
             after = np.append(better.value, 0.0)[following]
             hope = np.where(known, reward + self.gamma * after, likely)
             self._mark(2, following, known, hope, safe.rounding + better.rounding, starts)
@@ -139,7 +140,8 @@ class Hopes:
         if worth.shape[1] < 2 or not several.any():
             return np.full(len(value), likely)
         gain = np.quantile(worth[several, -1] - worth[several, -2], MOSTLY)
-        return np.minimum(likely, np.maximum(value, np.median(self.value)) + gain)
+        hope: NDArray[np.float64] = np.maximum(value, np.median(self.value)) + gain
+        return np.minimum(likely, hope)
 
     def _rely(
         self, knowledge: Knowledge, world: Supposition, hoped: Solution, safe: Solution
@@ -194,10 +196,6 @@ class Hopes:
         if row >= len(self.matters):
             return 2
         return int(self.matters[row, action])
-
-
-def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
-    return solve(following, reward, gamma)
 
 
 def _beginnings(knowledge: Knowledge) -> list[int]:

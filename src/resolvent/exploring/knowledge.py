@@ -254,28 +254,6 @@ class Knowledge:
             states = led
         return self.row((episode.seen[-1], *states)), context, before
 
-    def likely(self, row: int, action: int) -> tuple[int, float] | None:
-        """Guess what an unknown step leads to and pays, from what its like did elsewhere.
-
-        None where that is anybody's guess, or a situation that was never met.
-        """
-        observation, *states = self.situations[row]
-        seen = self.answers[0].get((states[0], observation, action))
-        if seen is None:
-            seen = self.guess.get((observation, action))
-        label = -2 if seen is None else self.label_at.get(int(seen), -2)
-        if seen is None or label < 0 or self.lag:
-            return None
-        usual = self.usually.get((states[1], label))
-        paid, ended = self.usually.get((states[1], label, action), usual or (None, False))
-        if paid is None:
-            return None
-        if ended:
-            return ENDS, paid
-        led = self.led(states, label)
-        following = None if led is None else self.rows.get((int(seen), *led))
-        return None if following is None else (following, paid)
-
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""
         following = np.array(self.following, np.int32)

@@ -158,7 +158,7 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
-        way = way or self._test(knowledge, cursor)
+        way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
         way = way or self._pair(knowledge, cursor)
@@ -298,6 +298,21 @@ class Mind:
         begun = knowledge.situations[cursor.row]
         if len(cursor.episode) or (often and begun in self.confirmed):
             return None
+        return self._plan_from_here(knowledge, cursor)
+
+    def _tried_out(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Act by the plan as soon as nothing better is hoped for: does the world pay as promised?
+
+        Where machines are wrong, that shows it sooner than tests of all that is known do.
+        """
+        begun = knowledge.situations[cursor.row] in self.confirmed
+        if len(cursor.episode) or begun or len(self.confirmed) >= STARTS_CONFIRMED:
+            return None
+        return None if knowledge.vacuous else self._plan_from_here(knowledge, cursor)
+
+    def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Return the way that the plan takes from a start, unless an episode went it before."""
+        begun = knowledge.situations[cursor.row]
         way, row, met = [], cursor.row, set[int]()
         while row >= 0 and row not in met:
             met.add(row)
