@@ -21,25 +21,31 @@ from resolvent.exploring.supposing import Supposition, supposed
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
 
-RELIED: Final = 60.0
-"""What a step is worth that the best plan takes if all comes as it likely does."""
+RELIED, MOST_RELIED, RELIED_TOGETHER = 6.0, 60.0, 600.0
+"""What a step is worth that the best plan takes if all comes as it is supposed to, at least and at
+most: the fewer there are, the more each is worth."""
 
 USES: Final = (
     (0.0, ""),
     (1.0, "a step nobody has taken"),
     (3.0, "a step that may pay"),
-    (RELIED, "a step that the plan would rely on"),
+    (MOST_RELIED, "a step that the plan would rely on"),
 )
 """What an unknown step is worth by how much it matters, and what for."""
 
 TEST: Final = 30.0
 """What it is worth to ask a question again where it shows whether a state is the right one."""
 
+TESTED: Final = "whether a state is what it is taken for"
+
 FARTHEST: Final = 1_000
 """Such a question is looked for within so many steps."""
 
 MOST_SEARCHED: Final = 50_000
 """So many situations, with what was read before, are looked through at most."""
+
+MOSTLY: Final = 0.95
+"""A step that nobody has taken gains as much as so many of those taken do, beside others."""
 
 MANY_STARTS: Final = 10
 """With more starts than these, there are likely others that did not come up yet."""
@@ -71,6 +77,7 @@ class Hopes:
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
     relied: set[tuple[int, int]] = field(default_factory=set)
     """The unknown steps that the plan would rely on, as situation and action."""
+    use_of_relied: float = MOST_RELIED
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def weigh(
@@ -80,8 +87,8 @@ class Hopes:
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
-        safe = _solved(following, np.where(known, reward, worst), self.gamma)
-        hopeful = _solved(following, np.where(known, reward, best), self.gamma)
+        safe = solve(following, np.where(known, reward, worst), self.gamma)
+        hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
         self.value, self.policy = safe.value, safe.policy
         self.at_most = np.where(more, hopeful.value, safe.value)
@@ -97,20 +104,44 @@ class Hopes:
         after = np.append(self.at_most, 0.0)[following]
         hope = np.where(known, reward + self.gamma * after, best)
         self._mark(1, following, known, hope, slack, starts)
-        world = supposed(knowledge, following, reward, known)
+        # Without discount what is supposed may pay for ever, and then says nothing.
+        world = supposed(knowledge, following, reward, known) if self.gamma < 1 else None
         likely = max(most, float(safe.value.max(initial=most)))
         if world is None:
-            better = _solved(following, np.where(known, reward, likely), self.gamma)
+            better = solve(following, np.where(known, reward, likely), self.gamma)
             after = np.append(better.value, 0.0)[following]
             hope = np.where(known, reward + self.gamma * after, likely)
             self._mark(2, following, known, hope, safe.rounding + better.rounding, starts)
             return
         self.novelty = world.novelty[world.place]
-        better = world.solved(worst, likely, self.gamma)
-        hope = world.hope(better, likely, self.gamma)
+        closed = world.solved(worst, None, self.gamma)
+        unseen = self._unseen(closed.value, following, reward, known, likely)
+        better = world.solved(worst, unseen, self.gamma)
+        hope = world.hope(better, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.place]
         self._mark(2, following, known, hope, slack, starts)
-        self._rely(knowledge, world, world.solved(worst, None, self.gamma), safe)
+        self._rely(knowledge, world, closed, safe)
+
+    def _unseen(
+        self,
+        value: NDArray[np.float64],
+        following: NDArray[np.int32],
+        reward: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        likely: float,
+    ) -> NDArray[np.float64]:
+        """Return what a step may be worth that does what nobody has seen, by where it is taken.
+
+        It is worth more than what is best there without it, by as much as steps mostly are.
+        """
+        after = np.append(self.value, 0.0)[following]
+        worth = np.sort(np.where(known, reward + self.gamma * after, -np.inf), axis=1)
+        several = known.sum(axis=1) > 1
+        if worth.shape[1] < 2 or not several.any():
+            return np.full(len(value), likely)
+        gain = np.quantile(worth[several, -1] - worth[several, -2], MOSTLY)
+        hope: NDArray[np.float64] = np.maximum(value, np.median(self.value)) + gain
+        return np.minimum(likely, hope)
 
     def _rely(
         self, knowledge: Knowledge, world: Supposition, hoped: Solution, safe: Solution
@@ -157,17 +188,14 @@ class Hopes:
         """Return what an unknown step is worth at most at the moment."""
         left = {one for one in self.relied if knowledge.following[one[0]][one[1]] == UNKNOWN}
         self.relied = left
-        return RELIED if left else UNREAD
+        self.use_of_relied = min(max(RELIED_TOGETHER / max(len(left), 1), RELIED), MOST_RELIED)
+        return self.use_of_relied if left else UNREAD
 
     def level(self, row: int, action: int) -> int:
         """Return how much an unknown step matters; one that is new since then, fully."""
         if row >= len(self.matters):
             return 2
         return int(self.matters[row, action])
-
-
-def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
-    return solve(following, reward, gamma)
 
 
 def _beginnings(knowledge: Knowledge) -> list[int]:
@@ -204,8 +232,26 @@ def nearest(
                 waiting.append((led, far + 1))
     if best is None:
         return None
+    best, aim = _rather_goes_on(knowledge, hopes, best, aim)
     way = _way(came, best, 0.0, aim)
     return Way(way.steps, rate * len(way.steps), aim, way.start)
+
+
+def _rather_goes_on(
+    knowledge: Knowledge, hopes: Hopes, step: tuple[int, int], aim: str
+) -> tuple[tuple[int, int], str]:
+    """Put a step off that likely ends the episode, while others are of use in the same place."""
+    row, observation = step[0], knowledge.situations[step[0]][0]
+    if (observation, step[1]) not in knowledge.ending:
+        return step, aim
+    most = 0.0
+    for action, led in enumerate(knowledge.following[row]):
+        open_yet = led == UNKNOWN and (row, action) not in knowledge.unsettled
+        if open_yet and (observation, action) not in knowledge.ending:
+            use, why = worth(knowledge, hopes, row, action)
+            if use > most:
+                step, aim, most = (row, action), why, use
+    return step, aim
 
 
 def within(
@@ -231,7 +277,7 @@ def within(
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return _way(came, (here, action), TEST, "whether a state is what it is taken for")
+                return _way(came, (here, action), TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
@@ -326,6 +372,8 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
     use, why = USES[level]
     if level == 2 and row < len(hopes.novelty):
         use = max(use * float(hopes.novelty[row, action]), USES[1][0])
+    elif level == 3:
+        use = hopes.use_of_relied
     return use, why
 
 

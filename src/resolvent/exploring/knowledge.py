@@ -76,6 +76,7 @@ class Knowledge:
         self.contexts: dict[Context, set[Question]] = {}
         self.pairs: dict[tuple[Context, int], set[Question]] = {}
         self.notable: set[tuple[int, int]] = set()
+        self.ending: set[Question] = set()
         self.ends = False
         self.usual: float | None = None
         self.labels_read: list[list[int]] = []
@@ -145,6 +146,8 @@ class Knowledge:
             if answers.setdefault(key, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
         self.ends = self.ends or ended
+        if ended:
+            self.ending.add((observation, action))
         if self.usual is None:
             self.usual = reward
         if ended or reward != self.usual or varies:
@@ -250,28 +253,6 @@ class Knowledge:
                 return UNKNOWN, context, before
             states = led
         return self.row((episode.seen[-1], *states)), context, before
-
-    def likely(self, row: int, action: int) -> tuple[int, float] | None:
-        """Guess what an unknown step leads to and pays, from what its like did elsewhere.
-
-        None where that is anybody's guess, or a situation that was never met.
-        """
-        observation, *states = self.situations[row]
-        seen = self.answers[0].get((states[0], observation, action))
-        if seen is None:
-            seen = self.guess.get((observation, action))
-        label = -2 if seen is None else self.label_at.get(int(seen), -2)
-        if seen is None or label < 0 or self.lag:
-            return None
-        usual = self.usually.get((states[1], label))
-        paid, ended = self.usually.get((states[1], label, action), usual or (None, False))
-        if paid is None:
-            return None
-        if ended:
-            return ENDS, paid
-        led = self.led(states, label)
-        following = None if led is None else self.rows.get((int(seen), *led))
-        return None if following is None else (following, paid)
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""

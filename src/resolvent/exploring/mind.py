@@ -10,7 +10,15 @@ from typing import Final
 import numpy as np
 
 from resolvent.exploring.beliefs import Beliefs
-from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
+from resolvent.exploring.choosing import (
+    TESTED,
+    Hopes,
+    Way,
+    nearest,
+    untested,
+    untested_pair,
+    within,
+)
 from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
@@ -152,7 +160,7 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
-        way = way or self._test(knowledge, cursor)
+        way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
         way = way or self._pair(knowledge, cursor)
@@ -187,9 +195,9 @@ class Mind:
         if len(knowledge.starts) == 1:
             return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
         may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
-        if may_leave and self._empty <= EMPTY:
-            if self._rate_of_starts(knowledge) > (1.5 if begun else 3.0) * floor:
-                return Way((), 0.0, "", UNKNOWN)
+        least = (1.5 if begun else 3.0) * floor
+        if may_leave and self._empty <= EMPTY and self._rate_of_starts(knowledge) > least:
+            return Way((), 0.0, "", UNKNOWN)
         return here
 
     def _from_starts(self, knowledge: Knowledge, floor: float = 0.0) -> Way | None:
@@ -304,6 +312,21 @@ class Mind:
         begun = knowledge.situations[cursor.row]
         if len(cursor.episode) or (often and begun in self.confirmed):
             return None
+        return self._plan_from_here(knowledge, cursor)
+
+    def _tried_out(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Act by the plan as soon as nothing better is hoped for: does the world pay as promised?
+
+        Where machines are wrong, that shows it sooner than tests of all that is known do.
+        """
+        begun = knowledge.situations[cursor.row] in self.confirmed
+        if len(cursor.episode) or begun or len(self.confirmed) >= STARTS_CONFIRMED:
+            return None
+        return None if knowledge.vacuous else self._plan_from_here(knowledge, cursor)
+
+    def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Return the way that the plan takes from a start, unless an episode went it before."""
+        begun = knowledge.situations[cursor.row]
         way, row, met = [], cursor.row, set[int]()
         while row >= 0 and row not in met:
             met.add(row)
@@ -318,6 +341,7 @@ class Mind:
             return None
         if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
             self.confirmed.add(begun)
+            self.confirming += len(way)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
 
@@ -398,7 +422,7 @@ class Mind:
         if planned == [(row, action)]:
             cursor.way.pop(0)
             self.confirming += cursor.why == _PLAN_HOLDS
-            self.rechecked += cursor.why == AGAIN
+            self.rechecked += cursor.why in (AGAIN, TESTED)
             if cursor.way and cursor.way[0][0] != taken.following:
                 cursor.way = []
             elif (

@@ -128,6 +128,10 @@ class _Recall:
         knowledge.notable.update(
             zip(self.seen[shown].tolist(), columns.actions[shown].tolist(), strict=True)
         )
+        ended_at = np.flatnonzero(self.steps.ended)
+        knowledge.ending.update(
+            zip(self.seen[ended_at].tolist(), columns.actions[ended_at].tolist(), strict=True)
+        )
         pairs = np.unique(after.astype(np.int64) * (int(self.label.max()) + 1) + self.label)
         for one, label in zip(*np.divmod(pairs, int(self.label.max()) + 1), strict=True):
             if knowledge.label_at.setdefault(int(one), int(label)) != label:

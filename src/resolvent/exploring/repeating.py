@@ -81,17 +81,26 @@ class Repeating:
     def _catch_up(self) -> None:
         """Do the actions of the episode under way again; cut it if they lead elsewhere."""
         cursor, explorer, solving = self.mind.cursors[0], self.explorer, self.solving
+        episode, labels = cursor.episode, explorer._labels
         solving.resets -= 1
         shown: tuple[Any, Any] = solving._reset()
         with suppress(TraceError):  # what failed then may fail again, and is left alone
-            for action in cursor.episode.actions:
-                (came,) = solving.playing.step({0: explorer._value(action)})
-                shown = came.observation, came.info
-                if came.terminated or came.truncated:
+            same = self._is_label(labels.at_reset(*shown), episode.labels[0])
+            for step, action in enumerate(episode.actions):
+                if not same:
                     break
-            else:
-                if explorer._saw_last(shown[0]):
-                    solving.shown = {0: shown}
-                    return
+                value, before = explorer._value(action), shown[0]
+                (came,) = solving.playing.step({0: value})
+                shown = came.observation, came.info
+                label = labels.after_step(before, value, came.reward, *shown)
+                same = self._is_label(label, episode.labels[step + 1])
+                same = same and not (came.terminated or came.truncated)
+            if same and explorer._saw_last(shown[0]):
+                solving.shown = {0: shown}
+                return
         self.mind.close(cursor, CUT)
         solving.shown = {}
+
+    def _is_label(self, label: Any, code: int) -> bool:
+        """Whether a label is the one of this number."""
+        return self.mind.log.labels.codes.get(label) == code

@@ -34,7 +34,8 @@ class Outcomes:
         self.told = np.full((states, 64, actions), -1, np.int32)
         self.of = np.full((64, actions, MOST_OUTCOMES), -1, np.int32)
 
-    def _grow(self, observations: int) -> None:
+    def grow(self, observations: int) -> None:
+        """Make room for so many observations."""
         if observations > len(self.of):
             more = max(observations - len(self.of), len(self.of))
             self.told = np.pad(self.told, ((0, 0), (0, more), (0, 0)), constant_values=-1)
@@ -42,7 +43,7 @@ class Outcomes:
 
     def note(self, state: int, observation: int, action: int, seen: int) -> None:
         """Note what a step led to."""
-        self._grow(max(observation, seen) + 1)
+        self.grow(max(observation, seen) + 1)
         if self.told[state, observation, action] == seen:
             return
         self.told[state, observation, action] = seen
@@ -52,7 +53,7 @@ class Outcomes:
 
     def note_all(self, states: Codes, observations: Codes, actions: Codes, seen: Codes) -> None:
         """Note what many steps led to."""
-        self._grow(max(int(observations.max(initial=0)), int(seen.max(initial=0))) + 1)
+        self.grow(max(int(observations.max(initial=0)), int(seen.max(initial=0))) + 1)
         self.told[states, observations, actions] = seen
         count = self.of.shape[1]
         key = (observations.astype(np.int64) * count + actions) * len(self.of) + seen
@@ -88,22 +89,26 @@ class Supposition:
     novelty: NDArray[np.float64]
     width: int
 
-    def solved(self, worst: float, unseen: float | None, gamma: float) -> Solution:
+    def solved(self, worst: float, unseen: NDArray[np.float64] | None, gamma: float) -> Solution:
         """Return the best way to act if what nobody has seen pays so much and ends, or is none."""
         reward = np.where(self.possible, self.reward, worst)
         if unseen is not None:
             reward = reward.copy()
-            reward.reshape(len(reward), -1, self.width)[:, :, -1][self.novelty > 0] = unseen
+            last = reward.reshape(len(reward), -1, self.width)[:, :, -1]
+            last[:] = np.where(self.novelty > 0, unseen[:, None], last)
         return solve(self.following, reward, gamma)
 
-    def hope(self, solution: Solution, unseen: float, gamma: float) -> NDArray[np.float64]:
+    def hope(
+        self, solution: Solution, unseen: NDArray[np.float64], gamma: float
+    ) -> NDArray[np.float64]:
         """Return what each action in each situation that was met may be worth."""
         after = np.append(solution.value, 0.0)[self.following[self.place]]
         worth = np.where(
             self.possible[self.place], self.reward[self.place] + gamma * after, -np.inf
         )
         worth = worth.reshape(len(self.place), -1, self.width)
-        worth[:, :, -1][self.novelty[self.place] > 0] = unseen
+        last = worth[:, :, -1]
+        last[:] = np.where(self.novelty[self.place] > 0, unseen[self.place][:, None], last)
         best: NDArray[np.float64] = worth.max(axis=2)
         return best
 
@@ -123,6 +128,7 @@ def supposed(
     if knowledge.lag or observations * states * actions > MOST_STEPS:
         return None
     outcomes = knowledge.outcomes
+    outcomes.grow(observations)
     of = outcomes.of[:observations]
     width = max(int((of >= 0).sum(axis=2).max(initial=0)), 1)
     parts = np.unravel_index(np.arange(states), sizes)
