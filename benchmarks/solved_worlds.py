@@ -258,6 +258,9 @@ def main() -> int:
         asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     if asked.page or not asked.only:
         lines = [line(kept[one.name]) for one in CASES if one.name in kept]
+        missing = [f"{one.origin}'s {one.name}" for one in CASES if one.name not in kept]
+        if missing:
+            lines += ["", f"Not measured yet: {'; '.join(missing)}."]
         PAGE.write_text(HEAD + "\n".join(lines) + "\n")
     return 0
 
