@@ -134,10 +134,10 @@ class Processes:
 
 def _begun(processes: int) -> ProcessPoolExecutor:
     # A fork of a process with threads may hang, and the core and PyArrow have threads.
-    pool = ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
-    )
-    with _not_interrupted(), starting_safely():
+    with _not_interrupted(), starting_safely():  # a pool begins a process of its own at once
+        pool = ProcessPoolExecutor(
+            processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
+        )
         for _ in range(processes):  # each begins one process
             pool.submit(int)
     return pool
