@@ -75,9 +75,9 @@ class Trace:
         columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "observations", tuple(map(as_symbol, _several("observations", observations))))
+        put(self, "observations", _symbols("observations", observations))
         put(self, "labels", tuple(map(as_label, _several("labels", labels))))
-        put(self, "actions", tuple(map(as_symbol, _several("actions", actions))))
+        put(self, "actions", _symbols("actions", actions))
         put(self, "rewards", None if rewards is None else _rewards(rewards))
         put(self, "terminated", _flag("terminated", terminated))
         put(self, "truncated", _flag("truncated", truncated))
@@ -88,7 +88,7 @@ class Trace:
             "columns",
             FurtherColumns(
                 {
-                    check_column_name(name): tuple(map(as_symbol, _several(name, values)))
+                    check_column_name(name): _symbols(name, values)
                     for name, values in (columns or {}).items()
                 }
             ),
@@ -121,6 +121,13 @@ def _several(name: str, values: Iterable[Any]) -> Iterable[Any]:
     if not isinstance(values, Iterable) or is_single(values):
         raise TraceError(f"{name}={shown(values)}: give a list")
     return values
+
+
+def _symbols(name: str, values: Iterable[Any]) -> tuple[Symbol, ...]:
+    try:
+        return tuple(map(as_symbol, _several(name, values)))
+    except RecursionError:
+        raise TraceError(f"{name}: a value is nested too deep: make it flat") from None
 
 
 def _rewards(rewards: Iterable[float]) -> tuple[float, ...]:

@@ -126,6 +126,10 @@ class TraceSet(Sequence[Trace]):
                 raise TraceError(
                     f"{column_text(name)}: {shown(column)} is not a pair: give (values, codes)"
                 )
+            _check_even(column_text(name), column[1])
+        others = {"offsets": offsets, "terminated": terminated, "truncated": truncated}
+        for name, numbers in others.items():
+            _check_even(name, numbers)
         made = cls.taking_over(
             {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
             offsets=_unshared(offsets),
@@ -509,6 +513,13 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     if np.any(wrong := (chosen < -count) | (chosen >= count)):
         raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
     return np.where(chosen < 0, chosen + count, chosen)
+
+
+def _check_even(name: str, given: ArrayLike) -> None:
+    try:
+        np.asarray(given)
+    except ValueError:
+        raise TraceError(f"{name}: {shown(given)} has rows of different lengths") from None
 
 
 def _single_traces(given: Iterable[Trace]) -> list[Trace]:
