@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from resolvent.arguments import is_single, shown
 from resolvent.errors import TraceError
 from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
@@ -75,20 +74,22 @@ class Trace:
         columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "observations", _symbols("observations", observations))
-        put(self, "labels", tuple(map(as_label, _several("labels", labels))))
-        put(self, "actions", _symbols("actions", actions))
-        put(self, "rewards", None if rewards is None else _rewards(rewards))
-        put(self, "terminated", _flag("terminated", terminated))
-        put(self, "truncated", _flag("truncated", truncated))
-        if columns is not None and not isinstance(columns, Mapping):
-            raise TraceError(f"columns={shown(columns)}: give a mapping of names to lists")
+        put(self, "observations", tuple(map(as_symbol, observations)))
+        put(self, "labels", tuple(map(as_label, labels)))
+        put(self, "actions", tuple(map(as_symbol, actions)))
+        put(
+            self,
+            "rewards",
+            None if rewards is None else tuple(float(reward) + 0.0 for reward in rewards),
+        )
+        put(self, "terminated", bool(terminated))
+        put(self, "truncated", bool(truncated))
         put(
             self,
             "columns",
             FurtherColumns(
                 {
-                    check_column_name(name): _symbols(name, values)
+                    check_column_name(name): tuple(map(as_symbol, values))
                     for name, values in (columns or {}).items()
                 }
             ),
@@ -115,34 +116,6 @@ class Trace:
     def __repr__(self) -> str:
         shown = (field.name for field in fields(self) if field.name != "columns" or self.columns)
         return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
-
-
-def _several(name: str, values: Iterable[Any]) -> Iterable[Any]:
-    if not isinstance(values, Iterable) or is_single(values):
-        raise TraceError(f"{name}={shown(values)}: give a list")
-    return values
-
-
-def _symbols(name: str, values: Iterable[Any]) -> tuple[Symbol, ...]:
-    try:
-        return tuple(map(as_symbol, _several(name, values)))
-    except RecursionError:
-        raise TraceError(f"{name}: a value is nested too deep: make it flat") from None
-
-
-def _rewards(rewards: Iterable[float]) -> tuple[float, ...]:
-    given = tuple(_several("rewards", rewards))
-    try:
-        return tuple(float(reward) + 0.0 for reward in given)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TraceError(f"rewards={shown(given)}: they must be numbers ({error})") from error
-
-
-def _flag(name: str, given: Any) -> bool:
-    try:
-        return bool(given)
-    except ValueError as error:  # an array of several
-        raise TraceError(f"{name}={shown(given)}: give True or False") from error
 
 
 def check_lengths(

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arguments import check_arguments, is_single, shown
 from resolvent.errors import MissingExtra, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
@@ -84,7 +83,7 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = _single_traces(traces)
+        traces = list(traces)
         held = [_columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
@@ -118,18 +117,7 @@ class TraceSet(Sequence[Trace]):
         given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
             given[REWARD] = rewards
-        check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
-        for name, column in given.items():
-            pair = isinstance(column, tuple | list) and len(column) == 2
-            if not pair or not isinstance(column[0], Iterable) or is_single(column[0]):
-                raise TraceError(
-                    f"{column_text(name)}: {shown(column)} is not a pair: give (values, codes)"
-                )
-            _check_even(column_text(name), column[1])
-        others = {"offsets": offsets, "terminated": terminated, "truncated": truncated}
-        for name, numbers in others.items():
-            _check_even(name, numbers)
         made = cls.taking_over(
             {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
             offsets=_unshared(offsets),
@@ -499,10 +487,7 @@ def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
 
 def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the numbers of traces that a caller asks for, counted from 0."""
-    try:
-        array = np.asarray(numbers)
-    except ValueError:  # rows of different lengths
-        array = np.array(None)
+    array = np.asarray(numbers)
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
     if array.dtype == bool:
@@ -513,21 +498,6 @@ def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     if np.any(wrong := (chosen < -count) | (chosen >= count)):
         raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
     return np.where(chosen < 0, chosen + count, chosen)
-
-
-def _check_even(name: str, given: ArrayLike) -> None:
-    try:
-        np.asarray(given)
-    except ValueError:
-        raise TraceError(f"{name}: {shown(given)} has rows of different lengths") from None
-
-
-def _single_traces(given: Iterable[Trace]) -> list[Trace]:
-    if isinstance(given, Iterable) and not is_single(given):
-        traces = list(given)
-        if all(isinstance(one, Trace) for one in traces):
-            return traces
-    raise TraceError(f"{shown(given)} holds more than traces: give a list of Trace")
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from resolvent.traces.places.addresses import (
     root_of,
     without_secrets,
 )
-from resolvent.wording import amount, short
+from resolvent.wording import amount
 
 SUFFIX = ".parquet"
 _GLOB = re.compile(r"[*?\[]")
@@ -120,12 +120,6 @@ def _files_of_list(places: Any) -> list[StoredFile]:
 
 def _files_of_path(text: str) -> list[StoredFile]:
     path = Path(text)
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass  # a glob, perhaps
-    except (OSError, ValueError) as error:  # a name that is too long, a folder that is closed
-        raise TraceError(f"{short(text)} cannot be looked at ({error})") from error
     if path.is_dir():
         return _parquet_in(text, None, str(path.absolute()), str(path))
     if path.exists():

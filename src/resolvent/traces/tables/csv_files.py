@@ -7,7 +7,6 @@ stay different: where two of them are the same number, as 7 and 007 are, all sta
 """
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,6 @@ from resolvent.traces.tables.headers import MISSING, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
-_ODD_ROW = re.compile(
-    r"(?:Row #(?P<number>\d+): )?"
-    r"Expected (?P<expected>\d+) columns, got (?P<actual>\d+): (?P<text>.*)",
-    re.DOTALL,
-)
 _END = "\n\x1f"
 """Put after the header, this is part of its last name only if a quote is not closed."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -88,13 +82,18 @@ def _read_texts(
     missing: Sequence[str],
     progress: FractionListener | None,
 ) -> pa.Table:
+    odd_rows: list[pa_csv.InvalidRow] = []
     with pa.OSFile(str(path)) as raw:
         size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
         try:
             with pa_csv.open_csv(
                 _decompressed(raw),
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-                parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=delimiter,
+                    newlines_in_values=True,
+                    invalid_row_handler=_remember(odd_rows),
+                ),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=list(columns),
                     column_types=dict.fromkeys(columns, _TEXT),
@@ -109,16 +108,24 @@ def _read_texts(
                         progress(min(raw.tell() / size, 1.0))
                 return pa.Table.from_batches(batches, reader.schema)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable(path, odd_rows, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> TraceError:
-    # Arrow can call a function with such a row instead, but not if the row is no UTF-8.
-    if row := _ODD_ROW.search(str(error)):
-        where = f", line {row['number']}" if row["number"] else ""
+def _remember(odd_rows: list[pa_csv.InvalidRow]) -> Callable[[pa_csv.InvalidRow], str]:
+    def handle(row: pa_csv.InvalidRow) -> str:
+        odd_rows.append(row)
+        return "error"
+
+    return handle
+
+
+def _unreadable(path: Path, odd_rows: Sequence[pa_csv.InvalidRow], error: Exception) -> TraceError:
+    if odd_rows:
+        row = odd_rows[0]
+        where = f", line {row.number}" if row.number else ""
         return TraceError(
-            f"{path}{where}: {row['actual']} fields where the header has "
-            f"{row['expected']} ({row['text'][:60]!r}): complete the row or remove it, "
+            f"{path}{where}: {row.actual_columns} fields where the header has "
+            f"{row.expected_columns} ({row.text[:60]!r}): complete the row or remove it, "
             f"and quote fields that hold the delimiter"
         )
     reason = str(error).splitlines()[0]
