@@ -192,7 +192,7 @@ _STORED_TYPES: dict[str, Any] = {
 
 def _switch(name: str, given: Any) -> bool:
     if not isinstance(given, bool | np.bool_):
-        raise OptionError(f"{name} is {given!r}: choose True or False")
+        raise OptionError(f"{name} is {shown(given)}: choose True or False")
     return bool(given)
 
 

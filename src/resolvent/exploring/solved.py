@@ -159,7 +159,7 @@ class Solved(ByValue):
             statement = Statement(**told)
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
-        except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (msgspec.DecodeError, KeyError, TypeError) as error:
             raise ModelError(f"{path}: not what Resolvent wrote: {error}") from error
         if (about.format, about.version) != (FORMAT, VERSION):
             raise ModelError(

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.errors import TraceError
 from resolvent.wording import visible
 
@@ -121,7 +122,7 @@ def _as_proposition(value: Any) -> str:
         value = str(int(value))
     if not isinstance(value, str):
         raise TraceError(
-            f"{value!r} cannot be a proposition of a label: use strings, such as {{'key'}}"
+            f"{shown(value)} cannot be a proposition of a label: use strings, such as {{'key'}}"
         )
     if not value:
         raise TraceError("a proposition of a label is the empty string: give it a name")
