@@ -27,6 +27,6 @@ done
 LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
   PYTHONPATH=$PWD/$out/package:$site \
   "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
-  tests/merging tests/exact tests/replay tests/trust tests/refinement tests/reduction tests/machines tests/control tests/laws tests/events tests/noise \
+  tests/merging tests/exact tests/replay tests/trust tests/refinement tests/reduction tests/machines tests/control tests/laws tests/events tests/noise tests/arithmetic \
   tests/traces/tables/test_table_rows.py tests/traces/test_digest.py tests/traces/test_choosing.py tests/traces/test_vocabulary.py \
   tests/baselines/test_hmm_expectation.py
