@@ -1,5 +1,7 @@
 #include "log_evidence.hpp"
 
+#include "log_gamma.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -49,10 +51,10 @@ std::vector<Id> counted(const AnswerCells& cells, const Labels& labels, const Mo
 
 double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying) {
   const auto moving = static_cast<double>(read - staying);
-  const double shares_unknown = std::lgamma(static_cast<double>(staying) + 1.0) + std::lgamma(moving + 1.0) -
-                                std::lgamma(static_cast<double>(read) + 2.0);
+  const double shares_unknown = log_gamma(static_cast<double>(staying) + 1.0) + log_gamma(moving + 1.0) -
+                                log_gamma(static_cast<double>(read) + 2.0);
   return shares_unknown - moving * std::log(std::max<double>(static_cast<double>(states - 1), 1.0)) +
-         std::lgamma(static_cast<double>(states));
+         log_gamma(static_cast<double>(states));
 }
 
 double log_answers(const AnswerCells& cells, std::span<const Id> counts, const NoiseShape& noise) {

@@ -1,5 +1,7 @@
 #include "row_weights.hpp"
 
+#include "log_gamma.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +12,7 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-RisingLog::RisingLog(double from) : from_(from), at_zero_(std::lgamma(from)) {
+RisingLog::RisingLog(double from) : from_(from), at_zero_(log_gamma(from)) {
   double sum = 0.0;
   for (double& each : table_) {
     each = sum;
@@ -19,7 +21,7 @@ RisingLog::RisingLog(double from) : from_(from), at_zero_(std::lgamma(from)) {
 }
 
 double RisingLog::operator()(Id n) const {
-  return index(n) < table_.size() ? table_[index(n)] : std::lgamma(from_ + n) - at_zero_;
+  return index(n) < table_.size() ? table_[index(n)] : log_gamma(from_ + n) - at_zero_;
 }
 
 RowWeights::Rising::Rising(const NoiseShape& noise, Id answers)

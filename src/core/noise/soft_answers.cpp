@@ -1,5 +1,7 @@
 #include "soft_answers.hpp"
 
+#include "log_gamma.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,7 +14,7 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 constexpr double nothing = 1e-9;  // a count so small is none
 
-double rising_log(double from, double count) { return std::lgamma(from + count) - std::lgamma(from); }
+double rising_log(double from, double count) { return log_gamma(from + count) - log_gamma(from); }
 
 // One row: the answers of a state to one question.
 struct SoftRow {
