@@ -338,5 +338,7 @@ def _counts(bins: Any) -> int | tuple[int, ...]:
     except (TypeError, ValueError):
         is_whole, whole = False, ()
     if not is_whole or not whole or min(whole) < 2:
-        raise OptionError(f"bins={bins!r}: give a whole number of at least 2, or a row of such")
+        raise OptionError(
+            f"bins={shown(bins)}: give a whole number of at least 2, or a row of such"
+        )
     return whole if counts is bins else whole[0]

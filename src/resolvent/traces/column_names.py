@@ -41,7 +41,9 @@ def check_column_name(name: Any) -> str:
 else in traces: give it another name
     """
     if not isinstance(name, str) or not name:
-        raise TraceError(f"{name!r} cannot be the name of a column: use a string that is not empty")
+        raise TraceError(
+            f"{shown(name)} cannot be the name of a column: use a string that is not empty"
+        )
     if name in RESERVED:
         raise TraceError(
             f"a column cannot be called `{name}`, which means something else in traces: "
