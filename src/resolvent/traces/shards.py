@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from resolvent.arguments import is_single, shown
+from resolvent.arguments import shown
 from resolvent.errors import OptionError, TableWarning
 from resolvent.traces.arrangement import Arrangement, Arrangements
 from resolvent.traces.column_names import check_column_names
