@@ -320,5 +320,12 @@ def test_a_damaged_folder_is_named(tmp_path, house):
     about.write_text("{")
     with pytest.raises(rs.ModelError, match="not what Resolvent wrote"):
         rs.Solved.load(tmp_path / "kept")
+    about.write_bytes(b"\xd2")
+    with pytest.raises(rs.ModelError, match="not what Resolvent wrote: it is not UTF-8"):
+        rs.Solved.load(tmp_path / "kept")
+    spoiled = {**content, "statement": {**content["statement"], "steps": "many"}}
+    about.write_text(json.dumps(spoiled))
+    with pytest.raises(rs.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
+        rs.Solved.load(tmp_path / "kept")
     with pytest.raises(rs.ModelError, match="there is no such file"):
         rs.Solved.load(tmp_path / "elsewhere")
