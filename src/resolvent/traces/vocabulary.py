@@ -142,7 +142,10 @@ class Interner(dict[V, int], Generic[V]):
     def values_in_order(self) -> list[V]:
         """Return the distinct values, each at the position that is its code."""
         if self.mixed:
-            floats = [float(value) for value in self]  # type: ignore[arg-type]
+            try:
+                floats = [float(value) for value in self]  # type: ignore[arg-type]
+            except OverflowError:
+                floats = []
             if len(set(floats)) < len(self):
                 raise TraceError(
                     "ints and floats are mixed, and some ints are too large to be floats; use one"
