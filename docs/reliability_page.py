@@ -53,7 +53,9 @@ def summary() -> list[str]:
         kinds = list(fuzzed["outcomes"].values())
         inputs = sum(sum(one.values()) for one in kinds)
         failed = sum(one.get("failed", 0) for one in kinds)
-        told = f"{failed:,} failures" if failed else "a result, or a `ResolventError`, each time"
+        told = "a result, or a `ResolventError`, each time"
+        if failed:
+            told = f"{failed:,} failed, the others gave a result or a `ResolventError`"
         time = _hours(fuzzed["cpu_seconds"])
         rows.append(
             _row(
