@@ -2,7 +2,8 @@
 
 A step that was not foreseen is mended at once, near the machines there are. Now and then, when
 there are twice as many steps as before, machines are inferred from scratch: what few steps
-led to must not stay for ever.
+led to must not stay for ever. So they are where mending takes another state; thoroughly only
+when there are some more steps than the last time, since that may be so after every few steps.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ import numpy as np
 
 from resolvent.errors import ContradictoryTraces
 from resolvent.exploring.log import Columns, Episode, Log
-from resolvent.exploring.mending import explains, mended
+from resolvent.exploring.mending import explains, mended, tells_endings
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
@@ -26,8 +27,12 @@ from resolvent.traces.symbols import NO_EVENT
 FIRST_THOROUGH: Final = 64
 """After so many steps machines are inferred from scratch again."""
 
-EFFORT: Final = 0.1
-"""How long smaller machines are looked for, beside what `infer` takes by default."""
+MORE_STEPS: Final = 1.25
+"""Machines that grow are inferred thoroughly again when there are so many times as many steps."""
+
+EFFORT, IN_PASSING = 0.1, 0.005
+"""How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
+where they grow soon after that."""
 
 
 @dataclass
@@ -50,7 +55,7 @@ class Beliefs:
         self.repairs += 1
         under_way = list(under_way)
         columns = self.log.columns(0, under_way)
-        if self.tables is not None and columns.steps < self.thorough_at:
+        if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
             wide = self.tables.for_labels(len(self.log.labels))
             trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
             found = mended(wide, Steps(columns, wide.timing, wide.kinds), trivial)
@@ -58,6 +63,8 @@ class Beliefs:
             self.tables = found or self.tables
             if found is not None and not grown:
                 return found
+            if found is not None and 2 * columns.steps < MORE_STEPS * self.thorough_at:
+                return self._thought_of(under_way, IN_PASSING)
         return self.rethink(under_way)
 
     def _first_labels_differ(self, columns: Columns) -> bool:
@@ -66,29 +73,38 @@ class Beliefs:
         return self.may_time and len(np.unique(columns.labels[begins])) > 1
 
     def rethink(self, under_way: Iterable[Episode]) -> Tables:
-        """Infer machines from everything, from scratch and thoroughly.
+        """Infer machines from everything, from scratch and thoroughly."""
+        under_way = list(under_way)
+        self.thorough_at = 2 * (self.log.steps + sum(map(len, under_way)))
+        return self._thought_of(under_way, EFFORT)
+
+    def _thought_of(self, under_way: list[Episode], effort: float) -> Tables:
+        """Infer machines from everything, from scratch.
 
         Machines with more states than those believed in so far are not taken: those explain
-        everything, too.
+        everything, too. They are where they alone tell when episodes end.
         """
-        under_way = list(under_way)
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
-        self.thorough_at = max(FIRST_THOROUGH, 2 * traces.steps)
         believed = self.tables
-        self.result = self._inferred(traces, self._first_labels_differ(columns))
+        self.result = self._inferred(traces, self._first_labels_differ(columns), effort)
         found = Tables.of(self.result.machines, self.log)
-        if (
-            believed is not None
-            and explains(believed.for_labels(len(self.log.labels)), columns)
-            and believed.kinds == found.kinds
-            and _cost(believed) <= _cost(found)
-        ):
+        if believed is not None and self._holds(believed, found, columns):
             self.options = replace(self.options, timing=believed.timing)
             return believed
         self.tables = found
         return found
 
-    def _inferred(self, traces: TraceSet, either: bool) -> InferenceResult:
+    def _holds(self, believed: Tables, found: Tables, columns: Columns) -> bool:
+        """Whether what is believed is no worse than what was found."""
+        wide = believed.for_labels(len(self.log.labels))
+        return (
+            believed.kinds == found.kinds
+            and _cost(believed) <= _cost(found)
+            and explains(wide, columns)
+            and (tells_endings(wide, columns) or not tells_endings(found, columns))
+        )
+
+    def _inferred(self, traces: TraceSet, either: bool, effort: float) -> InferenceResult:
         """Infer machines; if it may be either, with and without first labels, the smaller ones.
 
         The first label may say what matters, as the cue of a T-maze does, or stand for something
@@ -102,7 +118,7 @@ class Beliefs:
         for timing in timings:
             try:
                 found.append(
-                    infer_with(replace(self.options, timing=timing, effort=EFFORT), traces)
+                    infer_with(replace(self.options, timing=timing, effort=effort), traces)
                 )
             except ContradictoryTraces as error:
                 contradictions.append(error)

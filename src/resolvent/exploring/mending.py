@@ -44,6 +44,16 @@ def explains(tables: Tables, columns: Columns) -> bool:
     return True
 
 
+def tells_endings(tables: Tables, columns: Columns) -> bool:
+    """Whether the states of all machines tell which steps end an episode."""
+    steps = Steps(columns, tables.timing, tables.kinds)
+    together = np.zeros(columns.steps, np.int64)
+    for moves in tables.moves:
+        together = together * len(moves) + steps.walk(moves)
+    asked = together * steps.questions + steps.question
+    return len(np.unique(2 * asked + steps.ended)) == len(np.unique(asked))
+
+
 def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables | None:
     """Return moves that explain all steps, near the ones given; None if none were found.
 

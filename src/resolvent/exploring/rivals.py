@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploring.beliefs import Beliefs
+from resolvent.exploring.beliefs import EFFORT, Beliefs
 from resolvent.exploring.choosing import Way
 from resolvent.exploring.knowledge import UNKNOWN, Knowledge
 from resolvent.exploring.log import Columns, Episode
@@ -224,7 +224,8 @@ class Rivals:
     def _inferred_otherwise(self) -> Iterator[Tables]:
         """Infer machines with another seed, once."""
         believed, log = self._wide(self.knowledge.believed), self.beliefs.log
-        options = replace(self.beliefs.options, seed=self.beliefs.options.seed + 1)
+        other_seed = self.beliefs.options.seed + 1
+        options = replace(self.beliefs.options, seed=other_seed, effort=EFFORT)
         try:
             found = Tables.of(infer_with(options, log.traces(0, self.under_way)).machines, log)
         except ContradictoryTraces:  # mending has found what no inference does
