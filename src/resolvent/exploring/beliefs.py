@@ -20,8 +20,10 @@ from resolvent.exploring.tables import Steps, Tables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.result import InferenceResult
+from resolvent.running import outputs_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
 
 FIRST_THOROUGH: Final = 64
@@ -72,27 +74,41 @@ class Beliefs:
         begins = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
         return self.may_time and len(np.unique(columns.labels[begins])) > 1
 
-    def rethink(self, under_way: Iterable[Episode]) -> Tables:
-        """Infer machines from everything, from scratch and thoroughly."""
+    def rethink(self, under_way: Iterable[Episode], *, last: bool = False) -> Tables:
+        """Infer machines from everything, from scratch and thoroughly.
+
+        If it is the last time, with one that tells when episodes end, where the others do not.
+        """
         under_way = list(under_way)
         self.thorough_at = 2 * (self.log.steps + sum(map(len, under_way)))
-        return self._thought_of(under_way, EFFORT)
+        return self._thought_of(under_way, EFFORT, last)
 
-    def _thought_of(self, under_way: list[Episode], effort: float) -> Tables:
+    def _thought_of(self, under_way: list[Episode], effort: float, last: bool = False) -> Tables:
         """Infer machines from everything, from scratch.
 
         Machines with more states than those believed in so far are not taken: those explain
         everything, too. They are where they alone tell when episodes end.
         """
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
-        believed = self.tables
-        self.result = self._inferred(traces, self._first_labels_differ(columns), effort)
+        believed, either = self.tables, self._first_labels_differ(columns)
+        self.result = None
+        if believed is not None and self._needs_ending(believed, columns, last):
+            outputs = *outputs_of(self.options, traces), TERMINATED
+            with suppress(ContradictoryTraces):  # by chance, then
+                self.result = self._inferred(traces, either, effort, outputs)
+        self.result = self.result or self._inferred(traces, either, effort, self.options.outputs)
         found = Tables.of(self.result.machines, self.log)
         if believed is not None and self._holds(believed, found, columns):
             self.options = replace(self.options, timing=believed.timing)
             return believed
         self.tables = found
         return found
+
+    def _needs_ending(self, believed: Tables, columns: Columns, last: bool) -> bool:
+        """Whether a machine has to tell when episodes end; once there is one, it stays."""
+        if TERMINATED in believed.kinds or not last:
+            return TERMINATED in believed.kinds
+        return not tells_endings(believed.for_labels(len(self.log.labels)), columns)
 
     def _holds(self, believed: Tables, found: Tables, columns: Columns) -> bool:
         """Whether what is believed is no worse than what was found."""
@@ -104,34 +120,34 @@ class Beliefs:
             and (tells_endings(wide, columns) or not tells_endings(found, columns))
         )
 
-    def _inferred(self, traces: TraceSet, either: bool, effort: float) -> InferenceResult:
+    def _inferred(
+        self, traces: TraceSet, either: bool, effort: float, outputs: tuple[str, ...] | None
+    ) -> InferenceResult:
         """Infer machines; if it may be either, with and without first labels, the smaller ones.
 
         The first label may say what matters, as the cue of a T-maze does, or stand for something
         that had not happened yet.
         """
-        timings: list[Any] = [self.options.timing]
+        options = replace(self.options, effort=effort, outputs=outputs)
+        timings: list[Any] = [options.timing]
         if either:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         found: list[InferenceResult] = []
         contradictions: list[ContradictoryTraces] = []
         for timing in timings:
             try:
-                found.append(
-                    infer_with(replace(self.options, timing=timing, effort=effort), traces)
-                )
+                found.append(infer_with(replace(options, timing=timing), traces))
             except ContradictoryTraces as error:
                 contradictions.append(error)
         if not found:
             if not self.options.remove_trivial:
                 raise contradictions[0]
             # It may matter how often nothing happens.
-            kept = replace(self.options, remove_trivial=False)
             with suppress(ContradictoryTraces):
-                found.append(infer_with(kept, traces))
+                found.append(infer_with(replace(options, remove_trivial=False), traces))
             if not found:
                 raise contradictions[0]
-            self.options = kept
+            self.options = replace(self.options, remove_trivial=False)
         best = min(found, key=_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best

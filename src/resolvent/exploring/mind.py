@@ -479,9 +479,9 @@ class Mind:
         cursor.row = UNKNOWN
 
     def rethink(self) -> bool:
-        """Infer machines from scratch; return whether others are believed in now."""
+        """Infer machines from scratch once more; return whether others are believed in now."""
         before = self.beliefs.tables
-        after = self.beliefs.rethink(one.episode for one in self.cursors)
+        after = self.beliefs.rethink((one.episode for one in self.cursors), last=True)
         if before is not None and after.same_as(before):
             return False
         self.confirm_anew()
