@@ -60,7 +60,7 @@ class Beliefs:
         if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
             wide = self.tables.for_labels(len(self.log.labels))
             trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
-            found = mended(wide, Steps(columns, wide.timing, wide.kinds), trivial)
+            found = mended(wide, Steps.asked_of(wide, columns), trivial)
             grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
             self.tables = found or self.tables
             if found is not None and not grown:
@@ -108,17 +108,17 @@ class Beliefs:
         """Whether a machine has to tell when episodes end; once there is one, it stays."""
         if TERMINATED in believed.kinds or not last:
             return TERMINATED in believed.kinds
-        return not tells_endings(believed.for_labels(len(self.log.labels)), columns)
+        wide = believed.for_labels(len(self.log.labels))
+        return not tells_endings(wide, Steps.asked_of(wide, columns))
 
     def _holds(self, believed: Tables, found: Tables, columns: Columns) -> bool:
         """Whether what is believed is no worse than what was found."""
+        if believed.kinds != found.kinds or _cost(believed) > _cost(found):
+            return False
         wide = believed.for_labels(len(self.log.labels))
-        return (
-            believed.kinds == found.kinds
-            and _cost(believed) <= _cost(found)
-            and explains(wide, columns)
-            and (tells_endings(wide, columns) or not tells_endings(found, columns))
-        )
+        mine, theirs = Steps.asked_of(wide, columns), Steps.asked_of(found, columns)
+        tells = tells_endings(wide, mine) or not tells_endings(found, theirs)
+        return tells and explains(wide, mine)
 
     def _inferred(
         self, traces: TraceSet, either: bool, effort: float, outputs: tuple[str, ...] | None

@@ -22,7 +22,7 @@ FIRST_EVENTS: Final = 64
 """From so many steps on events are looked for."""
 
 EVENTS_APART, AFTER_NONE = 1.5, 3.0
-"""They are looked for again when there are so many times as many steps, later if none were found."""
+"""They are looked for again when there are so many times as many steps; later if there are none."""
 
 MANY_MOVES: Final = 150
 """With more moves than these to test, it is worth having fewer labels."""
