@@ -259,7 +259,7 @@ def main() -> None:
             of_world["explored"][key] = explored(make(), truth, asked.budget, seed, patience)
         print(name, seed, of_world["explored"].get(key), of_world["random"].get(key), flush=True)
         asked.o.write_text(json.dumps(known, indent=1) + "\n")
-    asked.page.write_text(page(known))
+    asked.page.write_text(page(known, f"{asked.budget:,}"))
 
 
 def _maker(name: str) -> Callable[[], gym.Env[Any, Any]]:

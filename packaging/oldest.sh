@@ -28,4 +28,5 @@ cd build/oldest-tests
 "$VIRTUAL_ENV/bin/python" -m pytest -q -p no:cacheprovider -W default -m "not slow" \
   tests/test_start_up.py tests/cli/test_cli_infer.py tests/cli/test_cli_show.py \
   tests/cli/test_cli_completion.py tests/machines/test_storage.py tests/environments \
-  tests/traces/files tests/control/wrapping tests/formats
+  tests/traces/test_json_lines.py tests/traces/test_parquet.py tests/traces/test_collecting.py \
+  tests/control/test_augment_observation.py tests/formats

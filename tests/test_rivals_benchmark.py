@@ -212,6 +212,6 @@ def test_networks_see_the_last_steps_and_nothing_of_another_episode(rivals, nets
 )
 def test_networks_learn_and_are_judged(rivals, nets, method):
     found = rivals.run.run("HouseInterference", method, 0, 2_100)
-    assert 2_048 <= found["steps"][-1] < 4_096
+    assert 1_000 <= found["steps"][-1] < 4_096  # it may be solved by then
     assert all(0 <= share <= 1 + 1e-9 for share in found["shares"])
-    assert max(found["shares"]) > 0 or method.startswith("DQN")  # which is still exploring
+    assert max(found["shares"]) > 0

@@ -192,7 +192,7 @@ _STORED_TYPES: dict[str, Any] = {
 
 def _switch(name: str, given: Any) -> bool:
     if not isinstance(given, bool | np.bool_):
-        raise OptionError(f"{name} is {given!r}: choose True or False")
+        raise OptionError(f"{name} is {shown(given)}: choose True or False")
     return bool(given)
 
 
@@ -240,7 +240,9 @@ def _labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
         raise OptionError(f"trivial={shown(trivial)}: give a list of labels")
     named = tuple(trivial)
     for one in named:
-        if not isinstance(one, str | Set | list | tuple):
+        if not isinstance(one, str | Set | list | tuple) or not all(
+            isinstance(proposition, str) for proposition in one
+        ):
             raise OptionError(f"trivial holds {shown(one)}: give labels as texts or sets of them")
     return named
 

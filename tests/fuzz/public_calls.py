@@ -205,7 +205,7 @@ TARGETS = (
     call("writing", _drawn, _machine),
     call("collect", rs.collect, lambda: {
         "env": House(), "episodes": 2, "seed": 0, "max_steps": 5, "labels": "given", "columns": (),
-        "policy": None, "inner": None,
+        "inner": None,
     }, ("episodes", "max_steps")),
     call("q_learning", rs.q_learning, lambda: {
         "env": House(), "episodes": 2, "seed": 0, "alpha": 0.1, "gamma": 0.95, "epsilon": 0.3,

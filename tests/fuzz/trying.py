@@ -1,5 +1,6 @@
 """One input, tried: how it ended, and where it went wrong if it did."""
 
+import os
 import shutil
 import sys
 import traceback
@@ -49,6 +50,8 @@ def files_of(reader: Reader, seed: int, number: int) -> Files:
 def attempt(target: Target, seed: int, number: int, folder: Path) -> Outcome:
     """Try the input of that number; `folder` is emptied and then holds its files."""
     if isinstance(target, Call):
+        _empty(folder)  # what one call writes must not be there for another
+        os.chdir(folder)
         call, text = target.prepare(input_of(target, seed, number))
         return tried(call, target.allowed, text)
     return attempt_files(target, files_of(target, seed, number), folder)
@@ -56,14 +59,18 @@ def attempt(target: Target, seed: int, number: int, folder: Path) -> Outcome:
 
 def attempt_files(reader: Reader, files: Files, folder: Path) -> Outcome:
     """Try files that are given."""
-    for old in folder.iterdir():
-        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    _empty(folder)
     for name, content in files.items():
         path = folder / name
         if "/" in name:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return tried(lambda: reader.read(folder), reader.allowed)
+
+
+def _empty(folder: Path) -> None:
+    for old in folder.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def tried(

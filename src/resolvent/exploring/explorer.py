@@ -12,6 +12,7 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
@@ -230,7 +231,7 @@ class Explorer:
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
             if done is None:
-                raise OptionError(f"action {action!r} is not one of the environment's")
+                raise OptionError(f"action {shown(action)} is not one of the environment's")
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
@@ -488,6 +489,6 @@ def _check(gamma: float, target: float, states: Any, seed: int) -> None:
     if not target >= 0:
         raise OptionError(f"target={target}: use a number from 0 on")
     if states != "found" and (not isinstance(states, int) or states < 1):
-        raise OptionError(f"states={states!r}: use 'found', or how many there are at most")
+        raise OptionError(f"states={shown(states)}: use 'found', or how many there are at most")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")

@@ -245,7 +245,7 @@ def as_labelling(
     """
     if not isinstance(labels, Labelling) and not (isinstance(labels, str) and labels in LABELLINGS):
         words = (*LABELLINGS, "auto") if found else LABELLINGS
-        raise OptionError(f"labels={labels!r}: use one of {', '.join(map(repr, words))}")
+        raise OptionError(f"labels={shown(labels)}: use one of {', '.join(map(repr, words))}")
     labelling = labels if isinstance(labels, Labelling) else Labelling(labels)  # type: ignore[arg-type]
     if label_of is not None and not labelling.is_given:
         raise OptionError(

@@ -462,7 +462,7 @@ def _own_column(name: str, column: Any) -> Column:
     values, codes = column
     if not isinstance(values, Sequence | np.ndarray):
         raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
-    return values, _own(column_text(name), codes)
+    return list(values), _own(column_text(name), codes)
 
 
 def _own(name: str, given: ArrayLike) -> NDArray[Any]:

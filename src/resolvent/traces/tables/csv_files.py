@@ -26,17 +26,14 @@ from resolvent.traces.tables.headers import MISSING, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
-_ODD_ROW = re.compile(
-    r"(?:Row #(?P<number>\d+): )?"
-    r"Expected (?P<expected>\d+) columns, got (?P<actual>\d+): (?P<text>.*)",
-    re.DOTALL,
-)
 _END = "\n\x1f"
 """Put after the header, this is part of its last name only if a quote is not closed."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
 _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?[0-9]+$"
+# A handler of Arrow's would be given the row as text, which it need not be.
+_ODD_ROW = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 _EXACT = float(1 << 53)
 """Below this, every integer is a float."""
 
@@ -120,13 +117,12 @@ def _read_texts(
 
 
 def _unreadable(path: Path, error: Exception) -> TraceError:
-    # Arrow can call a function with such a row instead, but not if the row is no UTF-8.
-    if row := _ODD_ROW.search(str(error)):
-        where = f", line {row['number']}" if row["number"] else ""
+    if odd := _ODD_ROW.search(str(error)):
+        number, expected, found, text = odd.groups()
+        where = f", line {number}" if number else ""
         return TraceError(
-            f"{path}{where}: {row['actual']} fields where the header has "
-            f"{row['expected']} ({row['text'][:60]!r}): complete the row or remove it, "
-            f"and quote fields that hold the delimiter"
+            f"{path}{where}: {found} fields where the header has {expected} ({text[:60]!r}): "
+            f"complete the row or remove it, and quote fields that hold the delimiter"
         )
     reason = str(error).splitlines()[0]
     if "UTF8" in reason or "UTF-8" in reason:
