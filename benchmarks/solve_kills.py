@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +24,9 @@ WORLDS = {
     "TMaze": ("resolvent/TMaze-v0", "--set", "length=30"),
     "PhaseGrid3": ("resolvent/PhaseGrid3-v0",),
 }
+
+COUNTS = Path(__file__).with_name("solve_kills.json")
+"""Of the last run; `make reliability` shows them."""
 
 FILES = ("machines.json", "traces.jsonl", "policy.json")
 MOST_KILLS = 3
@@ -115,6 +117,7 @@ def main() -> int:
     parser.add_argument("--solves", type=int, default=50)
     parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=list(WORLDS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=COUNTS, help="where to keep the counts")
     asked = parser.parse_args()
     draw = random.Random(asked.seed)
     wanted: dict[tuple[str, int], tuple[list[str], float]] = {}
@@ -133,14 +136,19 @@ def main() -> int:
             f"{', left behind: ' + ', '.join(one.leftovers) if one.leftovers else ''}",
             flush=True,
         )
-    same = sum(one.same for one in trials)
-    counts = Counter(kills=sum(one.kills for one in trials), resumes=sum(t.resumes for t in trials))
+    counts = {
+        "solves": len(trials),
+        "same": sum(one.same for one in trials),
+        "kills": sum(one.kills for one in trials),
+        "resumes": sum(one.resumes for one in trials),
+        "leftovers": sum(len(one.leftovers) for one in trials),
+    }
+    asked.output.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     print(
-        f"{same} of {len(trials)} solves with {counts['kills']} kills and {counts['resumes']} "
-        f"resumes ended in the same bytes"
+        f"{counts['same']} of {counts['solves']} solves with {counts['kills']} kills and "
+        f"{counts['resumes']} resumes ended in the same bytes"
     )
-    clean = not any(one.leftovers for one in trials)
-    return 0 if same == len(trials) and clean else 1
+    return 0 if counts["same"] == counts["solves"] and not counts["leftovers"] else 1
 
 
 if __name__ == "__main__":

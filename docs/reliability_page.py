@@ -13,7 +13,13 @@ PAGE = ROOT / "docs" / "reliability.md"
 BENCHMARKS = ROOT / "benchmarks"
 FAULTS = {
     "kills": "commands killed at a random moment",
+    "runs_after_kills": "commands run again after a kill",
     "full_disks": "commands on a disk that fills up",
+    "limited_files": "commands that may not write files of that size",
+    "read_only_folders": "commands in a folder that cannot be written to",
+    "two_writers": "two commands that write the same file at once",
+    "changing_files": "commands on files that change while they are read",
+    "interrupts": "commands interrupted by Ctrl-C",
 }
 """Faults that `benchmarks/faults.py` counts, and what they are called here."""
 
@@ -70,7 +76,7 @@ def summary() -> list[str]:
                 "`make laws-at-length`",
             )
         )
-    return rows + _faults(_held("faults.json") or {})
+    return rows + _faults(_held("faults.json") or {}) + [_solves()]
 
 
 def _faults(found: dict[str, Any]) -> list[str]:
@@ -86,6 +92,17 @@ def _faults(found: dict[str, Any]) -> list[str]:
         told = f"**{len(wrong):,} wrong**; {said}" if wrong else said or "nothing lost"
         rows.append(_row(what, f"{found[fault]:,}", told, "`make benchmark-faults`"))
     return rows
+
+
+def _solves() -> str:
+    """Return the row of solves that were killed and resumed."""
+    what, command = "solves killed at random moments and resumed", "make benchmark-solve-kills"
+    found = _held("solve_kills.json")
+    if found is None:
+        return _none(what, command)
+    often = f"{found['solves']:,} with {found['kills']:,} kills and {found['resumes']:,} resumes"
+    told = f"{found['same']:,} of {found['solves']:,} ended in the same bytes as without"
+    return _row(what, often, told, f"`{command}`")
 
 
 def fuzzed_targets() -> list[str]:

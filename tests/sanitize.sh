@@ -37,7 +37,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=pri
 export TSAN_OPTIONS=halt_on_error=1:history_size=4:suppressions=$PWD/tests/threads_of_others.txt
 export PYTHONPATH=$PWD/$out/package:$PWD/tests:$site
 
-core=$(LD_PRELOAD='' "$bin/python" -c 'from fuzz.core_calls import TARGETS; print(*[one.name for one in TARGETS])')
+core=$(LD_PRELOAD=$preload "$python" -S -s -c 'from fuzz.core_calls import TARGETS; print(*[one.name for one in TARGETS])')
 if [ "$sanitizers" = thread ]; then
   # Threads share columns and trees; every call gives what it gives alone.
   LD_PRELOAD=$preload "$python" -S -s -m fuzz.core_threads --inputs "$inputs"

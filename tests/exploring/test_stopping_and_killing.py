@@ -85,9 +85,10 @@ def test_ctrl_c_keeps_everything(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_ends_in_the_same_bytes():
+def test_whoever_is_killed_ends_in_the_same_bytes(tmp_path):
+    counts = tmp_path / "counts.json"
     found = subprocess.run(
-        [sys.executable, BENCHMARK, "--solves", "3", "--seed", "5"],
+        [sys.executable, BENCHMARK, "--solves", "3", "--seed", "5", "--output", counts],
         capture_output=True,
         text=True,
         timeout=900,
@@ -95,3 +96,5 @@ def test_whoever_is_killed_ends_in_the_same_bytes():
     )
     assert found.returncode == 0, found.stdout + found.stderr[-2000:]
     assert "3 of 3 solves" in found.stdout
+    told = json.loads(counts.read_text())
+    assert (told["solves"], told["same"], told["leftovers"]) == (3, 3, 0)
