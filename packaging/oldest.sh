@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The oldest versions of all dependencies that pyproject.toml allows, and tests that reach
-# them. Called by `make oldest`, which sets PYTHON; takes the wheel in dist/ if there is one.
+# them. Called by `make oldest`, which sets PYTHON; takes the wheel in dist/ that fits it, if any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -11,9 +11,14 @@ oldest=build/oldest
 "$tools/bin/python" -m pip -qq install uv
 rm -rf "$oldest" && "$tools/bin/uv" -q venv --python "$python" "$oldest"
 export VIRTUAL_ENV=$PWD/$oldest
-wheels=(dist/*.whl)
-what=.
-[ -e "${wheels[0]}" ] && what=${wheels[0]}
+rm -rf build/oldest-wheel && mkdir build/oldest-wheel
+if "$tools/bin/python" -m pip -qq download --no-index --find-links dist --only-binary resolvent \
+  --no-deps --dest build/oldest-wheel resolvent 2>/dev/null; then
+  what=$(echo build/oldest-wheel/*.whl)
+else
+  what=.
+fi
+echo "the oldest dependencies of $what"
 "$tools/bin/uv" -q pip install --resolution lowest-direct "$what"
 # Tools for tests are as new as they come, and change nothing that is there already.
 "$tools/bin/uv" pip freeze | grep -v '^resolvent' >build/oldest.txt
