@@ -62,14 +62,14 @@ def test_usage_errors_are_one_line(run: Run, arguments: list[str], words: list[s
 
 
 def test_what_was_meant_is_asked_once() -> None:
-    class Twice(Exception):  # as of Typer 0.21 and click 8.5, which both ask
+    class TwiceError(Exception):  # as of Typer 0.21 and click 8.5, which both ask
         message = "No such command 'infr'. Did you mean 'infer'?"
 
         def format_message(self) -> str:
             return f"{self.message} Did you mean 'infer'?"
 
     asked = "no such command 'infr'. Did you mean 'infer'? (see `resolvent --help`)"
-    assert _usage_text(Twice()) == asked
+    assert _usage_text(TwiceError()) == asked
 
 
 def test_an_error_of_the_system_is_one_line(
