@@ -19,7 +19,8 @@ else
   what=.
 fi
 echo "the oldest dependencies of $what"
-"$tools/bin/uv" -q pip install --resolution lowest-direct "$what"
+# Named by pyproject.toml they are direct; those that only the wheel names would be the newest.
+"$tools/bin/uv" -q pip install --resolution lowest-direct --requirement pyproject.toml "$what"
 # Tools for tests are as new as they come, and change nothing that is there already.
 "$tools/bin/uv" pip freeze | grep -v '^resolvent' >build/oldest.txt
 "$tools/bin/uv" -q pip install --constraint build/oldest.txt pytest hypothesis pandas polars
