@@ -31,7 +31,10 @@ cp -r tests pyproject.toml README.md docs benchmarks examples build/oldest-tests
 cd build/oldest-tests
 "$VIRTUAL_ENV/bin/resolvent" doctor
 "$VIRTUAL_ENV/bin/python" tests/smoke.py
+# Pictures need an extra, and there are none here.
 "$VIRTUAL_ENV/bin/python" -m pytest -q -p no:cacheprovider -W default -m "not slow" \
+  --deselect tests/cli/test_cli_show.py::test_a_picture \
+  --deselect tests/cli/test_cli_show.py::test_a_png_picture_into_a_pipe \
   tests/test_start_up.py tests/cli/test_cli_infer.py tests/cli/test_cli_show.py \
   tests/cli/test_cli_completion.py tests/machines/test_storage.py tests/environments \
   tests/traces/test_json_lines.py tests/traces/test_parquet.py tests/traces/test_collecting.py \
