@@ -77,6 +77,7 @@ class Hopes:
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
     relied: set[tuple[int, int]] = field(default_factory=set)
     """The unknown steps that the plan would rely on, as situation and action."""
+    relied_at_first: int = 0
     use_of_relied: float = MOST_RELIED
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -94,6 +95,7 @@ class Hopes:
         self.at_most = np.where(more, hopeful.value, safe.value)
         starts = list(knowledge.starts)
         self.matters, self.relied = np.zeros(known.shape, np.int8), set()
+        self.relied_at_first = 0
         self.novelty = np.ones(known.shape)
         if knowledge.uniform:  # no reason to hope for one thing more than for another
             self.matters[~known] = 2
@@ -163,6 +165,7 @@ class Hopes:
         unknown = ~world.known[world.place[rows], chosen]
         self.matters[rows[unknown], chosen[unknown]] = 3
         self.relied = set(zip(rows[unknown].tolist(), chosen[unknown].tolist(), strict=True))
+        self.relied_at_first = len(self.relied)
 
     def _mark(
         self,
@@ -184,10 +187,19 @@ class Hopes:
             frontier = further[~met[further]]
         self.matters[met[:, None] & worthwhile & ~known] = level
 
+    def few_left(self, knowledge: Knowledge) -> bool:
+        """Whether half of the steps are known by now that the plan would have relied on."""
+        self._forget_known(knowledge)
+        return 2 * len(self.relied) <= self.relied_at_first > 0
+
+    def _forget_known(self, knowledge: Knowledge) -> None:
+        following = knowledge.following
+        self.relied = {one for one in self.relied if following[one[0]][one[1]] == UNKNOWN}
+
     def most_use(self, knowledge: Knowledge) -> float:
         """Return what an unknown step is worth at most at the moment."""
-        left = {one for one in self.relied if knowledge.following[one[0]][one[1]] == UNKNOWN}
-        self.relied = left
+        self._forget_known(knowledge)
+        left = self.relied
         self.use_of_relied = min(max(RELIED_TOGETHER / max(len(left), 1), RELIED), MOST_RELIED)
         return self.use_of_relied if left else UNREAD
 

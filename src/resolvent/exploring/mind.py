@@ -49,8 +49,15 @@ LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
-STARTS_TRIED: Final = 4
+STARTS_TRIED: Final = 8
 """From so many starts it is worked out how much use another episode is."""
+
+RATED_APART: Final = 0.005
+"""It is worked out again once that share more steps are known."""
+
+WEIGHED_APART, FEW_LEFT_APART = 0.05, 0.005
+"""What everything is worth is worked out again once that share more steps are known; the second
+one where few steps are left that the plan would rely on."""
 
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
@@ -97,7 +104,7 @@ class Mind:
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
-        self._weighed_at = -1
+        self._weighed_at, self._rated_at, self._rate = -1, (-1, -1), 0.0
         self.confirmed: set[tuple[int, ...]] = set()
         """The starts from which the plan was carried out, as situations."""
         self._given_up: set[Context] = set()
@@ -208,8 +215,12 @@ class Mind:
     def _rate_of_starts(self, knowledge: Knowledge) -> float:
         """Return of how much use a step is in an episode that begins anywhere, from a few starts.
 
-        Which ones follows from the number of episodes.
+        Which ones follows from the number of episodes. For a few steps it stays what it was.
         """
+        weighed_at, rated_at = self._rated_at
+        same = weighed_at == self._weighed_at
+        if same and 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known:
+            return self._rate
         starts = list(knowledge.starts)
         count = min(STARTS_TRIED, len(starts))
         rates = []
@@ -217,7 +228,8 @@ class Mind:
             one = starts[(self.log.episodes * count + number) * 7919 % len(starts)]
             way = nearest(knowledge, self.hopes, [one])
             rates.append(0.0 if way is None else way.rate)
-        return sum(rates) / count
+        self._rate, self._rated_at = sum(rates) / count, (self._weighed_at, knowledge.known)
+        return self._rate
 
     def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = untested(knowledge, [cursor.row], TESTS, self._given_up)
@@ -347,9 +359,12 @@ class Mind:
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
-        if fully or before < 0 or known - before >= max(4, known // 20):
-            self.hopes.weigh(knowledge, self.reward_range, self.target)
-            self._weighed_at = known
+        if not fully and before >= 0:
+            apart = FEW_LEFT_APART if self.hopes.few_left(knowledge) else WEIGHED_APART
+            if known - before < max(4, int(apart * known)):
+                return
+        self.hopes.weigh(knowledge, self.reward_range, self.target)
+        self._weighed_at = known
 
     def weigh(self) -> None:
         """Work out what everything is worth by what is known now."""
@@ -468,7 +483,8 @@ class Mind:
         columns = self.log.columns(0, [one.episode for one in self.cursors])
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
-        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
+        self._weighed_at, self._rated_at = -1, (-1, -1)
+        self.settled, self._empty, self._calm = False, 0, 0
         self.thought_over = False
         self._given_up.clear()
         self._given_up_pairs.clear()
