@@ -26,7 +26,7 @@ from resolvent.traces.symbols import NO_EVENT
 FIRST_THOROUGH: Final = 64
 """After so many steps machines are inferred from scratch again."""
 
-EFFORT: Final = 0.1
+EFFORT: Final = 0.03
 """How long smaller machines are looked for, beside what `infer` takes by default."""
 
 

@@ -55,10 +55,6 @@ STARTS_TRIED: Final = 8
 RATED_APART: Final = 0.005
 """It is worked out again once that share more steps are known."""
 
-WEIGHED_APART, FEW_LEFT_APART = 0.05, 0.005
-"""What everything is worth is worked out again once that share more steps are known; the second
-one where few steps are left that the plan would rely on."""
-
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
 
@@ -359,12 +355,9 @@ class Mind:
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
-        if not fully and before >= 0:
-            apart = FEW_LEFT_APART if self.hopes.few_left(knowledge) else WEIGHED_APART
-            if known - before < max(4, int(apart * known)):
-                return
-        self.hopes.weigh(knowledge, self.reward_range, self.target)
-        self._weighed_at = known
+        if fully or before < 0 or known - before >= max(4, known // 20):
+            self.hopes.weigh(knowledge, self.reward_range, self.target)
+            self._weighed_at = known
 
     def weigh(self) -> None:
         """Work out what everything is worth by what is known now."""
