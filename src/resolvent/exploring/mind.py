@@ -49,11 +49,11 @@ LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
-STARTS_TRIED: Final = 8
+STARTS_TRIED: Final = 4
 """From so many starts it is worked out how much use another episode is."""
 
 RATED_APART: Final = 0.005
-"""It is worked out again once that share more steps are known."""
+"""It is worked out again once that share more steps are known, or where it says so."""
 
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
@@ -199,7 +199,7 @@ class Mind:
             return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
         may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
         least = (1.5 if begun else 3.0) * floor
-        if may_leave and self._empty <= EMPTY and self._rate_of_starts(knowledge) > least:
+        if may_leave and self._empty <= EMPTY and self._another_is_better(knowledge, least):
             return Way((), 0.0, "", UNKNOWN)
         return here
 
@@ -208,15 +208,24 @@ class Mind:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
 
+    def _another_is_better(self, knowledge: Knowledge, least: float) -> bool:
+        """Whether steps are of more use than that in an episode that begins anywhere.
+
+        What was worked out a few steps ago says no; whether yes, is worked out again.
+        """
+        weighed_at, rated_at = self._rated_at
+        lately = 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known
+        if weighed_at == self._weighed_at and lately and self._rate <= least:
+            return False
+        self._rate = self._rate_of_starts(knowledge)
+        self._rated_at = self._weighed_at, knowledge.known
+        return self._rate > least
+
     def _rate_of_starts(self, knowledge: Knowledge) -> float:
         """Return of how much use a step is in an episode that begins anywhere, from a few starts.
 
-        Which ones follows from the number of episodes. For a few steps it stays what it was.
+        Which ones follows from the number of episodes.
         """
-        weighed_at, rated_at = self._rated_at
-        same = weighed_at == self._weighed_at
-        if same and 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known:
-            return self._rate
         starts = list(knowledge.starts)
         count = min(STARTS_TRIED, len(starts))
         rates = []
@@ -224,8 +233,7 @@ class Mind:
             one = starts[(self.log.episodes * count + number) * 7919 % len(starts)]
             way = nearest(knowledge, self.hopes, [one])
             rates.append(0.0 if way is None else way.rate)
-        self._rate, self._rated_at = sum(rates) / count, (self._weighed_at, knowledge.known)
-        return self._rate
+        return sum(rates) / count
 
     def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = untested(knowledge, [cursor.row], TESTS, self._given_up)
