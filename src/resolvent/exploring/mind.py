@@ -163,6 +163,8 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
+        if way is None and self._may_begin_otherwise(knowledge, cursor):
+            return None
         way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
@@ -175,6 +177,10 @@ class Mind:
             or self._doubt(knowledge, cursor)
             or self._confirmation(knowledge, cursor)
         )
+
+    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
+        """Whether to look first, before steps go into tests, for starts that never came up."""
+        return not len(cursor.episode) and self._calm < CALM_RESETS and not knowledge.vacuous
 
     def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Go where other machines that explain everything, too, would turn out to be wrong."""

@@ -185,10 +185,7 @@ class _Recall:
         width = 3 + len(self.states)
         for row in rows[:, _first_of_each(list(rows))].T.tolist():
             context, question = _context(row[:width]), (row[-2], row[-1])
-            knowledge.contexts.setdefault(context, set()).add(question)
-            if context[0] >= 0:
-                before = _context(row[width : 2 * width])
-                knowledge.pairs.setdefault((before, context[0]), set()).add(question)
+            knowledge.note_question(context, _context(row[width : 2 * width]), question)
 
     def _contexts(self, read: NDArray[np.int64], since: NDArray[np.int64]) -> list[Codes]:
         """Return the contexts that openings make, as columns."""
