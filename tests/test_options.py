@@ -77,7 +77,9 @@ def test_a_strategy_of_ones_own_is_given_beside_the_file():
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Options)])
-@pytest.mark.parametrize("odd", [None, -1, 1.5, [], {}, object()], ids=repr)
+@pytest.mark.parametrize(
+    "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
+)
 def test_whatever_an_option_is_it_is_taken_or_refused(name, odd):
     with contextlib.suppress(rs.OptionError):
         Options(**{name: odd})

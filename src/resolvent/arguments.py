@@ -62,6 +62,21 @@ def is_single(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 0
 
 
+def needs_arguments(function: Callable[..., object]) -> bool:
+    """Whether a function cannot be called with nothing, as far as its signature says.
+
+    >>> needs_arguments(len), needs_arguments(lambda size=3: size)
+    (True, False)
+    """
+    try:
+        inspect.signature(function).bind()
+    except ValueError:  # it has none, as some of Python's own
+        return False
+    except TypeError:
+        return True
+    return False
+
+
 @cache
 def _kinds_of(function: Callable[..., object]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()

@@ -240,7 +240,9 @@ def _labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
         raise OptionError(f"trivial={shown(trivial)}: give a list of labels")
     named = tuple(trivial)
     for one in named:
-        if not isinstance(one, str | Set | list | tuple):
+        if not isinstance(one, str | Set | list | tuple) or not all(
+            isinstance(proposition, str) for proposition in one
+        ):
             raise OptionError(f"trivial holds {shown(one)}: give labels as texts or sets of them")
     return named
 

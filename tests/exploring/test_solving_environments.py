@@ -199,7 +199,7 @@ def test_options_are_checked(options, told):
         rs.solve("resolvent/House-v0", **options)
 
 
-@pytest.mark.parametrize("env", ["no/Such-v0", 7, lambda: 7])
+@pytest.mark.parametrize("env", ["no/Such-v0", "nowhere:Such-v0", 7, len, lambda: 7])
 def test_what_is_no_environment_is_refused(env):
     with pytest.raises(rs.OptionError, match=r"environment|gymnasium\.Env|has to make"):
         rs.solve(env)
@@ -319,6 +319,13 @@ def test_a_damaged_folder_is_named(tmp_path, house):
         rs.Solved.load(tmp_path / "kept")
     about.write_text("{")
     with pytest.raises(rs.ModelError, match="not what Resolvent wrote"):
+        rs.Solved.load(tmp_path / "kept")
+    about.write_bytes(b'{"format": "\xd2"}')
+    with pytest.raises(rs.ModelError, match="not what Resolvent wrote: it is not UTF-8"):
+        rs.Solved.load(tmp_path / "kept")
+    spoiled = {**content, "statement": {**content["statement"], "steps": "many"}}
+    about.write_text(json.dumps(spoiled))
+    with pytest.raises(rs.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
         rs.Solved.load(tmp_path / "kept")
     with pytest.raises(rs.ModelError, match="there is no such file"):
         rs.Solved.load(tmp_path / "elsewhere")

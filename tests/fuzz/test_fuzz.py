@@ -97,8 +97,8 @@ def test_valid_inputs_are_read(tmp_path):
     for name, target in targets().items():
         if name in SLOW or isinstance(target, Call):
             continue
-        kinds = {attempt(target, 0, number, tmp_path).kind for number in range(400)}
-        assert "result" in kinds, name
+        outcomes = (attempt(target, 0, number, tmp_path) for number in range(400))
+        assert any(outcome.kind == "result" for outcome in outcomes), name
 
 
 def test_the_corpus_is_small_and_is_of_readers():

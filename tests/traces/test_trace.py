@@ -2,6 +2,7 @@ import copy
 import dataclasses
 import pickle
 import re
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -128,6 +129,9 @@ def test_names_that_mean_something_else(name):
         Trace([0, 1], [None, None], ["go"], columns={name: [1]})
 
 
+DEEP = reduce(lambda inner, _: [inner], range(5000), 0)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -136,6 +140,8 @@ def test_names_that_mean_something_else(name):
         ({"rewards": 3.5}, "rewards: float is no row of values"),
         ({"rewards": ["abc"]}, "step 0: the reward is 'abc': give a number"),
         ({"rewards": [10**400]}, "step 0: the reward is 1000"),
+        ({"rewards": [DEEP]}, "step 0: the reward is a list: give a number"),
+        ({"actions": [DEEP]}, "nested more than 100 deep"),
         ({"terminated": np.zeros(2)}, "terminated is ndarray: say True or False"),
         ({"columns": "x"}, "columns are str: give values by column name"),
         ({"columns": {"cost": 5}}, "cost: int is no row of values"),

@@ -58,6 +58,13 @@ RATED_APART: Final = 0.005
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
 
+GONE_ROUND: Final = 0.01
+"""A plan that goes round and round to be paid is carried out until what is paid later counts for
+no more than this share of it."""
+
+MOST_ROUND: Final = 1_000
+"""So many steps of such a plan are carried out at most."""
+
 _PLAN_HOLDS = "whether the plan holds"
 
 
@@ -144,7 +151,7 @@ class Mind:
         """Return what to do, or None where nothing more is to be had from this episode."""
         if self.knowledge is None or cursor.row == UNKNOWN:
             cursor.why = "where it is"
-            return self._at_random()
+            return self._at_random(cursor)
         if not cursor.way:
             way = self._way(self.knowledge, cursor)
             if way is None or way.start != cursor.row:
@@ -270,7 +277,7 @@ class Mind:
         observation = knowledge.situations[cursor.row][0]
         asked = self._what_was_asked(knowledge)
         actions = asked.least_tried(history, observation, len(self.log.actions))
-        action = actions[self._at_random() % len(actions)]
+        action = actions[self._at_random(cursor) % len(actions)]
         return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
 
     def _what_was_asked(self, knowledge: Knowledge) -> Asked:
@@ -349,14 +356,16 @@ class Mind:
     def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Return the way that the plan takes from a start, unless an episode went it before."""
         begun = knowledge.situations[cursor.row]
-        way, row, met = [], cursor.row, set[int]()
+        way, row, met = list[tuple[int, int]](), cursor.row, dict[int, int]()
         while row >= 0 and row not in met:
-            met.add(row)
+            met[row] = len(way)
             step = row, int(self.hopes.policy[row])
             row = knowledge.following[row][step[1]]
             if row == UNKNOWN:
                 break
             way.append(step)
+        if row in met:
+            way += self._rounds_from(knowledge, way[met[row] :], len(way))
         if not way:
             self.confirmed.add(begun)
             self.confirming += 1
@@ -366,6 +375,20 @@ class Mind:
             self.confirming += len(way)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+
+    def _rounds_from(
+        self, knowledge: Knowledge, cycle: list[tuple[int, int]], taken: int
+    ) -> list[tuple[int, int]]:
+        """Return how a plan goes on that is back where it was, if it hopes for pay there.
+
+        Machines that are too small may take many steps in a row for one that is taken again.
+        """
+        gamma = self.hopes.gamma
+        paid = max(knowledge.reward[row][action] for row, action in cycle)
+        if paid <= knowledge.least or gamma == 1:
+            return []
+        until = min(int(np.log(GONE_ROUND) / np.log(gamma)) + 1, MOST_ROUND)
+        return [cycle[place % len(cycle)] for place in range(until - taken)]
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
@@ -378,9 +401,10 @@ class Mind:
         if self.knowledge is not None and self._weighed_at != self.knowledge.known:
             self._weigh(self.knowledge, fully=True)
 
-    def _at_random(self) -> int:
-        """Do anything; which follows from the seed and the number of steps alone."""
-        rng = np.random.default_rng((self.seed, self.steps))
+    def _at_random(self, cursor: Cursor) -> int:
+        """Do anything; which follows from the seed, the number of steps and the environment."""
+        which = next(place for place, one in enumerate(self.cursors) if one is cursor)
+        rng = np.random.default_rng((self.seed, self.steps, which))
         return int(rng.integers(len(self.log.actions)))
 
     def learn(
@@ -469,14 +493,17 @@ class Mind:
 
     def close(self, cursor: Cursor, end: int) -> None:
         """Put an episode with those that are over."""
+        known, carried_out = self.knowledge, cursor.way and cursor.why == _PLAN_HOLDS
+        if known is not None and carried_out and end == CUT and cursor.start != UNKNOWN:
+            self.confirmed.add(known.situations[cursor.start])  # for as long as episodes last
         self.log.close(cursor.episode, end)
         cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
         cursor.row = UNKNOWN
 
     def rethink(self) -> bool:
-        """Infer machines from scratch; return whether others are believed in now."""
+        """Infer machines from scratch once more; return whether others are believed in now."""
         before = self.beliefs.tables
-        after = self.beliefs.rethink(one.episode for one in self.cursors)
+        after = self.beliefs.rethink((one.episode for one in self.cursors), last=True)
         if before is not None and after.same_as(before):
             return False
         self.confirm_anew()

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.traces.live.making import check_maker
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.live.vector_naming import (
@@ -168,13 +169,16 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
     if isinstance(env, str):
         try:
             return gym.make(env), True
-        except gym.error.Error as error:
+        except ResolventError:
+            raise
+        except Exception as error:  # of Gymnasium, or of the module that the name begins with
             raise OptionError(f"cannot make environment '{env}': {error}") from error
     if not callable(env):
         raise OptionError(
             f"solve needs a gymnasium.Env or VectorEnv, the id of one or a function that makes "
             f"one, not a {type(env).__name__}: use gym.make"
         )
+    check_maker(env)
     made = env()
     if not isinstance(made, gym.Env | gym.vector.VectorEnv):
         raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")

@@ -1,6 +1,6 @@
 """What `solve` gives back: the plan, what it rests on, and why exploring stopped."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.folders import recover, whole_folder
 from resolvent.exploring.identity import World
 from resolvent.exploring.statement import Statement
+from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
 from resolvent.traces import TraceSet, read_traces
 from resolvent.wording import amount, listed
@@ -152,14 +153,14 @@ class Solved(ByValue):
         recover(folder)
         path = folder / ABOUT
         try:
-            about = msgspec.json.decode(path.read_bytes(), type=About)
+            about = decode_json(path.read_bytes(), About)
             told = {key: value for key, value in about.statement.items() if key != "text"}
             told["gap"] = float("inf") if told.get("gap") is None else told["gap"]
             told["reward_range"] = tuple(told["reward_range"])
-            statement = Statement(**told)
+            statement = msgspec.convert(asdict(Statement(**told)), Statement)
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{path}: not what Resolvent wrote: {error}") from error
         if (about.format, about.version) != (FORMAT, VERSION):
             raise ModelError(

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from resolvent.arguments import check_arguments
+from resolvent.arguments import check_arguments, shown
 from resolvent.errors import ContradictoryTraces, OptionError
 from resolvent.exploring.chance import ByChance
 from resolvent.exploring.exploration import Listener, Solving
@@ -90,7 +90,7 @@ def solve(
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step")
     if noise not in ("auto", "none"):
-        raise OptionError(f"noise={noise!r}: use 'auto' or 'none'")
+        raise OptionError(f"noise={shown(noise)}: use 'auto' or 'none'")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     made, own = made_environment(env)

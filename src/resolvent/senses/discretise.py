@@ -314,7 +314,7 @@ class Discretise:
 def _size(told: Mapping[str, Any]) -> int:
     parts = told["parts"]
     if type(parts) is not int or parts < 1:
-        raise OptionError(f"parts={parts!r}: a tuple with numbers has at least one")
+        raise OptionError(f"parts={shown(parts)}: a tuple with numbers has at least one")
     return parts
 
 
@@ -325,7 +325,7 @@ def _row(edges: Any) -> tuple[Any, ...]:
         row = ()
     if not row:
         raise OptionError(
-            f"edges={edges!r}: give a row of at least one number, such as [-0.2, 0, 0.2]"
+            f"edges={shown(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
         )
     return row
 

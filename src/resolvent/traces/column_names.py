@@ -55,7 +55,7 @@ else in traces: give it another name
 def check_column_names(names: Iterable[Any]) -> tuple[str, ...]:
     """Return the names that a caller asks for, each once, in order; a string is not a list."""
     if isinstance(names, str):
-        raise TraceError(f"columns={names!r} is one string: give a list of names, [{names!r}]")
+        raise TraceError(f"columns={shown(names)} is one string: give a list of names, [{names!r}]")
     if not isinstance(names, Iterable) or is_single(names):
         raise TraceError(f"columns={shown(names)}: give a list of names")
     return tuple(sorted(set(map(check_column_name, names))))

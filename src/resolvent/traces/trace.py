@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from resolvent.arguments import shown
 from resolvent.errors import TraceError
 from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
-from resolvent.wording import short
 
 
 class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
@@ -113,8 +113,8 @@ class Trace:
         return len(self.actions)
 
     def __repr__(self) -> str:
-        shown = (field.name for field in fields(self) if field.name != "columns" or self.columns)
-        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        named = (field.name for field in fields(self) if field.name != "columns" or self.columns)
+        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
 
 
 def _row(name: str, values: Any) -> Iterator[Any]:
@@ -134,8 +134,8 @@ def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
             try:
                 float(reward)
             except (TypeError, ValueError, OverflowError):
-                shown = short(repr(reward))
-                raise TraceError(f"step {step}: the reward is {shown}: give a number") from None
+                told = f"step {step}: the reward is {shown(reward)}: give a number"
+                raise TraceError(told) from None
         raise
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.wording import short
 from resolvent.workers.forking import in_child
@@ -40,7 +41,7 @@ def workers_named(on: "str | Workers") -> Workers:
     if not isinstance(on, str):
         if all(callable(getattr(on, name, None)) for name in ("each", "together", "first")):
             return on
-        raise OptionError(f"on={on!r}: choose threads, processes, ray or ray:ADDRESS")
+        raise OptionError(f"on={shown(on)}: choose threads, processes, ray or ray:ADDRESS")
     return _named(on)
 
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from resolvent.arguments import check_arguments
+from resolvent.arguments import check_arguments, shown
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.limits import telling_of_memory
@@ -180,12 +180,12 @@ def written_format(path: Path, format: str | None) -> str:  # noqa: A002
 
 def _check_format(format: str | None) -> None:  # noqa: A002
     if format is not None and format not in FORMATS:
-        raise OptionError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+        raise OptionError(f"unknown format {shown(format)}: use one of {', '.join(FORMATS)}")
 
 
 def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
     if format is not None:
-        raise OptionError(f"{path} is a Minari dataset: leave out the format {format!r}")
+        raise OptionError(f"{path} is a Minari dataset: leave out the format {shown(format)}")
 
 
 def _format_of_name(path: Path) -> str:

@@ -9,7 +9,7 @@ from resolvent.arguments import check_arguments
 from resolvent.errors import OptionError
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
-from resolvent.traces.live.making import NamedEnvironment
+from resolvent.traces.live.making import NamedEnvironment, check_maker
 from resolvent.traces.live.naming import AnyEnv, told_if_any
 from resolvent.traces.live.playing import Play, ReadingPolicy, random_policy
 from resolvent.traces.live.spreading import play_side_by_side
@@ -99,6 +99,7 @@ def collect(
         inner = getattr(policy, "acts_inside", False)
     play = Play(policy, label_of, labelling, name_of, named, max_steps, inner)
     make = NamedEnvironment(env) if isinstance(env, str) else env
+    check_maker(make)
     if on is not None:
         return play_side_by_side(make, play, episodes, seed, on, progress)
     if isinstance(make, gym.Env | gym.vector.VectorEnv):
