@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
-from resolvent.cli.app import app
+from resolvent.cli.app import function_of
+from resolvent.cli.table import COMMANDS
 
 LOG = "given,answered\ncoin,tea\ncoin,tea\n"
 COLUMNS = ("--input", "given", "--output", "answered")
@@ -100,10 +101,7 @@ def test_every_command_that_writes_a_file_is_in_this_test() -> None:
         mark.args[1]
         for mark in test_an_output_that_is_an_input_is_refused.pytestmark  # type: ignore[attr-defined]
     )
-    options = {
-        command.callback.__name__: inspect.signature(command.callback).parameters
-        for command in app.registered_commands
-    }
+    options = {name: inspect.signature(function_of(name)).parameters for name in COMMANDS}
     writes = {name for name, taken in options.items() if {"output", "target"} & set(taken)}
     # These write to a folder of their own or read no file; what they refuse is tested beside them.
     assert writes - {"collect", "solve", "reproduce"} == {arguments[0] for arguments in table}
