@@ -52,6 +52,9 @@ CALM_RESETS: Final = 30
 STARTS_TRIED: Final = 4
 """From so many starts it is worked out how much use another episode is."""
 
+RATED_APART: Final = 0.005
+"""It is worked out again once that share more steps are known, or where it says so."""
+
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
 
@@ -104,7 +107,7 @@ class Mind:
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
-        self._weighed_at = -1
+        self._weighed_at, self._rated_at, self._rate = -1, (-1, -1), 0.0
         self.confirmed: set[tuple[int, ...]] = set()
         """The starts from which the plan was carried out, as situations."""
         self._given_up: set[Context] = set()
@@ -167,6 +170,8 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
+        if way is None and self._may_begin_otherwise(knowledge, cursor):
+            return None
         way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
@@ -179,6 +184,10 @@ class Mind:
             or self._doubt(knowledge, cursor)
             or self._confirmation(knowledge, cursor)
         )
+
+    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
+        """Whether to look first, before steps go into tests, for starts that never came up."""
+        return self._calm < CALM_RESETS and not knowledge.vacuous
 
     def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Go where other machines that explain everything, too, would turn out to be wrong."""
@@ -203,7 +212,7 @@ class Mind:
             return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
         may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
         least = (1.5 if begun else 3.0) * floor
-        if may_leave and self._empty <= EMPTY and self._rate_of_starts(knowledge) > least:
+        if may_leave and self._empty <= EMPTY and self._another_is_better(knowledge, least):
             return Way((), 0.0, "", UNKNOWN)
         return here
 
@@ -211,6 +220,19 @@ class Mind:
         if self._empty > EMPTY:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
+
+    def _another_is_better(self, knowledge: Knowledge, least: float) -> bool:
+        """Whether steps are of more use than that in an episode that begins anywhere.
+
+        What was worked out a few steps ago says no; whether yes, is worked out again.
+        """
+        weighed_at, rated_at = self._rated_at
+        lately = 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known
+        if weighed_at == self._weighed_at and lately and self._rate <= least:
+            return False
+        self._rate = self._rate_of_starts(knowledge)
+        self._rated_at = self._weighed_at, knowledge.known
+        return self._rate > least
 
     def _rate_of_starts(self, knowledge: Knowledge) -> float:
         """Return of how much use a step is in an episode that begins anywhere, from a few starts.
@@ -495,7 +517,8 @@ class Mind:
         columns = self.log.columns(0, [one.episode for one in self.cursors])
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
-        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
+        self._weighed_at, self._rated_at = -1, (-1, -1)
+        self.settled, self._empty, self._calm = False, 0, 0
         self.thought_over = False
         self._given_up.clear()
         self._given_up_pairs.clear()
