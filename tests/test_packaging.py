@@ -24,6 +24,12 @@ def test_versions_agree():
     assert re.search(r"^## (\S+)", changelog, re.M)[1] == PROJECT["version"]
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/**/*.yml")), ids=lambda path: path.name)
+def test_what_github_reads_is_yaml(path):
+    yaml = pytest.importorskip("yaml")
+    assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
 def test_conda_asks_for_what_pip_asks_for():
     run = CONDA.partition("  run:\n")[2].partition("\n\n")[0]
     asked = [line.strip().removeprefix("- ").replace(" ", "") for line in run.split("\n")]

@@ -35,6 +35,7 @@ def test_help_imports_nothing_slow():
         "resolvent.cli.table",
         "resolvent.errors",
         "resolvent.registration",
+        "resolvent.starting",
         "resolvent.wording",
     ]
 
@@ -45,6 +46,7 @@ def test_the_package_alone_imports_nothing_slow():
     assert {name for name in modules if name.startswith("resolvent")} == {
         "resolvent",
         "resolvent.registration",
+        "resolvent.starting",
     }
 
 
@@ -53,6 +55,7 @@ def test_machines_are_inferred_without_what_draws_and_explores():
     left_out = ("baselines", "cli", "control", "display", "exploring", "reproduction")
     assert "resolvent.pipeline" in modules
     assert not {f"resolvent.{room}" for room in left_out} & modules
+    assert not {"gymnasium", "rich", "typer"} & modules
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from resolvent.environments import House
 from resolvent.exploring import word_tests
 from resolvent.exploring.mending import explains
 from resolvent.exploring.rivals import Rival, Rivals, telling_way
+from resolvent.exploring.tables import Steps
 from worlds_to_explore import Bells, SecondMission
 
 BELL = frozenset({"bell"})
@@ -94,7 +95,7 @@ def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things
     knowledge, columns = mind.knowledge, mind.log.columns(0, under_way)
     found = 0
     for tables in Rivals(mind.beliefs, knowledge, under_way)._others:
-        assert explains(tables, columns)
+        assert explains(tables, Steps.asked_of(tables, columns))
         rival, theirs = Rival.of(tables, columns), [0] * len(tables.moves)
         for start in knowledge.starts:
             way = telling_way(knowledge, start, tuple(theirs), rival)

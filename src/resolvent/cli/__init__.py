@@ -121,7 +121,9 @@ def _failed(message: str, code: int) -> int:
 
 def _usage_text(error: Exception) -> str:
     """Write what Typer has against the arguments as our own errors are written."""
-    message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    message = str(getattr(error, "message", ""))
+    if "Did you mean" not in message:  # some Typers ask this, and some clicks ask it once more
+        message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "resolvent" if context is None else context.command_path
     return f"{message[:1].lower()}{message[1:]} (see `{path} --help`)"

@@ -26,7 +26,8 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `episodes` are over, and the one after them has `under_way` steps; -1 if none is under
     way. `resets` counts those of the environment, and `rounds` those of the history.
     `observations` and `labels` are in the order in which they came up, as the numbers that
-    they have in all traces there were. `labelling` and `events` say what labels are made of, and
+    they have in all traces there were; −1 where only a start showed them that was left at once.
+    `labelling` and `events` say what labels are made of, and
     `events_at` after how many steps events are looked for again, and `events_states` how many
     states machines had when they were found.
     """
@@ -100,8 +101,8 @@ def restored(point: Point, traces: TraceSet, ends: list[int], actions: list[Any]
     the episode that was under way, if one was.
     """
     log = Log(actions)
-    log.observations = Coding(traces.observations[code] for code in point.observations)
-    log.labels = Coding(traces.labels[code] for code in point.labels)
+    log.observations = Coding.out_of(traces.observations, point.observations)
+    log.labels = Coding.out_of(traces.labels, point.labels)
     known = {action: code for code, action in enumerate(actions)}
     if not all(action in known for action in traces.actions):
         raise ModelError("the traces have actions that the environment has not: use the same one")

@@ -21,15 +21,14 @@ from resolvent.exploring.supposing import Supposition, supposed
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
 
-RELIED, MOST_RELIED, RELIED_TOGETHER = 6.0, 60.0, 600.0
-"""What a step is worth that the best plan takes if all comes as it is supposed to, at least and at
-most: the fewer there are, the more each is worth."""
+RELIED: Final = 6.0
+"""What a step is worth that the best plan takes if all comes as it is supposed to."""
 
 USES: Final = (
     (0.0, ""),
     (1.0, "a step nobody has taken"),
     (3.0, "a step that may pay"),
-    (MOST_RELIED, "a step that the plan would rely on"),
+    (RELIED, "a step that the plan would rely on"),
 )
 """What an unknown step is worth by how much it matters, and what for."""
 
@@ -77,7 +76,6 @@ class Hopes:
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
     relied: set[tuple[int, int]] = field(default_factory=set)
     """The unknown steps that the plan would rely on, as situation and action."""
-    use_of_relied: float = MOST_RELIED
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def weigh(
@@ -186,10 +184,9 @@ class Hopes:
 
     def most_use(self, knowledge: Knowledge) -> float:
         """Return what an unknown step is worth at most at the moment."""
-        left = {one for one in self.relied if knowledge.following[one[0]][one[1]] == UNKNOWN}
-        self.relied = left
-        self.use_of_relied = min(max(RELIED_TOGETHER / max(len(left), 1), RELIED), MOST_RELIED)
-        return self.use_of_relied if left else UNREAD
+        following = knowledge.following
+        self.relied = {one for one in self.relied if following[one[0]][one[1]] == UNKNOWN}
+        return RELIED if self.relied else UNREAD
 
     def level(self, row: int, action: int) -> int:
         """Return how much an unknown step matters; one that is new since then, fully."""
@@ -372,8 +369,6 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
     use, why = USES[level]
     if level == 2 and row < len(hopes.novelty):
         use = max(use * float(hopes.novelty[row, action]), USES[1][0])
-    elif level == 3:
-        use = hopes.use_of_relied
     return use, why
 
 

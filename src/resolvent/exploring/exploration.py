@@ -271,6 +271,7 @@ class Solving:
         """Work out all that is known anew: from here, whoever resumes decides the same."""
         mind, explorer = self.explorer.mind, self.explorer
         self._note()
+        mind.log.forget_left_starts([one.episode for one in mind.cursors])
         mind.rebuild()
         explorer.relabelled = False
         self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
@@ -284,8 +285,8 @@ class Solving:
             len(cursor.episode) if cursor.goes_on else -1,
             self.resets,
             mind.beliefs.thorough_at,
-            [traces.observations.code(one) for one in mind.log.observations.values],
-            [traces.labels.code(one) for one in mind.log.labels.values],
+            mind.log.observations.numbers_in(traces.observations),
+            mind.log.labels.numbers_in(traces.labels),
             [] if tables is None else list(tables.kinds),
             [] if tables is None else [one.tolist() for one in tables.moves],
             mind.beliefs.options.timing.value,
@@ -357,11 +358,10 @@ class Solving:
         if point is None:
             return None
         log = self.explorer.mind.log
-        seen, read = len(point.observations), len(point.labels)
         return msgspec.structs.replace(
             point,
-            observations=[traces.observations.code(one) for one in log.observations.values[:seen]],
-            labels=[traces.labels.code(one) for one in log.labels.values[:read]],
+            observations=log.observations.numbers_in(traces.observations, len(point.observations)),
+            labels=log.labels.numbers_in(traces.labels, len(point.labels)),
         )
 
     def resume(self, before: Solved) -> None:

@@ -25,6 +25,7 @@ from resolvent.exploring.concluding import machines_from
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
 from resolvent.exploring.relabelling import (
+    AFTER_NONE,
     EVENTS_APART,
     FIRST_EVENTS,
     MANY_MOVES,
@@ -324,8 +325,9 @@ class Explorer:
         """Look for few events, unless that was done hardly any steps ago."""
         if self.steps < self.events_at:
             return None
-        self.events_at = int(EVENTS_APART * self.steps)
-        return few_events(self.traces(), self.mind.beliefs.options)
+        found = few_events(self.traces(), self.mind.beliefs.options)
+        self.events_at = int((AFTER_NONE if found is None else EVENTS_APART) * self.steps)
+        return found
 
     def _tell_more(self) -> bool:
         """Where labels do not explain the world, make them of what else is seen and done."""
@@ -347,11 +349,13 @@ class Explorer:
         Events that need ever more states to explain what comes were not the right ones.
         """
         tables, labels = self.mind.beliefs.tables, len(self.mind.log.labels)
-        if not self._auto or self.labelling == GIVEN or tables is None:
+        knowledge = self.mind.knowledge
+        if not self._auto or self.labelling == GIVEN or tables is None or knowledge is None:
             return
         states, few = sum(tables.sizes), self.labelling.events is not None
         outgrown = few and states > OUTGROWN * self.events_states
-        if not outgrown and (few or states * labels < MANY_MOVES):
+        # Labels that change nothing anywhere are no trouble, however many there are.
+        if not outgrown and (few or states * (labels - len(knowledge.plain)) < MANY_MOVES):
             return
         found = self._events()
         if found is not None and found.labelling != self.labelling:

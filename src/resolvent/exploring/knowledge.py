@@ -203,10 +203,16 @@ class Knowledge:
 
     def ask(self, context: Context, before: Context, row: int, action: int) -> None:
         """Note that a question was asked in a context that came after another."""
-        question = self.situations[row][0], action
+        self.note_question(context, before, (self.situations[row][0], action))
+
+    def note_question(self, context: Context, before: Context, question: Question) -> None:
+        """Note a question by what was seen; a first label that counts is read as any other is."""
         self.contexts.setdefault(context, set()).add(question)
-        if context[0] >= 0 and before:
-            self.pairs.setdefault((before, context[0]), set()).add(question)
+        if context[0] >= 0:
+            if before:
+                self.pairs.setdefault((before, context[0]), set()).add(question)
+        elif self.first + self.lag == 0 and context[2] not in self.plain:
+            self.contexts.setdefault((context[2], *(0 for _ in self.sizes)), set()).add(question)
 
     @property
     def vacuous(self) -> bool:

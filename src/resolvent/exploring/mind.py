@@ -52,8 +52,18 @@ CALM_RESETS: Final = 30
 STARTS_TRIED: Final = 4
 """From so many starts it is worked out how much use another episode is."""
 
+RATED_APART: Final = 0.005
+"""It is worked out again once that share more steps are known, or where it says so."""
+
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
+
+GONE_ROUND: Final = 0.01
+"""A plan that goes round and round to be paid is carried out until what is paid later counts for
+no more than this share of it."""
+
+MOST_ROUND: Final = 1_000
+"""So many steps of such a plan are carried out at most."""
 
 _PLAN_HOLDS = "whether the plan holds"
 
@@ -97,7 +107,7 @@ class Mind:
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
-        self._weighed_at = -1
+        self._weighed_at, self._rated_at, self._rate = -1, (-1, -1), 0.0
         self.confirmed: set[tuple[int, ...]] = set()
         """The starts from which the plan was carried out, as situations."""
         self._given_up: set[Context] = set()
@@ -141,7 +151,7 @@ class Mind:
         """Return what to do, or None where nothing more is to be had from this episode."""
         if self.knowledge is None or cursor.row == UNKNOWN:
             cursor.why = "where it is"
-            return self._at_random()
+            return self._at_random(cursor)
         if not cursor.way:
             way = self._way(self.knowledge, cursor)
             if way is None or way.start != cursor.row:
@@ -160,6 +170,8 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
+        if way is None and self._may_begin_otherwise(knowledge, cursor):
+            return None
         way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
@@ -172,6 +184,10 @@ class Mind:
             or self._doubt(knowledge, cursor)
             or self._confirmation(knowledge, cursor)
         )
+
+    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
+        """Whether to look first, before steps go into tests, for starts that never came up."""
+        return self._calm < CALM_RESETS and not knowledge.vacuous
 
     def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Go where other machines that explain everything, too, would turn out to be wrong."""
@@ -196,7 +212,7 @@ class Mind:
             return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
         may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
         least = (1.5 if begun else 3.0) * floor
-        if may_leave and self._empty <= EMPTY and self._rate_of_starts(knowledge) > least:
+        if may_leave and self._empty <= EMPTY and self._another_is_better(knowledge, least):
             return Way((), 0.0, "", UNKNOWN)
         return here
 
@@ -204,6 +220,19 @@ class Mind:
         if self._empty > EMPTY:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
+
+    def _another_is_better(self, knowledge: Knowledge, least: float) -> bool:
+        """Whether steps are of more use than that in an episode that begins anywhere.
+
+        What was worked out a few steps ago says no; whether yes, is worked out again.
+        """
+        weighed_at, rated_at = self._rated_at
+        lately = 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known
+        if weighed_at == self._weighed_at and lately and self._rate <= least:
+            return False
+        self._rate = self._rate_of_starts(knowledge)
+        self._rated_at = self._weighed_at, knowledge.known
+        return self._rate > least
 
     def _rate_of_starts(self, knowledge: Knowledge) -> float:
         """Return of how much use a step is in an episode that begins anywhere, from a few starts.
@@ -248,7 +277,7 @@ class Mind:
         observation = knowledge.situations[cursor.row][0]
         asked = self._what_was_asked(knowledge)
         actions = asked.least_tried(history, observation, len(self.log.actions))
-        action = actions[self._at_random() % len(actions)]
+        action = actions[self._at_random(cursor) % len(actions)]
         return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
 
     def _what_was_asked(self, knowledge: Knowledge) -> Asked:
@@ -327,14 +356,16 @@ class Mind:
     def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Return the way that the plan takes from a start, unless an episode went it before."""
         begun = knowledge.situations[cursor.row]
-        way, row, met = [], cursor.row, set[int]()
+        way, row, met = list[tuple[int, int]](), cursor.row, dict[int, int]()
         while row >= 0 and row not in met:
-            met.add(row)
+            met[row] = len(way)
             step = row, int(self.hopes.policy[row])
             row = knowledge.following[row][step[1]]
             if row == UNKNOWN:
                 break
             way.append(step)
+        if row in met:
+            way += self._rounds_from(knowledge, way[met[row] :], len(way))
         if not way:
             self.confirmed.add(begun)
             self.confirming += 1
@@ -344,6 +375,20 @@ class Mind:
             self.confirming += len(way)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+
+    def _rounds_from(
+        self, knowledge: Knowledge, cycle: list[tuple[int, int]], taken: int
+    ) -> list[tuple[int, int]]:
+        """Return how a plan goes on that is back where it was, if it hopes for pay there.
+
+        Machines that are too small may take many steps in a row for one that is taken again.
+        """
+        gamma = self.hopes.gamma
+        paid = max(knowledge.reward[row][action] for row, action in cycle)
+        if paid <= knowledge.least or gamma == 1:
+            return []
+        until = min(int(np.log(GONE_ROUND) / np.log(gamma)) + 1, MOST_ROUND)
+        return [cycle[place % len(cycle)] for place in range(until - taken)]
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
@@ -356,9 +401,10 @@ class Mind:
         if self.knowledge is not None and self._weighed_at != self.knowledge.known:
             self._weigh(self.knowledge, fully=True)
 
-    def _at_random(self) -> int:
-        """Do anything; which follows from the seed and the number of steps alone."""
-        rng = np.random.default_rng((self.seed, self.steps))
+    def _at_random(self, cursor: Cursor) -> int:
+        """Do anything; which follows from the seed, the number of steps and the environment."""
+        which = next(place for place, one in enumerate(self.cursors) if one is cursor)
+        rng = np.random.default_rng((self.seed, self.steps, which))
         return int(rng.integers(len(self.log.actions)))
 
     def learn(
@@ -447,14 +493,17 @@ class Mind:
 
     def close(self, cursor: Cursor, end: int) -> None:
         """Put an episode with those that are over."""
+        known, carried_out = self.knowledge, cursor.way and cursor.why == _PLAN_HOLDS
+        if known is not None and carried_out and end == CUT and cursor.start != UNKNOWN:
+            self.confirmed.add(known.situations[cursor.start])  # for as long as episodes last
         self.log.close(cursor.episode, end)
         cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
         cursor.row = UNKNOWN
 
     def rethink(self) -> bool:
-        """Infer machines from scratch; return whether others are believed in now."""
+        """Infer machines from scratch once more; return whether others are believed in now."""
         before = self.beliefs.tables
-        after = self.beliefs.rethink(one.episode for one in self.cursors)
+        after = self.beliefs.rethink((one.episode for one in self.cursors), last=True)
         if before is not None and after.same_as(before):
             return False
         self.confirm_anew()
@@ -468,7 +517,8 @@ class Mind:
         columns = self.log.columns(0, [one.episode for one in self.cursors])
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
-        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
+        self._weighed_at, self._rated_at = -1, (-1, -1)
+        self.settled, self._empty, self._calm = False, 0, 0
         self.thought_over = False
         self._given_up.clear()
         self._given_up_pairs.clear()

@@ -21,8 +21,8 @@ from resolvent.traces.symbols import as_symbol
 FIRST_EVENTS: Final = 64
 """From so many steps on events are looked for."""
 
-EVENTS_APART: Final = 1.5
-"""They are looked for again when there are so many times as many steps."""
+EVENTS_APART, AFTER_NONE = 1.5, 3.0
+"""They are looked for again when there are so many times as many steps; later if there are none."""
 
 MANY_MOVES: Final = 150
 """With more moves than these to test, it is worth having fewer labels."""
@@ -30,8 +30,8 @@ MANY_MOVES: Final = 150
 OUTGROWN: Final = 1.5
 """Machines with so many times as many states as at first show that other events count."""
 
-EFFORT: Final = 0.02
-"""How much to spend on that, as a share of what `infer` spends."""
+EFFORT, ON_MACHINES = 0.02, 0.1
+"""How much to spend on that, and on the machines that read them, beside what `infer` does."""
 
 
 def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResult] | None:
@@ -45,7 +45,7 @@ def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResul
     """
 
     def infer(labelled: TraceSet, timing: LabelTiming) -> InferenceResult:
-        return infer_with(replace(options, timing=timing), labelled)
+        return infer_with(replace(options, timing=timing, effort=ON_MACHINES), labelled)
 
     try:
         found = find_events(traces, (OBSERVATION, REWARD), infer, seed=options.seed, effort=EFFORT)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploring.beliefs import Beliefs
+from resolvent.exploring.beliefs import EFFORT, Beliefs
 from resolvent.exploring.choosing import Way
 from resolvent.exploring.knowledge import UNKNOWN, Knowledge
 from resolvent.exploring.log import Columns, Episode
@@ -158,7 +158,7 @@ class Rivals:
                 self.over = True
                 return None
             columns, now = self._columns(), self._wide(self._now)
-            if explains(now, columns):
+            if explains(now, Steps.asked_of(now, columns)):
                 way = self._way(row, episode, Rival.of(now, columns))
                 if way is not None:
                     return way
@@ -189,7 +189,7 @@ class Rivals:
 
     def _thought_of(self) -> Iterator[Tables]:
         believed, columns = self._wide(self.knowledge.believed), self._columns()
-        steps = Steps(columns, believed.timing, believed.kinds)
+        steps = Steps.asked_of(believed, columns)
         trials = max(MOST_WORK // max(columns.steps, 1), 1)
         for place, moves in enumerate(believed.moves):
             states = steps.walk(moves)
@@ -208,30 +208,31 @@ class Rivals:
                     if not trials:
                         return
                     trials -= 1
-                    yield from self._if_explains(believed, place, (state, label), target, columns)
+                    yield from self._if_explains(believed, place, (state, label), target, steps)
         yield from self._inferred_otherwise()
 
     def _if_explains(
-        self, believed: Tables, place: int, move: tuple[int, int], target: int, columns: Columns
+        self, believed: Tables, place: int, move: tuple[int, int], target: int, steps: Steps
     ) -> Iterator[Tables]:
         """Lead one move elsewhere, and give that back if it explains everything as well."""
         moves = [one.copy() for one in believed.moves]
         moves[place][move] = target
         other = replace(believed, moves=tuple(moves))
-        if explains(other, columns):
+        if explains(other, steps):
             yield other
 
     def _inferred_otherwise(self) -> Iterator[Tables]:
         """Infer machines with another seed, once."""
         believed, log = self._wide(self.knowledge.believed), self.beliefs.log
-        options = replace(self.beliefs.options, seed=self.beliefs.options.seed + 1)
+        other_seed = self.beliefs.options.seed + 1
+        options = replace(self.beliefs.options, seed=other_seed, effort=EFFORT)
         try:
             found = Tables.of(infer_with(options, log.traces(0, self.under_way)).machines, log)
         except ContradictoryTraces:  # mending has found what no inference does
             return
         if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
             wide = self._wide(found)
-            if explains(wide, self._columns()) and not _agree(wide, believed):
+            if explains(wide, Steps.asked_of(wide, self._columns())) and not _agree(wide, believed):
                 yield wide
 
 

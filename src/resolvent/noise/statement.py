@@ -33,7 +33,7 @@ is to be found
 
     outcomes: bool = False
     labels: bool | float = False
-    rewards: Literal["gaussian", "flipped", False] = False
+    rewards: Literal["gaussian", "flipped"] | bool = False
     starts: bool = False
     broken: float = 0.0
 

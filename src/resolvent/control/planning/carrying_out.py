@@ -18,7 +18,7 @@ from resolvent.errors import OptionError
 from resolvent.machines import Machines
 from resolvent.result import InferenceResult, machines_in
 from resolvent.samples import LabelReader
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.symbols import Label, Symbol, as_label
 from resolvent.trust import Experiment

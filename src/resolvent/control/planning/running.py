@@ -17,7 +17,7 @@ from resolvent.control.wrapping.augment_observation import AugmentObservation, a
 from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.random_actions import random_actions

@@ -24,7 +24,6 @@ from resolvent.traces.files.json_lines import json_lines, read_json_lines
 from resolvent.traces.files.lines import BUFFER_BYTES, Line, read_lines
 from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.minari.datasets import minari_id
-from resolvent.traces.minari.reading import read_minari
 from resolvent.traces.minari.writing import write_minari
 from resolvent.traces.tables.headers import header_of
 from resolvent.traces.tables.roles import NAME_COLUMNS
@@ -64,6 +63,8 @@ def read_traces(
     check_arguments(read_traces, locals(), leaving=["columns"])
     named = check_column_names(columns)
     if dataset_id := minari_id(path):
+        from resolvent.traces.minari.reading import read_minari  # and with it Gymnasium
+
         _check_no_format(path, format)
         return read_minari(dataset_id, progress, label_of, named)
     if label_of is not None:
