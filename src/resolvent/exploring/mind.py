@@ -187,7 +187,7 @@ class Mind:
 
     def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
         """Whether to look first, before steps go into tests, for starts that never came up."""
-        return self._calm < CALM_RESETS and not knowledge.vacuous
+        return not len(cursor.episode) and self._calm < CALM_RESETS and not knowledge.vacuous
 
     def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Go where other machines that explain everything, too, would turn out to be wrong."""
