@@ -91,8 +91,9 @@ def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text(
         f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n"
     )
-    process = command("--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    process = command("show", "m.json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     while not begun.exists():
+        assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
