@@ -44,6 +44,7 @@ def collect_from_vector(
     episode k // n of environment k % n, where there are n. To return those that
     end first would favour short ones.
 
+    >>> import gymnasium as gym
     >>> envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="sync")
     >>> traces = collect_from_vector(envs, lambda rooms: [3, 4], episodes=2, max_steps=5)
     >>> [trace.actions for trace in traces]
