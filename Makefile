@@ -11,12 +11,15 @@ TORCH := "torch==2.13.0+cpu"
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.hpp src/bindings/*.cpp src/bindings/*.hpp)
 
 .PHONY: demo test lint types unit nightly browser sanitize docs clean
+.PHONY: wheel oldest audit clang
 .PHONY: benchmark benchmark-foreign benchmark-noise benchmark-recovery benchmark-scaling benchmark-peers
 .PHONY: benchmark-policy benchmark-report benchmark-updates benchmark-wrappers reproduction
 .PHONY: benchmark-no-labels benchmark-chance benchmark-slip benchmark-noise-folder benchmark-noise-peers
-.PHONY: benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
+.PHONY: benchmark-rivals benchmark-solve-kills benchmark-solved-worlds
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-billion benchmark-workers benchmark-cluster-costs
+.PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
+.PHONY: fuzz laws-at-length sanitize-threads same-bytes reliability
 
 demo: $(STAMPS)/installed
 	@$(BIN)/resolvent demo
@@ -43,7 +46,46 @@ browser:
 
 # The core under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(STAMPS)/developing
-	BIN=$(BIN) tests/sanitize.sh
+	BIN=$(BIN) tests/sanitize.sh address,undefined
+
+# The core under ThreadSanitizer, called from several threads at once.
+sanitize-threads: $(STAMPS)/developing
+	BIN=$(BIN) tests/sanitize.sh thread
+
+# Damaged files for every reader and odd arguments for every public call: an hour on both cores.
+# `make fuzz SECONDS=600 SEED=7` for less and for others; what fails is kept in build/fuzz.
+SECONDS ?= 3600
+SEED ?= 0
+fuzz: $(STAMPS)/developing
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+
+# A million random small machines, with the laws asserted: hours. What was interrupted goes on.
+laws-at-length: $(STAMPS)/developing
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/small_machines.py
+
+# Every command under twenty hash seeds and one to four threads, with files in any order: minutes.
+same-bytes: $(STAMPS)/developing
+	$(BIN)/pytest -n 2 tests/laws/test_law_same_bytes.py
+
+# docs/reliability.md, from what the targets above and the others counted.
+reliability: $(STAMPS)/installed
+	$(BIN)/python docs/reliability_page.py
+
+# The sdist and a wheel in dist/, tried in an empty environment: some minutes.
+wheel:
+	@PYTHON=$(PYTHON) packaging/wheel.sh
+
+# Tests with the oldest versions of all dependencies that are allowed.
+oldest:
+	@PYTHON=$(PYTHON) packaging/oldest.sh
+
+# Known vulnerabilities and licences of what an installation brings along.
+audit: $(STAMPS)/installed
+	@BIN=$(BIN) packaging/audit.sh
+
+# Clang's warnings; nothing where there is no Clang.
+clang: $(STAMPS)/installed
+	@BIN=$(BIN) packaging/clang.sh
 
 # The documentation as a site that needs no network: open site/index.html, or for its
 # search `python -m http.server -d site`.
@@ -98,6 +140,19 @@ benchmark-billion: $(STAMPS)/developing
 benchmark-kills: $(STAMPS)/developing
 	$(BIN)/python benchmarks/kills.py
 
+# Commands killed, on full disks, in each other's way and interrupted: half an hour. Root may mount
+# small disks; without, files are limited in size.
+benchmark-faults: $(STAMPS)/developing
+	$(BIN)/python benchmarks/faults.py --output benchmarks/faults.json
+
+# `resolvent solve` killed at random moments and resumed, 50 times: ten minutes.
+benchmark-solve-kills: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solve_kills.py
+
+# Worlds that others use for memory, solved, and docs/solved-worlds.md: half an hour.
+benchmark-solved-worlds: $(STAMPS)/developing
+	$(BIN)/python benchmarks/solved_worlds.py
+
 # Threads, processes and Ray over the same files, in turns: some minutes.
 benchmark-workers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/workers.py
@@ -126,6 +181,12 @@ benchmark-policy: $(STAMPS)/developing
 benchmark-shaping: $(STAMPS)/developing
 	$(BIN)/python benchmarks/shaping.py
 
+# docs/rivals.md: LRM, JIRP, recurrent PPO and frame stacking on the same worlds: an hour. Needs
+# PyTorch. What was interrupted goes on.
+benchmark-rivals: $(STAMPS)/developing
+	$(BIN)/python benchmarks/rivals/search.py
+	$(BIN)/python benchmarks/rivals/run.py
+
 # A report of 300 states and 100,000 traces: written, and opened in a browser.
 benchmark-report: $(STAMPS)/developing
 	$(BIN)/python benchmarks/report.py
@@ -149,6 +210,10 @@ benchmark-mealy: $(STAMPS)/developing
 benchmark-bank: $(STAMPS)/developing
 	$(BIN)/python benchmarks/bank.py
 
+# How long `import resolvent` and `resolvent --help` take, beside Python and NumPy.
+benchmark-startup: $(STAMPS)/developing
+	$(BIN)/python benchmarks/startup.py
+
 # What the wrappers cost a step.
 benchmark-wrappers: $(STAMPS)/developing
 	$(BIN)/python benchmarks/wrappers.py
@@ -160,7 +225,7 @@ reproduction: $(STAMPS)/developing
 	$(BIN)/python docs/reproduction/update.py results
 
 clean:
-	rm -rf $(VENV) $(STAMPS) build site
+	rm -rf $(VENV) $(STAMPS) build dist site
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Resolvent needs Python 3.11 or newer: run make PYTHON=...")'

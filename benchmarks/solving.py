@@ -2,12 +2,11 @@
 
 "Truly" is judged by value iteration on the hidden state, which neither of them sees. For
 random collection it is the smallest number of episodes, by bisection, whose machines and plan
-are optimal. Writes a table, and JSON to the file that is named.
+are optimal. What was measured is kept in a JSON file, and a page is made of it.
 """
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +14,14 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from solving_page import page
 
 import resolvent as rs
 from resolvent.control.planning.situations import that_matter
+from resolvent.control.planning.solving import solve
 from resolvent.control.wrapping.memory import Memory
 from resolvent.environments import RandomWorld, TMaze
-from resolvent.exploring.choosing import Hopes
-from resolvent.exploring.solving import Solving
+from resolvent.exploring.exploration import Solving
 from resolvent.traces.live.naming import Names
 
 GAMMA = 0.95
@@ -44,9 +44,9 @@ class Truth:
         name = Names(env, "observation")
         self.seen = [name(code) for code in range(len(tables.observations))]
 
-    def share(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> float:
-        """Return the share of starts from which a way to act is optimal."""
-        return sum(self._optimal(start, begin, act) for start in self.starts) / len(self.starts)
+    def holds(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> bool:
+        """Whether a way to act is optimal from every start."""
+        return all(self._optimal(start, begin, act) for start in self.starts)
 
     def _optimal(self, start: int, begin: Callable[..., Any], act: Callable[..., Any]) -> bool:
         tables, state, paid, weight = self.world.mechanics, start, 0.0, 1.0
@@ -76,9 +76,11 @@ class ByKnowledge:
 
     def __init__(self, explorer: rs.Explorer) -> None:
         self.knowledge, self.log = explorer.mind.knowledge, explorer.mind.log
-        self.hopes = Hopes(GAMMA)
         if self.knowledge is not None:
-            self.hopes.weigh(self.knowledge, None, 0.0)
+            following, reward, known = self.knowledge.tables()
+            least = self.knowledge.least
+            worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
+            self.policy = solve(following, np.where(known, reward, worst), GAMMA).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
         known = self.knowledge
@@ -99,7 +101,7 @@ class ByKnowledge:
     def __call__(self, states: Any, seen: Any) -> int | None:
         code = self.log.observations.codes.get(seen)
         row = None if states is None else self.knowledge.rows.get((code, *states))
-        return None if row is None else int(self.hopes.policy[row])
+        return None if row is None else int(self.policy[row])
 
 
 class ByPlan:
@@ -127,8 +129,17 @@ class ByPlan:
         return self.numbers[self.plan.model.actions[int(self.plan.policy[here])]]
 
 
-def explored(env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int) -> dict[str, Any]:
-    """Solve, and look now and then whether it is truly optimal by then."""
+class _Enough(Exception):  # noqa: N818
+    """The plan has been optimal for long enough."""
+
+
+def explored(
+    env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int, patience: float | None = None
+) -> dict[str, Any]:
+    """Solve, and look now and then whether it is truly optimal by then.
+
+    With patience, it is not waited until exploring stops, but for so many times the steps.
+    """
     explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
     solving = Solving(
         env,
@@ -140,40 +151,49 @@ def explored(env: gym.Env[Any, Any], truth: Truth, budget: int, seed: int) -> di
     )
     since: int | None = None
     first: int | None = None
-    look = {"next": 0, "judging": 0.0, "worst": 0.0, "at": time.process_time()}
+    look = {"next": 0, "judging": 0.0, "at": time.process_time()}
+    rounds: list[float] = []
     after = solving._after_step
 
     def judged(changed: bool) -> None:
         nonlocal since, first
         after(changed)
         now = time.process_time()
-        look["worst"] = max(look["worst"], now - look["at"])
+        rounds.append(now - look["at"])
         if explorer.steps >= look["next"]:
             look["next"] = max(explorer.steps + 5, int(1.03 * explorer.steps))
             acting = ByKnowledge(explorer)
-            if truth.share(acting.begin, acting) < 1:
+            if not truth.holds(acting.begin, acting):
                 since = None
             elif since is None:
                 since = explorer.steps
                 first = first or since
             look["judging"] += time.process_time() - now
+            if patience and since is not None and explorer.steps > patience * since:
+                raise _Enough
         look["at"] = time.process_time()
 
     solving._after_step = judged  # type: ignore[method-assign]
     began = time.process_time()
-    solved = solving.run()
+    try:
+        solved = solving.run()
+        claims, stopped = str(solved.statement.kind), explorer.steps
+        acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
+        right = truth.holds(acting.begin, acting)
+        since = since or explorer.steps  # optimal since the last look, if at all
+    except _Enough:
+        claims, stopped, right = "not waited for", None, True
     seconds = time.process_time() - began - look["judging"]
-    acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
-    right = truth.share(acting.begin, acting) == 1
     return {
         "optimal_first": first,
         "optimal_since": since if right else None,
-        "stopped_at": solved.steps,
-        "claims": solved.statement.kind,
+        "steps": explorer.steps,
+        "stopped_at": stopped if claims != "budget" else None,
+        "claims": claims,
         "right": right,
-        "states": solved.states,
+        "states": explorer.sizes,
         "seconds": round(seconds, 2),
-        "worst_round": round(look["worst"], 4),
+        "round": [round(float(one), 4) for one in np.quantile(rounds, [0.5, 0.99, 1.0])],
     }
 
 
@@ -202,70 +222,52 @@ def _is_right(traces: rs.TraceSet, timing: str, truth: Truth, actions: list[Any]
     except rs.ResolventError:
         return False
     acting = ByPlan(plan, actions)
-    return truth.share(acting.begin, acting) == 1
+    return truth.holds(acting.begin, acting)
 
 
 def main() -> None:
-    """Measure, print a table and write JSON."""
+    """Measure what the file does not hold yet, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", nargs="*", default=[*BUILT_IN, "TMaze100"])
     parser.add_argument("--random-worlds", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="for the built-in worlds")
+    parser.add_argument("--random-world-seeds", type=int, default=1)
     parser.add_argument("--budget", type=int, default=200_000)
-    parser.add_argument("--most-random", type=int, default=1_500_000)
-    parser.add_argument("-o", type=Path, default=Path("solving.json"))
+    parser.add_argument("--patience", type=float, help="for random worlds: see `explored`")
+    parser.add_argument("--most-random", type=int, default=600_000)
+    parser.add_argument("--renew", action="store_true", help="explore again")
+    parser.add_argument("--only", choices=["explored", "random"], help="one of the two")
+    parser.add_argument("-o", type=Path, default=Path("benchmarks/solving.json"))
+    parser.add_argument("--page", type=Path, default=Path("docs/solving.md"))
     asked = parser.parse_args()
-    rows = []
-    worlds: list[tuple[str, Callable[[], gym.Env[Any, Any]]]] = [
-        (name, _maker(name)) for name in asked.worlds
-    ]
-    worlds += [
-        (f"RandomWorld {number}", lambda number=number: RandomWorld(world_seed=number))  # type: ignore[misc]
+    known = json.loads(asked.o.read_text()) if asked.o.exists() else {}
+    jobs = [(name, seed) for name in asked.worlds for seed in range(asked.seeds)]
+    jobs += [
+        (f"RandomWorld {number}", seed)
         for number in range(asked.random_worlds)
+        for seed in range(asked.random_world_seeds)
     ]
-    print(f"{'world':18}{'optimal since':>18}{'stopped at':>16}{'random':>18}{'ratio':>8}  claims")
-    for name, make in worlds:
-        env = make()
-        truth = Truth(env)
-        runs = [explored(make(), truth, asked.budget, seed) for seed in range(asked.seeds)]
-        randoms = [at_random(make(), truth, asked.most_random, seed) for seed in range(asked.seeds)]
-        row = {
-            "world": name,
-            "runs": runs,
-            "random": randoms,
-            **_ratio(runs, randoms, asked.most_random),
-        }
-        rows.append(row)
-        since = [run["optimal_since"] for run in runs]
-        claims = ", ".join(sorted({run["claims"] for run in runs}))
-        print(
-            f"{name:18}{_spread(since):>18}{_spread([run['stopped_at'] for run in runs]):>16}"
-            f"{_spread(randoms):>18}{row['ratio']:>8.3f}  {claims}",
-            flush=True,
-        )
-        asked.o.write_text(json.dumps(rows, indent=1) + "\n")
-    print(f"median ratio {statistics.median(row['ratio'] for row in rows):.3f}")
+    for name, seed in jobs:
+        of_world = known.setdefault(name, {"explored": {}, "random": {}})
+        make, key = _maker(name), str(seed)
+        truth = Truth(make())
+        if asked.only != "explored" and key not in of_world["random"]:
+            steps = at_random(make(), truth, asked.most_random, seed)
+            of_world["random"][key] = {"steps": steps, "most": asked.most_random}
+        if asked.only != "random" and (asked.renew or key not in of_world["explored"]):
+            patience = asked.patience if name.startswith("RandomWorld") else None
+            of_world["explored"][key] = explored(make(), truth, asked.budget, seed, patience)
+        print(name, seed, of_world["explored"].get(key), of_world["random"].get(key), flush=True)
+        asked.o.write_text(json.dumps(known, indent=1) + "\n")
+    asked.page.write_text(page(known, f"{asked.budget:,}"))
 
 
 def _maker(name: str) -> Callable[[], gym.Env[Any, Any]]:
     if name == "TMaze100":
         return lambda: TMaze(100)
+    if name.startswith("RandomWorld"):
+        return lambda: RandomWorld(world_seed=int(name.split()[1]))
     return lambda: gym.make(f"resolvent/{name}-v0")
-
-
-def _ratio(runs: list[dict[str, Any]], randoms: list[int | None], most: int) -> dict[str, float]:
-    """Compare medians; random collection that did not get there counts as the most it was given."""
-    ours = statistics.median(run["optimal_since"] or 10 * run["stopped_at"] for run in runs)
-    theirs = statistics.median(one or most for one in randoms)
-    return {"ratio": ours / theirs}
-
-
-def _spread(numbers: list[int | None]) -> str:
-    told = sorted(one for one in numbers if one is not None)
-    if not told:
-        return "never"
-    missing = "" if len(told) == len(numbers) else f" ({len(numbers) - len(told)} never)"
-    return f"{told[0]:,}-{told[-1]:,}{missing}" if told[0] != told[-1] else f"{told[0]:,}{missing}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the package says of itself → docs/reference/*.md and docs/formats/*.schema.json.
+"""What the package says of itself → docs/reference/*.md, docs/formats/*.schema.json, its stub.
 
 `python docs/generate.py` writes them; a test holds them to what the package says now.
 """
@@ -13,7 +13,9 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
-from resolvent.cli.app import app
+import resolvent
+from resolvent.cli.app import function_of
+from resolvent.cli.table import COMMANDS
 from resolvent.control.learning import policy_files
 from resolvent.control.planning import plan_files
 from resolvent.environments.grids import files as grid_files
@@ -53,7 +55,8 @@ def commands() -> str:
         "",
         "Every command takes `--help`. Bad input ends with exit code 2 and one line that says",
         "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction or",
-        "`doctor` a fault, 2 bad input or options, 3 time limit reached, 130 interrupted.",
+        "none at all, or `doctor` a fault, 2 bad input or options, 3 time limit reached, 130",
+        "interrupted, 143 ended by a signal.",
         "",
         "`resolvent --install-completion` makes your shell complete commands, options and the",
         "names of worlds. What takes more than a second shows its progress on a terminal, and only",
@@ -61,10 +64,8 @@ def commands() -> str:
         "",
         "<!-- Written by docs/generate.py: edit the commands instead. -->",
     ]
-    for registered in app.registered_commands:
-        if registered.callback is None:
-            raise ValueError("a command without a function")
-        lines += ["", *_command(registered.callback)]
+    for name in COMMANDS:
+        lines += ["", *_command(function_of(name))]
     return "\n".join(lines) + "\n"
 
 
@@ -201,9 +202,22 @@ def _count_from_zero(schema: Any) -> None:
             _count_from_zero(value)
 
 
+def stub() -> str:
+    """Return what type checkers read of the public names, which are imported at their first use."""
+    lines = ["# Written by docs/generate.py: edit the table in __init__.py instead.", ""]
+    for module, names in resolvent.NAMES.items():
+        lines += [f"from {module} import {name} as {name}" for name in names]
+    lines += ["", "__version__: str", "", "__all__ = ["]
+    constants_first = sorted(
+        resolvent.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)
+    )
+    return "\n".join([*lines, *(f'    "{name}",' for name in constants_first), "]"]) + "\n"
+
+
 def written() -> dict[Path, str]:
     """Return the text of each file that is generated."""
     texts = {DOCS / "reference" / "commands.md": commands(), **pages(DOCS / "reference")}
+    texts[Path(resolvent.__file__).with_suffix(".pyi")] = stub()
     for name, schema in schemas().items():
         texts[DOCS / "formats" / f"{name}.schema.json"] = json.dumps(schema, indent=2) + "\n"
     return texts

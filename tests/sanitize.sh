@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# Runs the tests that reach the compiled core with the core built under
-# AddressSanitizer and UndefinedBehaviorSanitizer. Called by `make sanitize`,
-# which sets BIN to the virtual environment's programs.
+# Runs the tests that reach the compiled core, and the fuzzer of its calls, with the core built
+# under sanitizers: tests/sanitize.sh address,undefined (the default) or tests/sanitize.sh thread.
+# Called by `make sanitize` and `make sanitize-threads`, which set BIN to the virtual
+# environment's programs. INPUTS says how many random calls there are of each kind; further
+# arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${BIN:-.venv/bin}" && pwd)
+sanitizers=${1:-address,undefined}
+[ $# -gt 0 ] && shift
+inputs=${INPUTS:-2000}
 python=$("$bin/python" -c 'import sys; print(sys._base_executable)')
-site=$("$bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["platlib"])')
-out=build/sanitize
+site=$("$bin/python" -c 'import msgspec, pathlib; print(pathlib.Path(msgspec.__file__).parents[1])')
+out=build/sanitize-${sanitizers%%,*}
+mkdir -p build
 
 PATH=$bin:$PATH cmake -S . -B "$out" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DRESOLVENT_SANITIZE=ON -DPython_EXECUTABLE="$bin/python" >"$out.log" 2>&1 ||
+  -DRESOLVENT_SANITIZE="$sanitizers" -DPython_EXECUTABLE="$bin/python" >"$out.log" 2>&1 ||
   { cat "$out.log"; exit 1; }
 PATH=$bin:$PATH cmake --build "$out"
 
@@ -18,15 +24,31 @@ PATH=$bin:$PATH cmake --build "$out"
 # explicit path does not see the editable install, so this copy is what runs.
 rm -rf "$out/package" && mkdir -p "$out/package"
 cp -r src/resolvent "$out/package/"
+rm -f "$out"/package/resolvent/_core*.so
 cp "$out"/_core*.so "$out/package/resolvent/"
 
+libraries="libasan.so libubsan.so"
+[ "$sanitizers" = thread ] && libraries=libtsan.so
 preload=
-for library in libasan.so libubsan.so libstdc++.so; do
+for library in $libraries libstdc++.so; do
   preload+=$(${CXX:-g++} -print-file-name=$library):
 done
-LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-  PYTHONPATH=$PWD/$out/package:$site \
-  "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
-  tests/merging tests/exact tests/replay tests/trust tests/refinement tests/reduction tests/machines tests/control tests/laws tests/events tests/noise \
-  tests/traces/tables/test_table_rows.py tests/traces/test_digest.py tests/traces/test_choosing.py tests/traces/test_vocabulary.py \
-  tests/baselines/test_hmm_expectation.py
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:history_size=4:suppressions=$PWD/tests/threads_of_others.txt
+export PYTHONPATH=$PWD/$out/package:$PWD/tests:$site
+
+core=$(LD_PRELOAD=$preload "$python" -S -s -c 'from fuzz.core_calls import TARGETS; print(*[one.name for one in TARGETS])')
+if [ "$sanitizers" = thread ]; then
+  # Threads share columns and trees; every call gives what it gives alone.
+  LD_PRELOAD=$preload "$python" -S -s -m fuzz.core_threads --inputs "$inputs"
+  LD_PRELOAD=$preload "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
+    tests/replay tests/workers/test_workers.py
+else
+  targets=
+  for name in $core; do targets+=" --target $name"; done
+  LD_PRELOAD=$preload "$python" -S -s -m fuzz --no-limits --inputs "$inputs" $targets
+  LD_PRELOAD=$preload "$python" -S -s -m pytest -m "not slow" -p no:xdist "$@" \
+    tests/merging tests/exact tests/replay tests/trust tests/refinement tests/reduction tests/machines tests/control tests/laws tests/events tests/noise tests/arithmetic \
+    tests/traces/tables/test_table_rows.py tests/traces/test_digest.py tests/traces/test_choosing.py tests/traces/test_vocabulary.py \
+    tests/baselines/test_hmm_expectation.py
+fi

@@ -1,5 +1,6 @@
 import errno
 import os
+import stat
 import threading
 from pathlib import Path
 
@@ -56,6 +57,36 @@ def test_permissions_are_those_of_an_ordinary_new_file(tmp_path):
         file.write(b"new")
     (tmp_path / "plain.txt").write_bytes(b"new")
     assert (tmp_path / "out.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+    target = tmp_path / "out.txt"
+    target.write_bytes(b"old")
+    target.chmod(mode)
+    with atomic_write(target) as file:
+        file.write(b"new")
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
+def test_a_new_file_obeys_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with atomic_write(tmp_path / "out.txt") as file:
+            file.write(b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o600
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    with (
+        pytest.raises(ResolventError, match=r"cannot write .*one: too many levels of symbolic"),
+        atomic_write(tmp_path / "one"),
+    ):
+        pass
 
 
 def test_a_missing_folder_is_named(tmp_path):

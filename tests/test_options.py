@@ -1,3 +1,4 @@
+import contextlib
 import inspect
 from dataclasses import fields
 
@@ -73,3 +74,12 @@ def test_a_strategy_of_ones_own_is_given_beside_the_file():
     with pytest.raises(rs.ModelError, match="which is not built in"):
         Options.from_dict(stored)
     assert Options.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Options)])
+@pytest.mark.parametrize(
+    "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
+)
+def test_whatever_an_option_is_it_is_taken_or_refused(name, odd):
+    with contextlib.suppress(rs.OptionError):
+        Options(**{name: odd})

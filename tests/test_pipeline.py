@@ -412,6 +412,8 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
 def test_trivial_labels_come_as_a_list():
     with pytest.raises(rs.OptionError, match=r"write \['key'\], not 'key'"):
         rs.infer(BELL, trivial="key")
+    with pytest.raises(rs.OptionError, match=r"trivial holds \[\['bell'\]\]: give labels as texts"):
+        rs.infer(BELL, trivial=[[["bell"]]])
 
 
 def test_trivial_labels_and_keeping_them_exclude_each_other():

@@ -11,8 +11,10 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["errors", "_core"],
-    ["atomic_file", "by_value", "installation", "progress", "wording"],
+    ["wording", "_core", "starting"],
+    ["errors"],
+    ["arguments", "atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
+    ["registration"],
     ["workers"],
     ["notebook"],
     ["traces"],
@@ -48,9 +50,13 @@ RANK = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms}
 SHORT_WAYS = {
     "machines/machine_set.py": {
         "Machines.score": "resolvent.replay",  # users ask machines how well they predict
+        "Machines.difference": "resolvent.trust.telling_apart",  # and what tells them from others
     },
     "machines/exchange/edge_rewards.py": {
         "EdgeRewardMachine.from_pair": "resolvent.replay.edges_of_pair",  # the other constructor
+    },
+    "trust/experiment.py": {
+        "Experiment.policy": "resolvent.control.planning.carrying_out",  # asked of it where it is
     },
     "result.py": {  # a result is plain data; these save users three imports
         "InferenceResult.evidence": "resolvent.pipeline",

@@ -120,3 +120,63 @@ class Coin(gym.Env[int, int]):
             return self.at, 0.0, False, False, {"labels": set()}
         paid = float(self.at == 2)
         return 0, paid, True, False, {"labels": set()}
+
+
+class Lamp(gym.Env[int, int]):
+    """A line of four cells; by chance, a lamp beside the second one is lit or dark: labels say so.
+
+    Pressing a button at the end pays 1 if the lamp was lit, and ends the episode.
+    """
+
+    def __init__(self, pays_dark: float) -> None:
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Discrete(4)
+        self.pays_dark, self.at, self.lit = pays_dark, 0, False
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at, self.lit = 0, False
+        return 0, {"labels": set()}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if action == 2:
+            paid = (1.0 if self.lit else self.pays_dark) if self.at == 3 else 0.0
+            return self.at, paid, self.at == 3, False, {"labels": set()}
+        self.at = min(max(self.at + (1 if action else -1), 0), 3)
+        label = set[str]()
+        if self.at == 1:
+            self.lit = bool(self.np_random.random() < 0.5)
+            label = {"lit" if self.lit else "dark"}
+        return self.at, 0.0, False, False, {"labels": label}
+
+
+class Bells(gym.Env[str, int]):
+    """Three rooms in a row; whoever has rung often enough in the middle one is paid on the right.
+
+    On the left there is always a little to be had. Nothing shows how often the bell was rung
+    but that it pays, so that each ring is a state more.
+    """
+
+    action_names = ("left", "right", "ring", "take")
+    rooms = ("west", "tower", "east")
+
+    def __init__(self, rings: int) -> None:
+        self.action_space = spaces.Discrete(4)
+        self.observation_space = spaces.Text(10)
+        self.rings, self.place, self.rung = rings, 1, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.rung = 1, 0
+        return "tower", {"labels": set()}
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        room, label = self.rooms[self.place], set[str]()
+        if action == 3:
+            paid = {"west": 1.0, "east": 5.0 * (self.rung >= self.rings)}.get(room, 0.0)
+            return room, paid, room != "tower", False, {"labels": label}
+        if action == 2 and room == "tower":
+            self.rung, label = self.rung + 1, {"bell"}
+        elif action < 2:
+            self.place = min(max(self.place + (1 if action == 1 else -1), 0), 2)
+        return self.rooms[self.place], 0.0, False, False, {"labels": label}

@@ -17,8 +17,8 @@ resolvent::HiddenKind checked_kind(Id labels, Id silence, bool labels_lie, bool 
 nb::dict grow_hidden_machine(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets, Id labels,
                              Id silence, bool labels_lie, bool random_starts, std::uint64_t seed, double effort,
                              Id most_states, Row part, double time_limit, const nb::object& progress) {
-  require(alpha.size() == output.size() && alpha.size() == beta.size(), "alpha, output and beta must be equally long");
-  check_ids(span_of(alpha), "alpha holds an id below -1");
+  const resolvent::Answers answers = checked_rows(alpha, output, beta);
+  require(answers.alpha.size() > 0, "there must be a row");
   const resolvent::Labels read = checked_labels(beta, offsets);
   check_codes(span_of(beta), labels, resolvent::none);
   require(most_states >= 1 && most_states <= resolvent::most_hidden_states && part >= 1 && effort > 0,
@@ -35,7 +35,7 @@ nb::dict grow_hidden_machine(const Ids& alpha, const Ids& output, const Ids& bet
   };
   auto grown = [&] {
     nb::gil_scoped_release no_gil;
-    return resolvent::grow_hidden_machine({span_of(alpha), span_of(output)}, read, options, look);
+    return resolvent::grow_hidden_machine(answers, read, options, look);
   }();
   nb::dict sizes;
   for (const auto& [states, evidence] : grown.sizes) sizes[nb::int_(states)] = evidence;

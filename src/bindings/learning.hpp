@@ -27,6 +27,16 @@ inline resolvent::Answers checked_answers(const Ids& alpha, const Ids& output, c
   return answers;
 }
 
+inline resolvent::Answers checked_rows(const Ids& alpha, const Ids& output, const Ids& beta) {
+  require(alpha.size() == output.size() && alpha.size() == beta.size(), "alpha, output and beta must be equally long");
+  check_ids(span_of(alpha), "alpha holds an id below -1");
+  bool answered = true;
+  for (std::size_t row = 0; row < alpha.size(); ++row)
+    answered &= alpha.data()[row] == resolvent::none || output.data()[row] >= 0;
+  require(answered, "a row with an alpha needs an output of at least 0");
+  return {span_of(alpha), span_of(output)};
+}
+
 // Lets Ctrl-C through and tells `progress` (if it is not None) how far it is.
 inline resolvent::Pulse::Listener listener(const nb::object& progress) {
   return [&progress](const resolvent::Progress& now) {

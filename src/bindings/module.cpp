@@ -28,6 +28,7 @@
 #include "state_walk.hpp"
 #include "samples.hpp"
 
+void bind_arithmetic(nb::module_& module);
 void bind_baum_welch(nb::module_& module);
 void bind_build(nb::module_& module);
 void bind_control(nb::module_& module);
@@ -268,6 +269,7 @@ NB_MODULE(_core, module) {
   module.def("recode", &recode, "codes"_a, "table"_a);
   module.def("walk_states", &walk_states, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
+  bind_arithmetic(module);
   bind_baum_welch(module);
   bind_build(module);
   bind_control(module);

@@ -11,16 +11,6 @@
 
 namespace {
 
-resolvent::Answers checked_rows(const Ids& alpha, const Ids& output, const Ids& beta) {
-  require(alpha.size() == output.size() && alpha.size() == beta.size(), "alpha, output and beta must be equally long");
-  check_ids(span_of(alpha), "alpha holds an id below -1");
-  bool answered = true;
-  for (std::size_t row = 0; row < alpha.size(); ++row)
-    answered &= alpha.data()[row] == resolvent::none || output.data()[row] >= 0;
-  require(answered, "a row with an alpha needs an output of at least 0");
-  return {span_of(alpha), span_of(output)};
-}
-
 // By label: whether it is at first taken to change nothing.
 std::vector<std::uint8_t> checked_quiet(const Ids& quiet, const Ids& beta) {
   require(quiet.size() > 0, "there must be a label");

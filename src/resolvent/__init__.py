@@ -2,151 +2,127 @@
 
 Traces of a deterministic POMDP go in; a Transition Machine that predicts the
 next observation and a Reward Machine that predicts the reward come out.
+
+A name is imported when it is first asked for, with what it needs and no more:
+`docs/decisions/start-up.md` says why. Type checkers read `__init__.pyi`, which
+`python docs/generate.py` writes from the table here.
 """
 
-from importlib.metadata import version
+# First of all: a file beside the user may be called as a module is.
+import resolvent.starting  # noqa: F401
 
-import resolvent.environments  # noqa: F401 -- registers resolvent/House-v0 and its kin
-from resolvent import baselines
-from resolvent.control import (
-    AugmentObservation,
-    Learned,
-    Plan,
-    ShapeReward,
-    VectorAugmentObservation,
-    VectorShapeReward,
-    plan,
-    q_learning,
-)
-from resolvent.diagnosis import Diagnosis, Finding, diagnose
-from resolvent.display.report import report
-from resolvent.errors import (
-    ClusterError,
-    ContradictoryTraces,
-    DamagedFile,
-    MissingExtra,
-    ModelError,
-    OptionError,
-    ResolventError,
-    ResumeWarning,
-    SpaceWarning,
-    StorageError,
-    TableWarning,
-    TimeLimitReached,
-    TraceError,
-)
-from resolvent.exploring import Explorer, Solved, solve
-from resolvent.holding_out import HeldOut, held_out
-from resolvent.machines import (
-    UNSEEN,
-    EdgeRewardMachine,
-    Knowledge,
-    Machine,
-    MachinePair,
-    Machines,
-    RewardMachine,
-    Score,
-    TransitionMachine,
-    is_isomorphic,
-    is_minimal,
-    load,
-    read_reward_machine,
-    to_dot,
-    to_mealy_dot,
-    to_mermaid,
-    to_png,
-    to_svg,
-    to_text,
-)
-from resolvent.merging import Strategy
-from resolvent.noise import Noise
-from resolvent.options import Options
-from resolvent.pipeline import evidence, infer
-from resolvent.result import InferenceResult
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
-from resolvent.traces import (
-    Trace,
-    TraceFolder,
-    TraceSet,
-    read_log,
-    read_table,
-    read_traces,
-    scan_traces,
-)
-from resolvent.traces.labelling import Labelling
-from resolvent.traces.live.collecting import collect
-from resolvent.trust import Evidence
+# isort: split
+from importlib import import_module
 
-__version__ = version("resolvent")
+from resolvent.registration import register_when_possible
 
-__all__ = [
-    "UNSEEN",
-    "AugmentObservation",
-    "ClusterError",
-    "ContradictoryTraces",
-    "DamagedFile",
-    "Diagnosis",
-    "Discretise",
-    "EdgeRewardMachine",
-    "Evidence",
-    "Explorer",
-    "Finding",
-    "HeldOut",
-    "InferenceResult",
-    "Knowledge",
-    "LabelTiming",
-    "Labelling",
-    "Learned",
-    "Machine",
-    "MachinePair",
-    "Machines",
-    "MissingExtra",
-    "ModelError",
-    "Noise",
-    "OptionError",
-    "Options",
-    "Plan",
-    "ResolventError",
-    "ResumeWarning",
-    "RewardMachine",
-    "Score",
-    "ShapeReward",
-    "Solved",
-    "SpaceWarning",
-    "StorageError",
-    "Strategy",
-    "TableWarning",
-    "TimeLimitReached",
-    "Trace",
-    "TraceError",
-    "TraceFolder",
-    "TraceSet",
-    "TransitionMachine",
-    "VectorAugmentObservation",
-    "VectorShapeReward",
-    "baselines",
-    "collect",
-    "diagnose",
-    "evidence",
-    "held_out",
-    "infer",
-    "is_isomorphic",
-    "is_minimal",
-    "load",
-    "plan",
-    "q_learning",
-    "read_log",
-    "read_reward_machine",
-    "read_table",
-    "read_traces",
-    "report",
-    "scan_traces",
-    "solve",
-    "to_dot",
-    "to_mealy_dot",
-    "to_mermaid",
-    "to_png",
-    "to_svg",
-    "to_text",
-]
+NAMES = {
+    "resolvent": ("baselines",),
+    "resolvent.control": (
+        "AugmentObservation",
+        "Learned",
+        "Plan",
+        "ShapeReward",
+        "VectorAugmentObservation",
+        "VectorShapeReward",
+        "plan",
+        "q_learning",
+    ),
+    "resolvent.diagnosis": ("Diagnosis", "Finding", "diagnose"),
+    "resolvent.display.report": ("report",),
+    "resolvent.errors": (
+        "ClusterError",
+        "ContradictoryTraces",
+        "DamagedFile",
+        "EnvironmentFailed",
+        "MissingExtra",
+        "ModelError",
+        "OptionError",
+        "OutOfMemory",
+        "ResolventError",
+        "ResumeWarning",
+        "SpaceWarning",
+        "StorageError",
+        "TableWarning",
+        "TimeLimitReached",
+        "TooLarge",
+        "TraceError",
+    ),
+    "resolvent.exploring": ("Explorer", "Solved", "solve"),
+    "resolvent.holding_out": ("HeldOut", "held_out"),
+    "resolvent.limits": ("Limits",),
+    "resolvent.machines": (
+        "UNSEEN",
+        "EdgeRewardMachine",
+        "Knowledge",
+        "Machine",
+        "MachinePair",
+        "Machines",
+        "RewardMachine",
+        "Score",
+        "TransitionMachine",
+        "is_isomorphic",
+        "is_minimal",
+        "load",
+        "read_reward_machine",
+        "to_dot",
+        "to_mealy_dot",
+        "to_mermaid",
+        "to_png",
+        "to_svg",
+        "to_text",
+    ),
+    "resolvent.merging": ("Strategy",),
+    "resolvent.noise": ("Noise",),
+    "resolvent.options": ("Options",),
+    "resolvent.pipeline": ("evidence", "infer"),
+    "resolvent.result": ("InferenceResult",),
+    "resolvent.samples": ("LabelTiming",),
+    "resolvent.senses": ("Discretise",),
+    "resolvent.traces": (
+        "Trace",
+        "TraceFolder",
+        "TraceSet",
+        "read_log",
+        "read_table",
+        "read_traces",
+        "scan_traces",
+    ),
+    "resolvent.traces.labelling": ("Labelling",),
+    "resolvent.traces.live.collecting": ("collect",),
+    "resolvent.trust": ("Evidence", "Experiment"),
+}
+"""Where each public name is defined, by module."""
+
+_MODULE_OF = {name: module for module, names in NAMES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name, a room or the version, at its first use."""
+    if name == "__version__":
+        found: object = import_module("importlib.metadata").version("resolvent")
+    elif _MODULE_OF.get(name, __name__) != __name__:
+        found = getattr(import_module(_MODULE_OF[name]), name)
+    else:
+        found = _room(name)
+    globals()[name] = found
+    return found
+
+
+def _room(name: str) -> object:
+    path = f"{__name__}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+register_when_possible()

@@ -1,10 +1,12 @@
 """Files written whole or not at all."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import BinaryIO
 
 from resolvent.errors import ResolventError
@@ -14,8 +16,9 @@ from resolvent.errors import ResolventError
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for bytes that takes its place only when the block ends well.
 
-    Until then they lie in a hidden file beside it, which any exception removes,
-    Ctrl-C included. Leave the file open: it is flushed and closed here.
+    Until then they lie in a hidden file beside it, which any exception removes, Ctrl-C included.
+    Leave the file open: it is flushed and closed here. A file that is replaced keeps its
+    permissions; a new one has those that the user's umask allows.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -28,22 +31,38 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     with _plain_errors(path):
         if path.is_dir():
             raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-        if path.exists() and not path.is_file():
+        target = link_target(path)
+        if target.exists() and not target.is_file():
             # A pipe or a device, such as /dev/stdout: nothing there to replace.
             with path.open("wb") as file:
                 yield file
             return
-        target = path.resolve()  # a link stays, and what it points to is replaced
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         try:
             with part.open("xb") as file:
                 yield file
                 file.flush()
+                with suppress(FileNotFoundError):
+                    os.fchmod(file.fileno(), S_IMODE(target.stat().st_mode))
                 os.fsync(file.fileno())
             part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+def link_target(path: Path) -> Path:
+    """Return the file that a path stands for once links are followed; it need not exist.
+
+    Writing replaces what a link points to, and the link stays.
+
+    Raises:
+        OSError: when links lead in a circle.
+    """
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # what Python before 3.13 says of it
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 @contextmanager
@@ -55,10 +74,14 @@ def _plain_errors(path: Path) -> Iterator[None]:
         # Writing itself fails without a name (a full disk). A name that is not
         # beside the target belongs to some other file the block was using.
         named = error.filename
-        if named is not None and Path(named).resolve().parent != path.resolve().parent:
+        if named is not None and not _is_beside(Path(named), path):
             raise
         if not path.parent.exists():
             reason = f"the folder {path.parent} does not exist"
         else:
             reason = (error.strerror or str(error)).lower()
         raise ResolventError(f"cannot write {path}: {reason}") from error
+
+
+def _is_beside(named: Path, path: Path) -> bool:
+    return named == path or link_target(named).parent == link_target(path).parent

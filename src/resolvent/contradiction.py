@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ContradictoryTraces, TracePlace
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.merging import Contradiction, find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet

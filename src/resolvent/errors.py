@@ -9,11 +9,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from resolvent.wording import short
+
 E = TypeVar("E", bound=Exception)
 
 
+MOST_CHARACTERS = 4_000
+"""Of an error's message: names that users chose may be of any length."""
+
+
 class ResolventError(Exception):
-    """Base of all errors that Resolvent raises on purpose."""
+    r"""Base of all errors that Resolvent raises on purpose; its text is one line, safe to show.
+
+    >>> print(ResolventError("no file 'a\x1b[31m\nb'"))
+    no file 'a\x1b[31m\nb'
+    """
+
+    def __str__(self) -> str:
+        return short(super().__str__(), MOST_CHARACTERS)
 
 
 class TraceError(ResolventError):
@@ -28,12 +41,30 @@ class DamagedFile(TraceError):  # noqa: N818
     """A file, or a part of one, that cannot be read since it is damaged or gone."""
 
 
+class EnvironmentFailed(TraceError):  # noqa: N818
+    """An environment that raised while it was explored, or gave what no step can give.
+
+    Attributes:
+        solved: What was found until then, to look at or to go on from; None if that is nothing.
+    """
+
+    solved: Any = None
+
+
 class ModelError(ResolventError):
     """A machine or model file that cannot be read or does not fit its use."""
 
 
 class OptionError(ResolventError, ValueError):
     """An option whose value cannot be honoured."""
+
+
+class TooLarge(TraceError, ModelError):  # noqa: N818
+    """Something that would take more memory than a limit allows; `Limits` raises it."""
+
+
+class OutOfMemory(ResolventError, MemoryError):  # noqa: N818
+    """Work for which this machine has not enough memory; nothing need be wrong with the data."""
 
 
 @dataclass(frozen=True, slots=True)

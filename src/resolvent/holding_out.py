@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.merging.tried import OUT_OF_TIME
@@ -242,6 +243,7 @@ def held_out(
     >>> print(held_out(rs.infer(house), house)["reward"])
     100% predicted right (95% confidence: 90.8% or more), 0% wrong
     """
+    check_arguments(held_out, locals(), leaving=["traces"])
     if not 0 < share < 1:
         raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
     options = _as_before(result, time_limit)

@@ -1,13 +1,15 @@
 """What an inference is asked to do: one type for `infer`, its files and the command line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 import msgspec
 import numpy as np
 
+from resolvent.arguments import is_single, shown
 from resolvent.errors import ModelError, OptionError
 from resolvent.keeping import Store
 from resolvent.merging import (
@@ -65,17 +67,17 @@ class Options:
         put = object.__setattr__
         put(self, "strategy", strategy_named(self.strategy))
         put(self, "engine", engine_for(self.strategy, self.engine))
-        if self.labels != "auto":
+        if not _is_auto(self.labels):
             put(self, "labels", as_labelling(self.labels, found=True))
-        if not (self.discretise in (None, "auto") or isinstance(self.discretise, Discretise)):
+        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretise | None)):
             raise OptionError(
-                f"discretise={self.discretise!r}: give a Discretise, 'auto', or None for "
+                f"discretise={shown(self.discretise)}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
             )
         named = isinstance(self.noise, str) and self.noise in ("none", "auto")
         if not named and not isinstance(self.noise, Noise):
             raise OptionError(
-                f"noise={self.noise!r}: choose 'auto', 'none', or say what is noisy by a Noise"
+                f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
             )
         put(self, "timing", _timing(self.timing, made=self.labels not in (GIVEN, "auto")))
         put(self, "outputs", _outputs(self.outputs))
@@ -90,12 +92,14 @@ class Options:
         check_seed_and_effort(self.seed, self.effort)
         workers_named(self.on)  # to refuse what nobody knows
         if self.resume is not None:
+            if not isinstance(self.resume, str | Path) or "\0" in str(self.resume):
+                raise OptionError(f"resume={shown(self.resume)}: name a folder by a text or path")
             put(self, "resume", Store(str(self.resume)).place)
         if self.time_limit is not None:
             put(self, "time_limit", _number("time_limit", self.time_limit))
             if not self.time_limit > 0:
                 raise OptionError(f"the time limit is {self.time_limit:g} s: it must be above 0")
-        if self.trivial != "auto":
+        if not _is_auto(self.trivial):
             put(self, "trivial", _labels(self.trivial))
             if self.trivial and not self.remove_trivial:
                 raise OptionError(
@@ -188,20 +192,27 @@ _STORED_TYPES: dict[str, Any] = {
 
 def _switch(name: str, given: Any) -> bool:
     if not isinstance(given, bool | np.bool_):
-        raise OptionError(f"{name} is {given!r}: choose True or False")
+        raise OptionError(f"{name} is {shown(given)}: choose True or False")
     return bool(given)
+
+
+def _is_auto(given: Any) -> bool:
+    return isinstance(given, str) and given == "auto"  # an array compares item by item
 
 
 def _whole(name: str, given: Any) -> int:
     if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
-        raise OptionError(f"{name} is {given!r}: choose a whole number")
+        raise OptionError(f"{name} is {shown(given)}: choose a whole number")
     return int(given)
 
 
 def _number(name: str, given: Any) -> float:
     if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
-        raise OptionError(f"{name} is {given!r}: choose a number")
-    return float(given)
+        raise OptionError(f"{name} is {shown(given)}: choose a number")
+    try:
+        return float(given)
+    except OverflowError:
+        raise OptionError(f"{name} is {shown(given)}: choose a number below 1e308") from None
 
 
 def _labels_stored(labels: Labelling | Literal["auto"]) -> Any:
@@ -216,17 +227,24 @@ def _labels_stored(labels: Labelling | Literal["auto"]) -> Any:
 def _timing(timing: LabelTiming | str | None, made: bool) -> LabelTiming:
     if timing is None:
         return LabelTiming.CURRENT_WITH_INITIAL if made else LabelTiming.CURRENT
-    try:
+    if isinstance(timing, str) and timing in tuple(LabelTiming):
         return LabelTiming(timing)
-    except ValueError:
-        known = ", ".join(LabelTiming)
-        raise OptionError(f"unknown timing '{timing}': choose one of {known}") from None
+    known = ", ".join(LabelTiming)
+    raise OptionError(f"unknown timing {shown(timing)}: choose one of {known}")
 
 
 def _labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
     if isinstance(trivial, str):
         raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
-    return tuple(trivial)
+    if not isinstance(trivial, Iterable) or is_single(trivial):
+        raise OptionError(f"trivial={shown(trivial)}: give a list of labels")
+    named = tuple(trivial)
+    for one in named:
+        if not isinstance(one, str | Set | list | tuple) or not all(
+            isinstance(proposition, str) for proposition in one
+        ):
+            raise OptionError(f"trivial holds {shown(one)}: give labels as texts or sets of them")
+    return named
 
 
 def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -235,12 +253,16 @@ def _outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
     if isinstance(outputs, str):
         name = short(outputs)
         raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
+    if not isinstance(outputs, Iterable) or is_single(outputs):
+        raise OptionError(f"outputs={shown(outputs)}: give a list of names, such as ['reward']")
     named = tuple(outputs)
     if not named:
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
     for name in named:
         if not isinstance(name, str):
-            raise OptionError(f"outputs holds {name!r}: name columns by strings, such as 'reward'")
+            raise OptionError(
+                f"outputs holds {shown(name)}: name columns by strings, such as 'reward'"
+            )
         if named.count(name) > 1:
             raise OptionError(f"outputs names '{short(name)}' twice: name it once")
     return named

@@ -20,6 +20,7 @@ import numpy as np
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred
+from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
 from resolvent.merging import STRATEGIES, Strategy
 from resolvent.noise import FEWEST_VALUES, Noise, find_reward_levels
@@ -189,7 +190,7 @@ def infer_with(
 
     `rewards` are levels of rewards that are known already.
     """
-    with at_work(options.on):
+    with telling_of_memory("machines were inferred"), at_work(options.on):
         return _inferred(options, traces, progress, rewards)
 
 
@@ -386,7 +387,7 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Take more traces into a result: replay them, and repair the machines where they fail."""
-    with at_work(result.options.on):
+    with telling_of_memory("machines were updated"), at_work(result.options.on):
         return _updated(result, traces, progress)
 
 
@@ -442,7 +443,7 @@ against cyanroom (trace 22, step 3)
     given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if isinstance(given, TraceSet) and len(given) == 0:
         raise ModelError("there are no traces to gather evidence from")
-    with at_work(on) as workers:
+    with telling_of_memory("evidence was gathered"), at_work(on) as workers:
         if isinstance(given, Corpus):
             corpus = copy(given)
             corpus.workers = workers

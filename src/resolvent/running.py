@@ -240,8 +240,8 @@ class Run:
             before = np.roll(states[kind], 1)
             before[traces.offsets[:-1]] = 0
             known = (before >= 0) & (histories.beta >= 0)
-            move = before * np.int32(len(traces.labels)) + histories.beta
-            moves.append(np.where(known, move, np.int32(-1)))
+            move = before.astype(np.int64) * len(traces.labels) + histories.beta
+            moves.append(np.where(known, move, -1))
         steps = SAMPLE_STEPS << (rounds - 1)
         return covering(moves, traces.offsets, corpus.by_key(), RARE_TIMES << rounds, steps)
 

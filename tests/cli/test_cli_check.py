@@ -94,17 +94,31 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     }
 
 
-def test_another_world_is_unseen_rather_than_wrong(
-    run: Run, machines: Path, tmp_path: Path
-) -> None:
+def test_traces_of_another_world_are_said_to_be(run: Run, machines: Path, tmp_path: Path) -> None:
     path = tmp_path / "attic.jsonl"
     path.write_text(
         '{"observations":["attic","attic"],"labels":[[],[]],"actions":["up"],"rewards":[0]}\n'
     )
     outcome = run("check", machines, path)
-    assert outcome.code == 0
-    assert "1 step the machines were never shown" in outcome.out
+    assert outcome.code == 1
+    assert (
+        "no step is predicted by the Transition Machine and Reward Machine: are these traces of "
+        "the same world?"
+    ) in outcome.out
     assert "every step" not in outcome.out
+    told = run("check", machines, path, "--json")
+    assert (told.code, told.json["transition"]["unseen"]) == (1, 1)
+
+
+def test_a_step_that_was_never_shown_is_no_fault(run: Run, machines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "attic.jsonl"
+    path.write_text(
+        '{"observations":["corridor","corridor","attic"],"labels":[[],[],[]],'
+        '"actions":["down","fly"],"rewards":[0,0]}\n'
+    )
+    outcome = run("check", machines, path)
+    assert outcome.code == 0
+    assert "1 step the machines were never shown: infer from more traces" in outcome.out
 
 
 def test_arguments_the_wrong_way_round(run: Run, machines: Path, house: Path) -> None:

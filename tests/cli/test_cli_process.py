@@ -12,7 +12,8 @@ import pytest
 from cli_outcome import Run
 
 import resolvent
-from resolvent.cli.app import app
+from resolvent.cli import _usage_text
+from resolvent.cli.table import COMMANDS
 from worlds import random_world
 
 RESOLVENT = (sys.executable, "-m", "resolvent")
@@ -33,7 +34,7 @@ def test_no_command_prints_the_help(run: Run) -> None:
     assert "resolvent demo" in outcome.out
 
 
-@pytest.mark.parametrize("command", [one.callback.__name__ for one in app.registered_commands])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
@@ -57,6 +58,18 @@ def test_usage_errors_are_one_line(run: Run, arguments: list[str], words: list[s
     outcome = run(*arguments)
     assert outcome.code == 2
     assert all(word in outcome.error for word in words), outcome.err
+    assert outcome.err.count("Did you mean") <= 1
+
+
+def test_what_was_meant_is_asked_once() -> None:
+    class TwiceError(Exception):  # as of Typer 0.21 and click 8.5, which both ask
+        message = "No such command 'infr'. Did you mean 'infer'?"
+
+        def format_message(self) -> str:
+            return f"{self.message} Did you mean 'infer'?"
+
+    asked = "no such command 'infr'. Did you mean 'infer'? (see `resolvent --help`)"
+    assert _usage_text(TwiceError()) == asked
 
 
 def test_an_error_of_the_system_is_one_line(

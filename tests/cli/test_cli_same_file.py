@@ -1,13 +1,21 @@
 """No command writes over what it reads."""
 
+import inspect
 import shutil
 from pathlib import Path
 
 import pytest
 from cli_outcome import Run
 
+from resolvent.cli.app import function_of
+from resolvent.cli.table import COMMANDS
+
 LOG = "given,answered\ncoin,tea\ncoin,tea\n"
 COLUMNS = ("--input", "given", "--output", "answered")
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture
@@ -19,6 +27,12 @@ def here(tmp_path: Path, house: Path, machines: Path, monkeypatch: pytest.Monkey
     (tmp_path / "curve.csv").write_text("episode,return\n0,1\n")
     (tmp_path / "link.jsonl").symlink_to("t.jsonl")
     (tmp_path / "link.json").symlink_to("m.json")
+    (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "t.jsonl")
+    (tmp_path / "to-new.json").symlink_to("new.json")
+    (tmp_path / "to-new.svg").symlink_to("new.json")
+    (tmp_path / "one.json").write_text("old")
+    (tmp_path / "hard.svg").hardlink_to(tmp_path / "one.json")
+    (tmp_path / "here").symlink_to(".")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -30,6 +44,9 @@ def here(tmp_path: Path, house: Path, machines: Path, monkeypatch: pytest.Monkey
         ("infer", "t.jsonl", "-o", "./t.jsonl"),
         ("infer", "t.jsonl", "-o", "link.jsonl"),
         ("infer", "link.jsonl", "--output", "t.jsonl"),
+        ("infer", "t.jsonl", "-o", "hard.jsonl"),
+        ("infer", "t.jsonl", "-o", "here/t.jsonl"),
+        ("plan", "m.json", "t.jsonl", "-o", "here/link.json"),
         ("infer", "log.csv", *COLUMNS, "-o", "log.csv"),
         ("report", "m.json", "t.jsonl", "-o", "m.json"),
         ("report", "m.json", "t.jsonl", "-o", "t.jsonl"),
@@ -49,13 +66,45 @@ def here(tmp_path: Path, house: Path, machines: Path, monkeypatch: pytest.Monkey
 def test_an_output_that_is_an_input_is_refused(
     run: Run, here: Path, arguments: tuple[str, ...]
 ) -> None:
-    before = {path: path.read_bytes() for path in here.iterdir()}
+    before = contents(here)
     outcome = run(*arguments)
     assert outcome.code == 2
     target = Path(arguments[-1])
     assert outcome.error.startswith(f"cannot write {target}: it would replace what is read from ")
     assert outcome.error.endswith("; name another file\n")
-    assert {path: path.read_bytes() for path in here.iterdir()} == before
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize(
+    ("curve", "other"),
+    [
+        ("new.json", ("-o", "new.json")),
+        ("new.json", ("-o", "here/new.json")),
+        ("new.json", ("-o", "to-new.json")),
+        ("new.json", ("--picture", "to-new.svg")),
+        ("one.json", ("--picture", "hard.svg")),
+    ],
+)
+def test_two_outputs_that_are_one_file_are_refused(
+    run: Run, here: Path, curve: str, other: tuple[str, ...]
+) -> None:
+    before = contents(here)
+    outcome = run("train", "resolvent/House-v0", "-n", "5", "--curve", curve, *other)
+    assert outcome.code == 2
+    assert outcome.error.startswith("cannot write two things to ")
+    assert outcome.error.endswith(": give each a file of its own\n")
+    assert contents(here) == before
+
+
+def test_every_command_that_writes_a_file_is_in_this_test() -> None:
+    (table,) = (
+        mark.args[1]
+        for mark in test_an_output_that_is_an_input_is_refused.pytestmark  # type: ignore[attr-defined]
+    )
+    options = {name: inspect.signature(function_of(name)).parameters for name in COMMANDS}
+    writes = {name for name, taken in options.items() if {"output", "target"} & set(taken)}
+    # These write to a folder of their own or read no file; what they refuse is tested beside them.
+    assert writes - {"collect", "solve", "reproduce"} == {arguments[0] for arguments in table}
 
 
 def test_a_file_of_a_folder_that_is_read_is_refused(run: Run, here: Path) -> None:

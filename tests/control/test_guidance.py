@@ -28,6 +28,9 @@ def model(observation, states, following, reward, ends):
         starts=np.array([0], np.int32),
         start_counts=np.array([1]),
         reward_range=(0.0, 1.0),
+        labels=Vocabulary([frozenset()]),
+        read=np.where(following >= 0, 0, -1).astype(np.int32),
+        read_first=np.zeros(1, np.int32),
     )
 
 

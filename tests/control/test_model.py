@@ -12,7 +12,7 @@ import resolvent as rs
 from planning_oracles import naive_model
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.model import Model
-from resolvent.control.planning.steps import Space, Steps, Taking
+from resolvent.control.planning.steps import Space, Steps, Taking, moves_of
 from resolvent.environments import House, PhaseGrid
 from resolvent.replay import Tables, through, whole
 from resolvent.samples import LabelTiming
@@ -170,13 +170,32 @@ def test_labels_that_depend_on_the_state() -> None:
     assert stepped(model, (0, 1, 0), "look") == (0.0, (1, 1, 0))
 
 
-def test_labels_that_nothing_foretells_are_refused() -> None:
-    traces = TraceSet([Trace([0, 0, 0], [None, "a", "b"], ["go", "go"], [0, 0])])
-    with pytest.raises(
-        rs.ModelError,
-        match=r"trace 0, label 1 and trace 0, label 2 differ \(a and b\) with the same situation",
-    ):
-        Model.of(rs.infer(traces).machines, traces)
+def test_labels_that_nothing_foretells_do_not_matter_if_they_lead_to_the_same_states() -> None:
+    traces = TraceSet([Trace([0, 0, 0, 0], [None, "a", "b", "a"], ["go"] * 3, [0, 0, 0])])
+    model = Model.of(rs.infer(traces).machines, traces)
+    assert model.chances is None
+    assert stepped(model, (0, 0, 0), "go") == (0.0, (0, 0, 0))
+
+
+def test_labels_that_nothing_foretells_come_by_chance() -> None:
+    # After a stopping pays, after b it does not; which is read, nothing tells.
+    def tossed(label: str) -> Trace:
+        paid = float(label == "a")
+        return Trace([0, 0, 1], [None, label, None], ["go", "stop"], [0, paid], terminated=True)
+
+    at_once = Trace([0, 1], [None, None], ["stop"], [0.5], terminated=True)
+    traces = TraceSet([tossed("a"), tossed("b"), tossed("a"), tossed("a"), at_once])
+    machines = rs.infer(traces).machines
+    assert machines.reward.states == 3
+    model = Model.of(machines, traces)
+    assert model.chances is not None
+    go = model.situation(0, 0, 0) * len(model.actions) + model.actions.code("go")
+    assert model.chances.share[model.chances.step == go].tolist() == [0.75, 0.25]
+    assert len(model.chances.leads_to(go)) == 2
+    found = rs.plan(machines, traces)
+    assert found.value == pytest.approx(0.95 * 0.75)
+    assert not found.is_optimal
+    assert found.confidence == 0.95
 
 
 def test_lagged_labels_must_depend_on_the_observation() -> None:
@@ -200,7 +219,9 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
         corpus = whole(pair, traces, Threads())
         space = Space.of(pair, corpus.alphabets)
         taken = through(corpus, Taking(Tables.of(pair, corpus.alphabets)))
-        return Labelling.of(Steps.of(taken, corpus.alphabets, space), timing, space).by
+        steps = Steps.of(taken, corpus.alphabets, space)
+        moves = [moves_of(one, steps.labels) for one in pair.values()]
+        return Labelling.of(steps, timing, space, moves).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

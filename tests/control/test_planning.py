@@ -176,6 +176,11 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
         "actions": [],
         "situation": {"observation": "hall", "transition_state": 0, "reward_state": 0},
         "action": "left",
+        "history": [],
+        "question": ["hall", "left"],
+        "why": "what follows is not known",
+        "machine": None,
+        "exact": False,
     }
     assert str(found) == (
         "begin in hall; then in hall (transition state 0, reward state 0) do left, "
@@ -425,3 +430,15 @@ def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
         assert acted == plan.run(house, episodes=3).traces
     with pytest.raises(rs.OptionError, match="wrap it in AugmentObservation"):
         plan.policy_in(house)
+
+
+@pytest.mark.parametrize(("pays", "gamma"), [(1e308, 0.95), (-1.7e308, 0.5), (1.7e308, 1.0)])
+def test_rewards_that_add_up_to_no_number_are_refused(pays: float, gamma: float) -> None:
+    traces = fork("left", "right", "hall", pays=pays)
+    with pytest.raises(rs.OptionError, match=r"cannot be added up: .* divide all rewards"):
+        rs.plan(rs.infer(traces), traces, gamma=gamma)
+
+
+def test_rewards_that_are_large_and_add_up_are_planned_with() -> None:
+    traces = fork("left", "right", "hall", pays=1e300)
+    assert math.isfinite(rs.plan(rs.infer(traces), traces).value)

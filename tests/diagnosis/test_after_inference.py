@@ -133,6 +133,7 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
     assert rare.figures["rare"] == sum(count <= 2 for count in made.values())
 
 
+@pytest.mark.slow
 def test_search_needs_few_traces_and_is_not_told_that_they_are_few():
     result = rs.infer(drinks(50), strategy="search")
     assert "rare-moves" not in kinds(result)

@@ -12,7 +12,7 @@ import pytest
 
 import resolvent as rs
 from pages import DOCS, PAGES, ROOT, blocks
-from resolvent.environments import _WORLDS
+from resolvent.registration import WORLDS
 
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 IN_DOCS = [page for page in PAGES if page.startswith("docs/")]
@@ -75,7 +75,7 @@ def test_the_table_of_environments_is_true():
         )
     )
     truth = {}
-    for name in _WORLDS:
+    for name in WORLDS:
         machines = gym.make(f"resolvent/{name}-v0").unwrapped.machines()
         truth[f"resolvent/{name}-v0"] = f"{machines.transition.states}, {machines.reward.states}"
     assert rows == truth

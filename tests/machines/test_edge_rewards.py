@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given
@@ -108,3 +108,48 @@ def test_too_many_labels_must_be_named():
     with pytest.raises(OptionError, match="8,192 labels over 13 propositions"):
         wide.first_difference(wide)
     assert wide.first_difference(wide, labels=[()]) is None
+
+
+def test_thousands_of_edges_are_compared_all_at_once():
+    names = [f"p{number}" for number in range(12)]
+
+    def exactly(code):
+        return "&".join(name if code >> bit & 1 else f"!{name}" for bit, name in enumerate(names))
+
+    edges = [Edge(0, code + 1, Guard.parse(exactly(code)), code) for code in range(4000)]
+    EdgeRewardMachine(0, frozenset(), tuple(edges))
+    late = Edge(0, 1, Guard.parse("False|p0&p1&!p2"), -1.0)
+    with pytest.raises(ModelError, match="edge 3 and edge 4000 both hold in state 0"):
+        EdgeRewardMachine(0, frozenset(), (*edges, late))
+
+
+literals = st.sampled_from(["a", "b", "c", "!a", "!b", "!c"])
+conjunctions = st.lists(literals, min_size=1, max_size=3).map("&".join)
+guards = st.lists(conjunctions, min_size=1, max_size=3).map("|".join)
+
+
+@given(st.lists(st.tuples(guards, st.integers(0, 1)), max_size=6))
+def test_edges_that_disagree_are_those_that_a_label_shows(parts):
+    edges = [Edge(0, target, Guard.parse(text), 0.0) for text, target in parts]
+    every = [frozenset(kept) for size in range(4) for kept in combinations("abc", size)]
+    first = next(
+        (
+            (one, other)
+            for one, other in combinations(range(len(edges)), 2)
+            if edges[one].target != edges[other].target
+            and any(edges[one].guard.holds(x) and edges[other].guard.holds(x) for x in every)
+        ),
+        None,
+    )
+    if first is None:
+        EdgeRewardMachine(0, frozenset(), tuple(edges))
+        return
+    with pytest.raises(ModelError, match=f"edge {first[0]} and edge {first[1]} both"):
+        EdgeRewardMachine(0, frozenset(), tuple(edges))
+
+
+def test_guards_may_not_name_very_many_propositions(monkeypatch):
+    monkeypatch.setattr("resolvent.machines.exchange.edge_rewards.MOST_LITERALS", 3)
+    EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c"), 0.0),))
+    with pytest.raises(ModelError, match="more than 3 times"):
+        EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c&d"), 0.0),))

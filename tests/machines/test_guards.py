@@ -89,3 +89,12 @@ def test_names_that_a_formula_would_not_give_back(name):
 def test_names_that_it_gives_back(name):
     check_proposition(name)
     assert Guard.parse(f"!{name}").propositions == {name}
+
+
+def test_many_signs_and_long_formulas_are_read_once_and_not_repeated():
+    for sign in ("!", "! "):
+        assert str(Guard.parse(sign * 1_000_001 + "a")) == "!a"
+    for formula in ("(a" * 1_000_000, "a&" * 100_000, "\\" * 1_000_000):
+        with pytest.raises(ModelError) as caught:
+            Guard.parse(formula)
+        assert len(str(caught.value)) < 400

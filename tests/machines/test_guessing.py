@@ -65,7 +65,7 @@ def test_guesses_are_what_a_plain_vote_says(states, labels, questions, seed):
     assert found == list(guessed_plainly(moves.tolist(), answers.tolist()))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(world_traces())
 def test_what_was_shown_stays(traces):
     machines = rs.infer(traces).machines

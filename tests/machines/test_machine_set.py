@@ -6,8 +6,11 @@ from dataclasses import fields, replace
 import pytest
 
 import resolvent as rs
+from resolvent.environments import House
+from resolvent.errors import ModelError
 from resolvent.machines import Machines, Termination, machines_of
 from resolvent.samples import LabelTiming
+from resolvent.traces import Vocabulary
 
 # A lamp: the switch label toggles, and only when it is lit does looking pay. The
 # observation is the room; the door moves between the rooms.
@@ -201,3 +204,16 @@ def test_all_machines_are_shown(four):
     odd = column(four["cost"], "2nd reward (€)")
     assert rs.to_dot(odd).startswith("digraph _2nd_reward_____machine {")
     assert rs.to_mealy_dot(odd).startswith("digraph _2nd_reward_____machine {")
+
+
+@pytest.mark.parametrize(
+    "seen", ["hall", ("hall", 2), ("hall", -1), ("hall", 1.0), ("hall", True), ("hall", 0, 0), ()]
+)
+def test_what_is_supplemented_comes_with_a_state_of_the_transition_machine(seen):
+    pair = House().machines()
+    names = [("hall", 0), *((room, 1) for room in pair.reward.observations[1:])]
+    fine = replace(pair.reward, observations=Vocabulary(names), supplemented=True)
+    assert pair.replacing(fine).reward.supplemented
+    odd = replace(fine, observations=Vocabulary([seen, *names[1:]]))
+    with pytest.raises(ModelError, match="is no observation with a state of the Transition"):
+        pair.replacing(odd)

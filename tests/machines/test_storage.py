@@ -192,8 +192,10 @@ def test_another_format_or_version():
         ([*TM, "labels"], [[], [1], ["key"]], "damaged"),
         ([*TM, "observations"], ["hall", "hall"], "distinct"),
         ([*TM, "observations"], ["hall", None], "damaged"),
-        ([*TM, "actions"], [], "out of range"),
-        ([*TM, "outputs"], [], "out of range"),
+        ([*TM, "labels"], [], "has no labels"),
+        ([*TM, "observations"], [], "has no observations"),
+        ([*TM, "actions"], [], "has no actions"),
+        ([*TM, "outputs"], [], "has no outputs"),
         ([*RM, "outputs"], ["a", "b", "c"], "not a number"),
         (["machines", 1, "supplemented"], "yes", "damaged"),
         (["machines", 1, "digits"], "two", "damaged"),
@@ -367,8 +369,11 @@ def test_sets_of_states_are_written_once():
 
 
 def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
-    monkeypatch.setattr("resolvent.machines.files.storage.MOST_ASKED", 0)
-    refused(DATA, "asked names more than 0 pairs")
+    monkeypatch.setattr("resolvent.machines.files.storage._CELL_BYTES", 0)
+    monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "1")
+    with pytest.raises(rs.TooLarge, match="pairs of a state and a question") as caught:
+        decode(DATA)
+    assert "damaged" not in str(caught.value)
 
 
 OLD = Path(__file__).parent / "data" / "v1"

@@ -66,12 +66,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-@pytest.mark.parametrize("content", ["{", "[1]"])
+@pytest.mark.parametrize("content", ["{", "[1]", "\udcff", '{"a":' * 9999, '{"a": 1' + "0" * 5000])
 def test_a_broken_record_is_named(tmp_path, content):
     store = opened(tmp_path / "results")
     store.add(RUN, {})
-    (tmp_path / "results" / RUN.file).write_text(content)
-    with pytest.raises(ResolventError, match=r"here--fake--0\.json is no record.*delete it"):
+    (tmp_path / "results" / RUN.file).write_text(content, errors="surrogateescape")
+    with pytest.raises(ResolventError, match=r"here--fake--0\.json: not a record.*delete it"):
         store.results()
 
 

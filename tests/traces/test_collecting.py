@@ -332,6 +332,8 @@ def test_what_is_no_environment_is_refused() -> None:
         collect(3, episodes=1)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"the environment gave a str: it has to return"):
         collect(lambda: "house", episodes=1)  # type: ignore[arg-type,return-value]
+    with pytest.raises(OptionError, match=r"len> cannot make the environment, for it needs arg"):
+        collect(len, episodes=1)  # type: ignore[arg-type]
 
 
 class Costly(Corridor):

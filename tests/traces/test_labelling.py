@@ -204,7 +204,7 @@ def test_names_given_by_a_function():
 def test_a_name_that_is_none(name_of, says):
     with pytest.raises(TraceError, match=f"^episode 0: reset: {says}"):
         collect(House(), episodes=1, name_of=name_of)
-    with pytest.raises(OptionError, match="name_of is a str: give a function"):
+    with pytest.raises(OptionError, match=r"name_of='room': give a function or None"):
         collect(House(), episodes=1, name_of="room")
 
 

@@ -1,5 +1,6 @@
 import threading
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -75,3 +76,17 @@ def test_columns_of_a_folder_are_named(tmp_path):
     assert [traces[0].columns for traces in named] == [{"cost": (7,)}, {"cost": (7,)}]
     with pytest.raises(rs.TraceError, match=r"a\.parquet: .* no column `cots`: there is cost"):
         rs.scan_traces(tmp_path, columns=["cots"]).read(0)
+
+
+@pytest.mark.parametrize(
+    "odd", [3, b"logs", np.array(3), "9" * 400, "a\0b", [], [3]], ids=lambda odd: repr(odd)[:12]
+)
+def test_what_is_no_place_is_refused(odd):
+    with pytest.raises(rs.TraceError):
+        rs.scan_traces(odd)
+
+
+@pytest.mark.parametrize("given", [{"columns": 5}, {"damaged": np.array([])}, {"damaged": None}])
+def test_odd_options_are_refused(folder, given):
+    with pytest.raises(rs.ResolventError):
+        rs.scan_traces(folder, **given)

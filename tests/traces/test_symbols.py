@@ -1,5 +1,7 @@
+import copy
 import enum
 import functools
+import pickle
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import TraceError
 from resolvent.traces.symbols import (
+    DEEPEST,
     as_label,
     as_symbol,
     label_order,
@@ -25,6 +28,19 @@ class Colour(enum.Enum):
 
 class Direction(enum.IntEnum):
     UP = 1
+
+
+def nested(depth):
+    value = 0
+    for turn in range(depth):
+        value = [value] if turn % 2 else {"inside": value}
+    return value
+
+
+def endless():
+    value = []
+    value.append(value)
+    return value
 
 
 @pytest.mark.parametrize(
@@ -55,6 +71,13 @@ def test_as_symbol(value, symbol):
     assert repr(result) == repr(symbol)
 
 
+def test_a_symbol_as_deep_as_may_be_can_be_told_ordered_and_copied():
+    deep = as_symbol(nested(DEEPEST))
+    assert symbol_text(deep)
+    assert sorted([deep, as_symbol(nested(DEEPEST - 1))], key=symbol_order)
+    assert pickle.loads(pickle.dumps(deep)) == copy.deepcopy(deep) == deep  # noqa: S301
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -63,6 +86,9 @@ def test_as_symbol(value, symbol):
         (None, "a NoneType cannot be a symbol"),
         (b"bytes", "a bytes cannot be a symbol"),
         ({1: 2}, "only when its keys are strings"),
+        (nested(DEEPEST + 1), "nested more than 100 deep"),
+        (nested(5000), "nested more than 100 deep"),
+        (endless(), "nested more than 100 deep"),
     ],
 )
 def test_what_cannot_be_a_symbol(value, message):
@@ -86,6 +112,9 @@ def test_what_cannot_be_a_symbol(value, message):
         (np.array([2, 1]), {"(2, 1)"}),
         (np.array(["b", "a"]), {"a", "b"}),
         (np.array(["key"]), {"key"}),
+        (np.array(3), {"3"}),
+        (np.array("key"), {"key"}),
+        (np.array(None), set()),
         (Colour.RED, {"RED"}),
     ],
 )

@@ -1,6 +1,8 @@
 import copy
 import dataclasses
 import pickle
+import re
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -125,3 +127,28 @@ def test_columns_that_are_refused(columns, message):
 def test_names_that_mean_something_else(name):
     with pytest.raises(TraceError, match=f"cannot be called `{name}`.* another name"):
         Trace([0, 1], [None, None], ["go"], columns={name: [1]})
+
+
+DEEP = reduce(lambda inner, _: [inner], range(5000), 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"observations": 255}, "observations: int is no row of values"),
+        ({"labels": None}, "labels: NoneType is no row of values"),
+        ({"rewards": 3.5}, "rewards: float is no row of values"),
+        ({"rewards": ["abc"]}, "step 0: the reward is 'abc': give a number"),
+        ({"rewards": [10**400]}, "step 0: the reward is 1000"),
+        ({"rewards": [DEEP]}, "step 0: the reward is a list: give a number"),
+        ({"actions": [DEEP]}, "nested more than 100 deep"),
+        ({"terminated": np.zeros(2)}, "terminated is ndarray: say True or False"),
+        ({"columns": "x"}, "columns are str: give values by column name"),
+        ({"columns": {"cost": 5}}, "cost: int is no row of values"),
+    ],
+)
+def test_what_is_no_trace_is_refused_in_words(given, message):
+    right = {"observations": [0, 1], "labels": [None, None], "actions": ["up"], "rewards": [1]}
+    assert len(Trace(**right)) == 1
+    with pytest.raises(TraceError, match=re.escape(message)):
+        Trace(**{**right, **given})

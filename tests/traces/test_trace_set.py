@@ -226,9 +226,15 @@ def test_arrays_of_the_caller_stay_the_callers():
     assert traces[0].actions == ("up", "down")
     assert traces[0].columns == {"cost": (8, 7)}
     assert codes.flags.writeable
-    assert np.shares_memory(columns_of(own[:2]).action_codes, own) is False  # sorted anew
     sorted_already = columns_of(own[:2], rewards=([0.0, 1.0], own[:2]))
-    assert np.shares_memory(sorted_already.reward_codes, own)  # nobody can write to it
+    own.flags.writeable = True  # its owner can take it back at any time
+    own[:] = 1
+    assert sorted_already[0].rewards == (0.0, 1.0)
+
+
+def test_a_number_of_a_trace_that_no_index_holds_is_named_as_it_is():
+    with pytest.raises(IndexError, match="there is no trace 9223372036854775808"):
+        columns_of(np.array([0, 1])).take(np.array([1 << 63], np.uint64))
 
 
 @pytest.mark.parametrize(
@@ -315,3 +321,27 @@ def test_values_of_several_sets_in_common_codes():
     assert [codes[name].tolist() for name in values][:4] == [[1, 1], [0, 0], [1], [0]]
     with pytest.raises(TraceError, match="third: rewards here, but one has none"):
         common.add(TraceSet([Trace([0, 1], [None, None], ["go"], [0])]).values, "third")
+
+
+@pytest.mark.parametrize("given", [2, None, [[0]], ["trace"]])
+def test_what_are_no_traces_is_refused(given):
+    with pytest.raises(TraceError, match=r"no row of traces|make it a resolvent\.Trace"):
+        TraceSet(given)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [5, ["up"], ("up", "down", "up"), (5, [0, 0]), (["up"], [[0], [0, 1]]), ([[]], [0, 0]),
+     ([{}], [0, 0]), (["up", "up"], [0, 1])],
+)  # fmt: skip
+def test_what_is_no_column_is_refused(column):
+    fine = (["hall"], [0, 0, 0]), ([frozenset()], [0, 0, 0])
+    ends = {"offsets": [0, 2], "terminated": [True], "truncated": [False]}
+    assert TraceSet.from_columns(*fine, (["up"], [0, 0]), **ends).steps == 2
+    with pytest.raises(TraceError):
+        TraceSet.from_columns(*fine, column, **ends)
+
+
+def test_rows_of_different_lengths_are_no_numbers_of_traces():
+    with pytest.raises(IndexError, match="list of integers"):
+        columns_of(np.array([0, 1])).take([0, [0]])

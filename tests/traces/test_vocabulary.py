@@ -66,6 +66,14 @@ def test_values_of_two_types(first, second, message):
         interner.encode(second)
 
 
+@pytest.mark.parametrize("large", [[2**60, 2**60 + 1], [10**400]])
+def test_ints_that_no_float_is_among_floats(large):
+    interner = Interner()
+    interner.encode([0.5, *large])
+    with pytest.raises(TraceError, match="too large to be floats"):
+        interner.values_in_order()
+
+
 def test_canonical_sorts_and_drops_what_is_not_used():
     vocabulary, codes = canonical([30, 10, 20, 40], np.array([0, 2, 0], np.int32), int)
     assert list(vocabulary) == [20, 30]

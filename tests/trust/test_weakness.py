@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.trust import weaknesses
 from resolvent.trust.histories import history_keys
 from resolvent.trust.weakness import FEW

@@ -1,8 +1,9 @@
 #include "baum_welch.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <vector>
+
+#include "elementary.hpp"
 
 namespace resolvent {
 
@@ -14,12 +15,12 @@ class LogOfProduct {
   void multiply(double factor) {
     product_ *= factor;
     if (product_ < 1e-200) {
-      log_ += std::log(product_);
+      log_ += natural_log(product_);
       product_ = 1.0;
     }
   }
 
-  [[nodiscard]] double value() const { return log_ + std::log(product_); }
+  [[nodiscard]] double value() const { return log_ + natural_log(product_); }
 
  private:
   double log_ = 0.0;
@@ -79,7 +80,7 @@ class Expectation {
       later_[before] = probabilities_.paid[entry + before] / total;
       counts_.paid[entry + before] += now[before] * later_[before];
     }
-    return std::log(total);
+    return natural_log(total);
   }
 
   // `later_` is, by layer, how much likelier what is still to come is from there.

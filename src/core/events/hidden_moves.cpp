@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
+#include "elementary.hpp"
 #include "parallel.hpp"
 
 namespace resolvent {
@@ -67,7 +67,7 @@ class Expectation {
         const States& likely = answers_[static_cast<std::size_t>(steps_.answer[at])];
         for (std::size_t state = 0; state < Width; ++state) next[state] *= likely[state];
         const float total = std::max(sum(next), least);
-        log_likelihood_ += std::log(static_cast<double>(total));
+        log_likelihood_ += natural_log(static_cast<double>(total));
         for (float& share : next) share /= total;
       }
       reached_[at - first + 1] = next;

@@ -83,7 +83,8 @@ class RedBlue {
 
   // Merges what a known machine takes to the same state.
   void run(std::span<const Id> known) {
-    std::vector<Id> red_as(known.size(), none);
+    // A machine may have more states than the tree has nodes.
+    std::vector<Id> red_as(index(std::ranges::max(known)) + 1, none);
     red_as[index(known[0])] = 0;
     while (!blue_.empty()) {
       const Id blue = blue_.begin()->first;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clash_tree.hpp"
+#include "elementary.hpp"
 #include "random.hpp"
 #include "replayed_table.hpp"
 
@@ -211,8 +212,8 @@ class Repair {
 
   // How well answers would agree after so many changes of which each was the best of many.
   static Nats by_chance(int mended, std::size_t states) {
-    const double pair = std::log(static_cast<double>(states));
-    const double each = std::log(static_cast<double>(thinnest * states));
+    const double pair = natural_log(static_cast<double>(states));
+    const double each = natural_log(static_cast<double>(thinnest * states));
     return std::llround(1000 * (pair + mended * each));
   }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "elementary.hpp"
+
 namespace resolvent {
 namespace {
 
@@ -49,10 +51,10 @@ ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
   for (const auto [alpha, output] : tree.answers) ++equal[index(output)];
   for (Id output = 0; output < tree.outputs; ++output)
     surprise_of_.push_back(std::llround(
-        thousandths * std::log(static_cast<double>(answers[index(alpha_of[index(output)])]) / equal[index(output)])));
+        thousandths * natural_log(static_cast<double>(answers[index(alpha_of[index(output)])]) / equal[index(output)])));
   // n answers of which n_i are equal weigh n log n - sum of n_i log n_i.
   const Id most = answers.empty() ? 0 : *std::ranges::max_element(answers);
-  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * std::log(n)); };
+  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * natural_log(n)); };
   for (Id n = 0; n < most; ++n) weight_.push_back(weight(n + 1) - weight(n));
 
   for (std::size_t at = 0; at < tree.size(); ++at)  // parents come first

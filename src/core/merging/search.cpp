@@ -1,7 +1,6 @@
 #include "search.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "clash_tree.hpp"
+#include "elementary.hpp"
 #include "lower_bound.hpp"
 #include "random.hpp"
 #include "table_annealing.hpp"
@@ -67,7 +67,7 @@ struct Setting {
 // Annealing finds a machine when its temperature passes a point that rises with
 // what random tables get wrong, and falls with what there is to find out about a
 // table. How long that takes depends on how much the one outweighs the other.
-double nats_to_find(Id states, Id labels) { return static_cast<double>(states) * labels * std::log(states); }
+double nats_to_find(Id states, Id labels) { return static_cast<double>(states) * labels * natural_log(states); }
 
 double difficulty(Id states, Id labels, double wrong) {
   const double nats = nats_to_find(states, labels);
@@ -76,8 +76,8 @@ double difficulty(Id states, Id labels, double wrong) {
 
 double moves_for(Id states, Id labels, double wrong) {
   const double changes = static_cast<double>(states) * states * labels;
-  const double passes = 60 * std::exp(std::clamp(difficulty(states, labels, wrong) / 2 - 3, 0.0, 12.0));
-  const double tables = std::exp(std::min(nats_to_find(states, labels), 40.0));
+  const double passes = 60 * exponential(std::clamp(difficulty(states, labels, wrong) / 2 - 3, 0.0, 12.0));
+  const double tables = exponential(std::min(nats_to_find(states, labels), 40.0));
   return changes * std::min(passes, 4 * tables);
 }
 

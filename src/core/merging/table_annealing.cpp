@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "elementary.hpp"
+
 namespace resolvent {
 namespace {
 
@@ -22,7 +24,7 @@ class Tolerance {
  public:
   Tolerance() {
     for (std::size_t at = 0; at < size; ++at)
-      values_[at] = -std::log((static_cast<double>(at) + 0.5) / static_cast<double>(size));
+      values_[at] = -natural_log((static_cast<double>(at) + 0.5) / static_cast<double>(size));
   }
 
   [[nodiscard]] double draw(Random& random) const { return values_[random.next() >> (64 - bits)]; }
@@ -48,8 +50,8 @@ class Thermostat {
     if (time >= 1)
       temperature_ = 0;
     else if (cooling_.cold)
-      temperature_ = cooling_.hot * std::pow(*cooling_.cold / cooling_.hot, time);
-    else if (share_kept_ > first_share * std::pow(last_share / first_share, time))
+      temperature_ = cooling_.hot * power(*cooling_.cold / cooling_.hot, time);
+    else if (share_kept_ > first_share * power(last_share / first_share, time))
       temperature_ *= 0.97;
     return temperature_;
   }
@@ -117,11 +119,11 @@ TableAnnealing::TableAnnealing(const ClashTree& tree, Id states, Id labels)
   }
   // n answers of which n_i are equal weigh n log n - sum of n_i log n_i.
   const Id most = answers.empty() ? 0 : *std::ranges::max_element(answers);
-  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * std::log(n)); };
+  const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * natural_log(n)); };
   for (Id n = 0; n < most; ++n) weight_.push_back(weight(n + 1) - weight(n));
   for (const auto [alpha, output] : tree.answers)
     surprise_of_[index(output)] =
-        std::llround(thousandths * std::log(static_cast<double>(answers[index(alpha)]) / equal[index(output)]));
+        std::llround(thousandths * natural_log(static_cast<double>(answers[index(alpha)]) / equal[index(output)]));
 }
 
 void TableAnnealing::start(Random& random) {

@@ -1,11 +1,11 @@
 #include "hidden_evidence.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <span>
 
+#include "elementary.hpp"
 #include "log_evidence.hpp"
 #include "soft_answers.hpp"
 
@@ -22,9 +22,9 @@ constexpr double seldom = 20.0;
 // ln of how likely it is that something of unknown probability happened `some` times of `all`, less
 // what it is with the probability that is taken.
 double unknown_share(double some, double all, double taken) {
-  const double summed = std::lgamma(some + 1.0) + std::lgamma(all - some + seldom) - std::lgamma(all + seldom + 1.0) -
-                        std::lgamma(seldom) + std::lgamma(seldom + 1.0);
-  return summed - some * std::log(std::max(taken, 1e-12)) - (all - some) * std::log1p(-std::min(taken, 1.0 - 1e-12));
+  const double summed = log_gamma(some + 1.0) + log_gamma(all - some + seldom) - log_gamma(all + seldom + 1.0) -
+                        log_gamma(seldom) + log_gamma(seldom + 1.0);
+  return summed - some * natural_log(std::max(taken, 1e-12)) - (all - some) * log_one_plus(-std::min(taken, 1.0 - 1e-12));
 }
 
 double label_noise_evidence(const HiddenRows& rows, const HiddenModel& model, const HiddenCounts& counts) {
@@ -80,7 +80,7 @@ double log_evidence(const HiddenRows& rows, const HiddenModel& model, const Hidd
     total += log_soft_answers(
         rows.cells(), std::span(counts.answers).subspan(state * cell_count(rows), cell_count(rows)), model.answers);
   for (std::size_t at = 0; at < counts.answers.size(); ++at)
-    if (counts.answers[at] > 0.0) total -= counts.answers[at] * std::log(model.chances[at]);
+    if (counts.answers[at] > 0.0) total -= counts.answers[at] * natural_log(model.chances[at]);
   std::int64_t read = 0;
   std::int64_t staying = 0;
   for (std::size_t label = 0; label < label_count(rows); ++label) {
@@ -94,11 +94,11 @@ double log_evidence(const HiddenRows& rows, const HiddenModel& model, const Hidd
   total += log_moves(model.states, read, staying);
   if (rows.kind().labels_lie) total += label_noise_evidence(rows, model, counts);
   if (rows.kind().random_starts) {
-    total += std::lgamma(static_cast<double>(states)) -
-             std::lgamma(static_cast<double>(states) + static_cast<double>(rows.traces()));
+    total += log_gamma(static_cast<double>(states)) -
+             log_gamma(static_cast<double>(states) + static_cast<double>(rows.traces()));
     for (std::size_t state = 0; state < states; ++state)
-      total += std::lgamma(1.0 + counts.starts[state]) -
-               counts.starts[state] * std::log(std::max(model.starts[state], 1e-300));
+      total += log_gamma(1.0 + counts.starts[state]) -
+               counts.starts[state] * natural_log(std::max(model.starts[state], 1e-300));
   }
   return total;
 }

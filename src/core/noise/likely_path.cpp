@@ -1,9 +1,9 @@
 #include "likely_path.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
+#include "elementary.hpp"
 #include "parallel.hpp"
 
 namespace resolvent {
@@ -14,7 +14,7 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 constexpr double impossible = -1e300;
 constexpr std::size_t parts = 2;
 
-double log_of(double chance) { return chance > 0.0 ? std::log(chance) : impossible; }
+double log_of(double chance) { return chance > 0.0 ? natural_log(chance) : impossible; }
 
 class PathFinder {
  public:

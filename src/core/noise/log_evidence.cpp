@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "elementary.hpp"
+
 namespace resolvent {
 namespace {
 
@@ -20,7 +22,7 @@ template <std::size_t Size>
 std::size_t nearest(const std::array<double, Size>& grid, double value) {
   std::size_t best = 0;
   for (std::size_t at = 1; at < Size; ++at)
-    if (std::abs(std::log(grid[at] / value)) < std::abs(std::log(grid[best] / value))) best = at;
+    if (std::abs(natural_log(grid[at] / value)) < std::abs(natural_log(grid[best] / value))) best = at;
   return best;
 }
 
@@ -49,10 +51,10 @@ std::vector<Id> counted(const AnswerCells& cells, const Labels& labels, const Mo
 
 double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying) {
   const auto moving = static_cast<double>(read - staying);
-  const double shares_unknown = std::lgamma(static_cast<double>(staying) + 1.0) + std::lgamma(moving + 1.0) -
-                                std::lgamma(static_cast<double>(read) + 2.0);
-  return shares_unknown - moving * std::log(std::max<double>(static_cast<double>(states - 1), 1.0)) +
-         std::lgamma(static_cast<double>(states));
+  const double shares_unknown = log_gamma(static_cast<double>(staying) + 1.0) + log_gamma(moving + 1.0) -
+                                log_gamma(static_cast<double>(read) + 2.0);
+  return shares_unknown - moving * natural_log(std::max<double>(static_cast<double>(states - 1), 1.0)) +
+         log_gamma(static_cast<double>(states));
 }
 
 double log_answers(const AnswerCells& cells, std::span<const Id> counts, const NoiseShape& noise) {

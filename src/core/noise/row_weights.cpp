@@ -1,7 +1,8 @@
 #include "row_weights.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "elementary.hpp"
 
 namespace resolvent {
 namespace {
@@ -10,16 +11,16 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-RisingLog::RisingLog(double from) : from_(from), at_zero_(std::lgamma(from)) {
+RisingLog::RisingLog(double from) : from_(from), at_zero_(log_gamma(from)) {
   double sum = 0.0;
   for (double& each : table_) {
     each = sum;
-    sum += std::log(from + static_cast<double>(&each - table_.data()));
+    sum += natural_log(from + static_cast<double>(&each - table_.data()));
   }
 }
 
 double RisingLog::operator()(Id n) const {
-  return index(n) < table_.size() ? table_[index(n)] : std::lgamma(from_ + n) - at_zero_;
+  return index(n) < table_.size() ? table_[index(n)] : log_gamma(from_ + n) - at_zero_;
 }
 
 RowWeights::Rising::Rising(const NoiseShape& noise, Id answers)
@@ -35,7 +36,7 @@ RowWeights::RowWeights(const AnswerCells& cells, const NoiseShape& noise)
     const double pooled = static_cast<double>(cells.asked(asked)) + 0.5 * answers;
     for (auto cell = index(cells.first[asked]); cell < index(cells.first[asked + 1]); ++cell) {
       weight_[cell] = (static_cast<double>(cells.count[cell]) + 0.5) / pooled;
-      log_weight_[cell] = std::log(weight_[cell]);
+      log_weight_[cell] = natural_log(weight_[cell]);
     }
   }
 }
@@ -59,15 +60,15 @@ double RowWeights::operator()(std::size_t question, const Id* counts) const {
     total += other;
     const double exponent = log_weight_[first + at] + logs.main(counts[at]) - other;
     if (exponent > most) {
-      sum = sum * std::exp(most - exponent) + 1.0;
+      sum = sum * exponential(most - exponent) + 1.0;
       most = exponent;
     } else {
-      sum += std::exp(exponent - most);
+      sum += exponential(exponent - most);
     }
   }
   if (given == 0) return 0.0;
-  sum += std::max(unseen, 0.0) * std::exp(-most);
-  return total + most + std::log(sum) - all_(given);
+  sum += std::max(unseen, 0.0) * exponential(-most);
+  return total + most + natural_log(sum) - all_(given);
 }
 
 }  // namespace resolvent

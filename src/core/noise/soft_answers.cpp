@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "elementary.hpp"
+
 namespace resolvent {
 namespace {
 
@@ -12,7 +14,7 @@ std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 constexpr double nothing = 1e-9;  // a count so small is none
 
-double rising_log(double from, double count) { return std::lgamma(from + count) - std::lgamma(from); }
+double rising_log(double from, double count) { return log_gamma(from + count) - log_gamma(from); }
 
 // One row: the answers of a state to one question.
 struct SoftRow {
@@ -24,7 +26,7 @@ struct SoftRow {
     const double pooled = static_cast<double>(cells.asked(asked)) + 0.5 * static_cast<double>(answers);
     for (std::size_t at = 0; at < answers; ++at) {
       const double count = counts[first + at];
-      double exponent = std::log((static_cast<double>(cells.count[first + at]) + 0.5) / pooled);
+      double exponent = natural_log((static_cast<double>(cells.count[first + at]) + 0.5) / pooled);
       if (count > nothing) {
         given += count;
         const double if_other = rising_log(other, count);
@@ -34,7 +36,7 @@ struct SoftRow {
       most = std::max(most, exponent);
       exponents.push_back(exponent);
     }
-    for (double& each : exponents) sum += each = std::exp(each - most);
+    for (double& each : exponents) sum += each = exponential(each - most);
   }
 
   std::size_t first;
@@ -54,7 +56,7 @@ template <std::size_t Size>
 std::size_t nearest(const std::array<double, Size>& grid, double value) {
   std::size_t best = 0;
   for (std::size_t at = 1; at < Size; ++at)
-    if (std::abs(std::log(grid[at] / value)) < std::abs(std::log(grid[best] / value))) best = at;
+    if (std::abs(natural_log(grid[at] / value)) < std::abs(natural_log(grid[best] / value))) best = at;
   return best;
 }
 
@@ -66,7 +68,7 @@ double log_soft_answers(const AnswerCells& cells, std::span<const double> counts
     if (cells.answers(asked) < 2) continue;
     const SoftRow row(cells, asked, counts, noise);
     if (row.given > nothing)
-      total += row.log_others + row.most + std::log(row.sum) - rising_log(noise.strength, row.given);
+      total += row.log_others + row.most + natural_log(row.sum) - rising_log(noise.strength, row.given);
   }
   return total;
 }

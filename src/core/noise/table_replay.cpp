@@ -1,10 +1,10 @@
 #include "table_replay.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
+#include "elementary.hpp"
 #include "noisy_rows.hpp"
 
 namespace resolvent {
@@ -52,20 +52,20 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
   for (const auto& [answers, most] : longest) {
     begins[answers] = tables_.size();
     const double base = noise.strength * noise.share / answers;
-    for (Id n = 0; n <= most; ++n) tables_.push_back(std::log(base + n));
+    for (Id n = 0; n <= most; ++n) tables_.push_back(natural_log(base + n));
     double main = 0.0;
     for (Id n = 0; n <= most; ++n) {
       tables_.push_back(main);
-      main += std::log((base + n + noise.strength * (1.0 - noise.share)) / (base + n));
+      main += natural_log((base + n + noise.strength * (1.0 - noise.share)) / (base + n));
     }
     double others = 0.0;
     for (Id n = 0; n <= most; ++n) {
       tables_.push_back(others);
-      others += std::log(base + n);
+      others += natural_log(base + n);
     }
   }
   for (std::int64_t n = 0; n <= asked_most; ++n) {
-    any_.push_back(std::log(noise.strength + static_cast<double>(n)));
+    any_.push_back(natural_log(noise.strength + static_cast<double>(n)));
     anys_.push_back(anys_.back() + any_.back());
   }
   cell_.reserve(cells.size());
@@ -77,7 +77,7 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
     const auto favourite = static_cast<double>(*most);
     for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
       cell_.push_back({begin, begin + index(longest[answers]) + 1, begin + 2 * (index(longest[answers]) + 1),
-                       std::log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
+                       natural_log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
   }
 }
 
@@ -260,12 +260,12 @@ void TableReplay::anneal(std::int64_t tries, double hot, Random& random, Pulse& 
   Moves best = moves_;
   double most = score_;
   for (std::int64_t tried = 0; tried < tries; ++tried) {
-    const double heat = hot * std::pow(coolest, static_cast<double>(tried) / static_cast<double>(tries));
+    const double heat = hot * power(coolest, static_cast<double>(tried) / static_cast<double>(tries));
     const Id state = random.below(states_);
     const Id label = read[index(random.below(static_cast<Id>(read.size())))];
     Id target = random.below(states_ - 1);
     if (target >= moves_[index(state * tree_.labels + label)]) ++target;
-    const double at_least = score_ + heat * std::log(random.unit() + 1e-300);
+    const double at_least = score_ + heat * natural_log(random.unit() + 1e-300);
     if (try_move(state, label, target, at_least, 2.0 * heat, pulse) && score_ > most) {
       most = score_;
       best = moves_;

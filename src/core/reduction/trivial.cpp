@@ -1,11 +1,11 @@
 #include "trivial.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <stdexcept>
 
+#include "elementary.hpp"
 #include "pair_map.hpp"
 
 namespace resolvent {
@@ -49,7 +49,7 @@ class Surprise {
   }
 
   [[nodiscard]] double bits(Answer answer) const {
-    return std::log2(static_cast<double>(asked_[index(answer.alpha)]) /
+    return binary_log(static_cast<double>(asked_[index(answer.alpha)]) /
                      static_cast<double>(given_.find(answer.alpha, answer.output)));
   }
 

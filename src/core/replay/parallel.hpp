@@ -8,6 +8,14 @@
 
 namespace resolvent {
 
+// Waits for its threads where it ends. std::jthread does so too, but not all libraries have it.
+struct Joined {
+  std::vector<std::thread> threads;
+  ~Joined() {
+    for (auto& one : threads) one.join();
+  }
+};
+
 // Calls work(0) … work(parts - 1), each in a thread of its own; what one throws is thrown.
 template <typename Work>
 void in_parallel(std::size_t parts, Work work) {
@@ -20,8 +28,8 @@ void in_parallel(std::size_t parts, Work work) {
     }
   };
   {
-    std::vector<std::jthread> threads;
-    for (std::size_t part = 1; part < parts; ++part) threads.emplace_back(guarded, part);
+    Joined others;
+    for (std::size_t part = 1; part < parts; ++part) others.threads.emplace_back(guarded, part);
     if (parts > 0) guarded(0);
   }
   for (const auto& failure : failures)

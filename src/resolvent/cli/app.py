@@ -1,23 +1,13 @@
-"""The table of commands."""
+"""The commands as Typer runs them: one is imported when it is asked for."""
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from resolvent.cli.commands.check import check
-from resolvent.cli.commands.collect import collect
-from resolvent.cli.commands.convert import convert
-from resolvent.cli.commands.demo import demo
-from resolvent.cli.commands.diagnose import diagnose
-from resolvent.cli.commands.doctor import doctor
-from resolvent.cli.commands.infer import infer
-from resolvent.cli.commands.plan import plan
-from resolvent.cli.commands.report import report
-from resolvent.cli.commands.reproduce import reproduce
-from resolvent.cli.commands.show import show
-from resolvent.cli.commands.solve import solve
-from resolvent.cli.commands.train import train
+from resolvent.cli.table import COMMANDS, help_text
 
 
 class _Command(TyperCommand):
@@ -28,10 +18,41 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """The same for the options of `resolvent` itself."""
+    """The commands by name; only the one that is run or completed is imported."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: _Command(name, short_help=text) for name, text in COMMANDS.items()}
 
     def get_params(self, ctx: Any) -> Any:
         return _without_values(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        alone = typer.Typer(
+            add_completion=False,
+            context_settings=_CONTEXT,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+        )
+        alone.command(cls=_Command)(function_of(cmd_name))
+        return typer.main.get_command(alone)
+
+    def get_help(self, ctx: Any) -> str:
+        return help_text()
+
+
+def function_of(command: str) -> Callable[..., Any]:
+    """Import the function that a command is.
+
+    >>> function_of("check").__name__
+    'check'
+    """
+    function: Callable[..., Any] = getattr(
+        import_module(f"resolvent.cli.commands.{command}"), command
+    )
+    return function
 
 
 def _without_values(parameters: list[Any]) -> list[Any]:
@@ -41,13 +62,10 @@ def _without_values(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
-    cls=_Group,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    epilog="Exit codes: 0 done, 1 `check` found a wrong prediction or `doctor` a fault, "
-    "2 bad input or options, 3 time limit reached, 130 interrupted.",
+    cls=_Group, context_settings=_CONTEXT, pretty_exceptions_enable=False, rich_markup_mode="rich"
 )
 
 
@@ -69,16 +87,6 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Infer the smallest memory that makes a partially observable world Markovian.
-
-    New here? Run [bold]resolvent demo[/bold].
-    """
+    """Infer the smallest memory that makes a partially observable world Markovian."""
     if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-for command in (
-    *(demo, solve, collect, diagnose, infer, show, check, report, plan, train),
-    *(convert, reproduce, doctor),
-):
-    app.command(cls=_Command)(command)
+        print(help_text())

@@ -1,17 +1,13 @@
-"""Options that several commands share, and what is refused before any work is done."""
+"""Options that several commands share."""
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine
 from resolvent.traces.column_names import ALWAYS_READ
-from resolvent.traces.files.any_format import written_format
-from resolvent.traces.minari.datasets import minari_id
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -142,43 +138,3 @@ Damaged = Annotated[
         "Parquet files that cannot be read: refuse them, or leave them out and say so.",
     ),
 ]
-
-
-def check_target(path: Path, *inputs: Path | None) -> None:
-    """Refuse a file that cannot be written, or that the command reads, before any work is done."""
-    folder = path.parent
-    for source in inputs:
-        if source is not None and _would_replace(path, source):
-            raise OptionError(
-                f"cannot write {path}: it would replace what is read from {source}; "
-                f"name another file"
-            )
-    if path.is_dir():
-        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-    if not folder.exists():
-        raise ResolventError(
-            f"cannot write {path}: the folder {folder} does not exist; make it first"
-        )
-    if not folder.is_dir():
-        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
-    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
-        raise ResolventError(f"cannot write {path}: permission denied")
-
-
-def check_trace_target(
-    path: Path,
-    format: str | None = None,  # noqa: A002
-    *inputs: Path | None,
-) -> None:
-    """Refuse traces to write as `check_target` does, or if the file's name tells no format."""
-    if minari_id(path) is None:
-        check_target(path, *inputs)
-        written_format(path, format)
-
-
-def _would_replace(target: Path, source: Path) -> bool:
-    """Whether writing a file changes what is read: the file itself, or one of a folder's."""
-    if not target.is_file():  # pipes and terminals may be read and written at once
-        return False
-    files = source.rglob("*.parquet") if source.is_dir() else [source]
-    return any(file.exists() and target.samefile(file) for file in files)

@@ -14,7 +14,7 @@ from resolvent.running import REFINE_ABOVE
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.places.addresses import is_address
 from resolvent.traces.places.listing import files_of, is_glob
-from resolvent.wording import amount
+from resolvent.wording import amount, visible
 
 FILE_ROWS = 10_000_000
 """A Parquet file with more rows than this is gone through in pieces, not read whole."""
@@ -74,7 +74,7 @@ def say_what_is_idle(traces: TraceSet | TraceFolder, on: str, resume: str | None
     if asked and isinstance(traces, TraceSet):
         print(
             f"resolvent: note: {amount(traces.steps, 'step')} were read into memory, where there "
-            f"is nothing to do for {' and '.join(asked)}",
+            f"is nothing to do for {visible(' and '.join(asked))}",
             file=sys.stderr,
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resolvent.traces import TraceSet
-from resolvent.wording import amount
+from resolvent.wording import amount, visible
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -28,7 +28,27 @@ def command(*words: str | Path) -> str:
     >>> command("show", Path("my machines.json"))
     "resolvent show 'my machines.json'"
     """
-    return shlex.join([program_name(), *map(str, words)])
+    return " ".join(_quoted(str(word)) for word in (program_name(), *words))
+
+
+def _quoted(word: str) -> str:
+    r"""Quote a word for a shell, with escapes for what does not show.
+
+    >>> print(_quoted("two words"), _quoted("red\x1b[31m's"))
+    'two words' $'red\x1b[31m\'s'
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + visible(word.replace("\\", "\\\\").replace("'", "\\'")) + "'"
+
+
+def name_text(name: str | Path) -> str:
+    r"""Write the name of a file so that it does nothing to a terminal.
+
+    >>> print(name_text(Path("red\x1b[31m.json")))
+    red\x1b[31m.json
+    """
+    return visible(str(name))
 
 
 def program_name() -> str:

@@ -7,7 +7,7 @@ a plan say to any learner how good each step was.
 
 from resolvent.control.learning.learned import Learned
 from resolvent.control.learning.q_learning import q_learning
-from resolvent.control.planning.experiment import NextExperiment
+from resolvent.control.planning.carrying_out import Trial
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.running import Runs
@@ -22,10 +22,10 @@ __all__ = [
     "Learned",
     "Memory",
     "Model",
-    "NextExperiment",
     "Plan",
     "Runs",
     "ShapeReward",
+    "Trial",
     "VectorAugmentObservation",
     "VectorShapeReward",
     "plan",

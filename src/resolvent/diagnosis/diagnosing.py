@@ -57,7 +57,8 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
     'random-start'
     """
-    widest = "action+observation" if labels == "auto" else labels
+    is_auto = isinstance(labels, str) and labels == "auto"
+    widest = "action+observation" if is_auto else labels
     options = Options(outputs=outputs, labels=widest, timing=timing)  # type: ignore[arg-type]  # they are checked
     labelling = as_labelling(options.labels)
     named = (name for name in options.outputs or () if name not in ALWAYS_READ)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.atomic_file import atomic_write
 from resolvent.control.learning.curve import Curve
 from resolvent.errors import MissingExtra, OptionError
@@ -103,7 +104,7 @@ def _measured(curve: Curve, measure: Measure) -> NDArray[Any]:
         "steps": curve.steps,
     }
     if measure not in columns:
-        raise OptionError(f"measure={measure!r}: use one of {', '.join(map(repr, columns))}")
+        raise OptionError(f"measure={shown(measure)}: use one of {', '.join(map(repr, columns))}")
     return columns[measure]
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from resolvent.display.pace import Pace
+from resolvent.wording import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -103,7 +104,9 @@ class ProgressBar:
         self._next = time.monotonic() + _SECONDS_BETWEEN_REFRESHES
         if self._bar is None:
             self._bar = _new_bar()
-        self._bar.update(self._bar.task_ids[0], description=text, completed=fraction, pace=pace)
+        self._bar.update(
+            self._bar.task_ids[0], description=visible(text), completed=fraction, pace=pace
+        )
         self._bar.start()  # once is enough, more does no harm
         self._bar.refresh()
 

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.environments.mechanics import Mechanics
 from resolvent.errors import OptionError
 from resolvent.machines import MachinePair
@@ -57,7 +58,7 @@ class World(gym.Env[Code, Code]):
         if slip > 0:
             mechanics = replace(mechanics, slip=float(slip))
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise OptionError(f"render_mode={render_mode!r}: use 'ansi', 'rgb_array' or None")
+            raise OptionError(f"render_mode={shown(render_mode)}: use 'ansi', 'rgb_array' or None")
         self.render_mode = render_mode
         self.mechanics = mechanics
         self.observation_space = spaces.Discrete(len(mechanics.observations))
@@ -125,7 +126,7 @@ class World(gym.Env[Code, Code]):
         """Do one of `action_names`, given by its position there."""
         if not self.action_space.contains(action):
             names = ", ".join(f"{code} {name}" for code, name in enumerate(self.action_names))
-            raise OptionError(f"action {action!r} is not one of {names}")
+            raise OptionError(f"action {shown(action)} is not one of {names}")
         state, number = self._state, int(action)
         if self._draws:
             number = self._move(number)
@@ -174,12 +175,12 @@ class World(gym.Env[Code, Code]):
 
 def start_showing(mechanics: Mechanics, observation: Any) -> int:
     """Return the start that shows an observation, given as the environment does."""
-    shown = mechanics.observation_of[mechanics.starts]
-    found = np.flatnonzero(shown == observation)
+    seen = mechanics.observation_of[mechanics.starts]
+    found = np.flatnonzero(seen == observation)
     if not len(found):
-        known = ", ".join(map(str, np.unique(shown)[:10].tolist()))
+        known = ", ".join(map(str, np.unique(seen)[:10].tolist()))
         raise OptionError(
-            f"options['start']={observation!r}: no episode begins there; starts are {known}"
-            + (", …" if len(np.unique(shown)) > 10 else "")
+            f"options['start']={shown(observation)}: no episode begins there; starts are {known}"
+            + (", …" if len(np.unique(seen)) > 10 else "")
         )
     return int(mechanics.starts[found[0]])

@@ -2,7 +2,8 @@
 
 A step that was not foreseen is mended at once, near the machines there are. Now and then, when
 there are twice as many steps as before, machines are inferred from scratch: what few steps
-led to must not stay for ever.
+led to must not stay for ever. So they are where mending takes another state; thoroughly only
+when there are some more steps than the last time, since that may be so after every few steps.
 """
 
 from collections.abc import Iterable
@@ -14,17 +15,26 @@ import numpy as np
 
 from resolvent.errors import ContradictoryTraces
 from resolvent.exploring.log import Columns, Episode, Log
-from resolvent.exploring.mending import explains, mended
+from resolvent.exploring.mending import explains, mended, tells_endings
 from resolvent.exploring.tables import Steps, Tables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.result import InferenceResult
+from resolvent.running import outputs_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
 
 FIRST_THOROUGH: Final = 64
 """After so many steps machines are inferred from scratch again."""
+
+MORE_STEPS: Final = 1.25
+"""Machines that grow are inferred thoroughly again when there are so many times as many steps."""
+
+EFFORT, IN_PASSING = 0.03, 0.005
+"""How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
+where they grow soon after that."""
 
 
 @dataclass
@@ -47,14 +57,16 @@ class Beliefs:
         self.repairs += 1
         under_way = list(under_way)
         columns = self.log.columns(0, under_way)
-        if self.tables is not None and columns.steps < self.thorough_at:
+        if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
             wide = self.tables.for_labels(len(self.log.labels))
             trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
-            found = mended(wide, Steps(columns, wide.timing, wide.kinds), trivial)
+            found = mended(wide, Steps.asked_of(wide, columns), trivial)
             grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
             self.tables = found or self.tables
-            if found is not None and not (grown and self._first_labels_differ(columns)):
+            if found is not None and not grown:
                 return found
+            if found is not None and 2 * columns.steps < MORE_STEPS * self.thorough_at:
+                return self._thought_of(under_way, IN_PASSING)
         return self.rethink(under_way)
 
     def _first_labels_differ(self, columns: Columns) -> bool:
@@ -62,55 +74,80 @@ class Beliefs:
         begins = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
         return self.may_time and len(np.unique(columns.labels[begins])) > 1
 
-    def rethink(self, under_way: Iterable[Episode]) -> Tables:
+    def rethink(self, under_way: Iterable[Episode], *, last: bool = False) -> Tables:
         """Infer machines from everything, from scratch and thoroughly.
 
-        Machines with more states than those believed in so far are not taken: those explain
-        everything, too.
+        If it is the last time, with one that tells when episodes end, where the others do not.
         """
         under_way = list(under_way)
+        self.thorough_at = 2 * (self.log.steps + sum(map(len, under_way)))
+        return self._thought_of(under_way, EFFORT, last)
+
+    def _thought_of(self, under_way: list[Episode], effort: float, last: bool = False) -> Tables:
+        """Infer machines from everything, from scratch.
+
+        Machines with more states than those believed in so far are not taken: those explain
+        everything, too. They are where they alone tell when episodes end.
+        """
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
-        self.thorough_at = max(FIRST_THOROUGH, 2 * traces.steps)
-        believed = self.tables
-        self.result = self._inferred(traces, self._first_labels_differ(columns))
+        believed, either = self.tables, self._first_labels_differ(columns)
+        self.result = None
+        if believed is not None and self._needs_ending(believed, columns, last):
+            outputs = *outputs_of(self.options, traces), TERMINATED
+            with suppress(ContradictoryTraces):  # by chance, then
+                self.result = self._inferred(traces, either, effort, outputs)
+        self.result = self.result or self._inferred(traces, either, effort, self.options.outputs)
         found = Tables.of(self.result.machines, self.log)
-        if (
-            believed is not None
-            and explains(believed.for_labels(len(self.log.labels)), columns)
-            and believed.kinds == found.kinds
-            and _cost(believed) <= _cost(found)
-        ):
+        if believed is not None and self._holds(believed, found, columns):
             self.options = replace(self.options, timing=believed.timing)
             return believed
         self.tables = found
         return found
 
-    def _inferred(self, traces: TraceSet, either: bool) -> InferenceResult:
+    def _needs_ending(self, believed: Tables, columns: Columns, last: bool) -> bool:
+        """Whether a machine has to tell when episodes end; once there is one, it stays."""
+        if TERMINATED in believed.kinds or not last:
+            return TERMINATED in believed.kinds
+        wide = believed.for_labels(len(self.log.labels))
+        return not tells_endings(wide, Steps.asked_of(wide, columns))
+
+    def _holds(self, believed: Tables, found: Tables, columns: Columns) -> bool:
+        """Whether what is believed is no worse than what was found."""
+        if believed.kinds != found.kinds or _cost(believed) > _cost(found):
+            return False
+        wide = believed.for_labels(len(self.log.labels))
+        mine, theirs = Steps.asked_of(wide, columns), Steps.asked_of(found, columns)
+        tells = tells_endings(wide, mine) or not tells_endings(found, theirs)
+        return tells and explains(wide, mine)
+
+    def _inferred(
+        self, traces: TraceSet, either: bool, effort: float, outputs: tuple[str, ...] | None
+    ) -> InferenceResult:
         """Infer machines; if it may be either, with and without first labels, the smaller ones.
 
         The first label may say what matters, as the cue of a T-maze does, or stand for something
         that had not happened yet.
         """
-        timings: list[Any] = [self.options.timing]
+        options = replace(self.options, effort=effort, outputs=outputs)
+        timings: list[Any] = [options.timing]
         if either:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         found: list[InferenceResult] = []
         contradictions: list[ContradictoryTraces] = []
         for timing in timings:
             try:
-                found.append(infer_with(replace(self.options, timing=timing), traces))
+                found.append(infer_with(replace(options, timing=timing), traces))
             except ContradictoryTraces as error:
                 contradictions.append(error)
         if not found:
             if not self.options.remove_trivial:
                 raise contradictions[0]
             # It may matter how often nothing happens.
-            kept = replace(self.options, remove_trivial=False)
             with suppress(ContradictoryTraces):
-                found.append(infer_with(kept, traces))
+                found.append(infer_with(replace(options, remove_trivial=False), traces))
             if not found:
                 raise contradictions[0]
-            self.options = kept
+            self.options = replace(self.options, remove_trivial=False)
         best = min(found, key=_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best

@@ -14,6 +14,8 @@ import numpy as np
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.situations import that_matter
 from resolvent.control.wrapping.memory import Memory
+from resolvent.errors import TraceError, locating
+from resolvent.exploring.playing import OneEnvironment
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.senses.live import LiveSenses
@@ -32,22 +34,21 @@ class ByChance:
         self,
         env: gym.Env[Any, Any],
         options: Options,
+        traces: TraceSet,
         *,
         gamma: float,
         reward_range: tuple[float, float] | None,
         confidence: float,
         limit: int | None,
-        seed: int,
         label_of: Callable[..., Any] | None,
         name_of: Callable[[Any], Any] | None,
         actions: list[Any],
     ) -> None:
-        self.env, self.options = env, options
-        self.traces = TraceSet([])
+        self.env, self.options, self.traces = OneEnvironment(env), options, traces
         self.gamma, self.reward_range, self.confidence = gamma, reward_range, confidence
-        self.limit, self.seed = limit, seed
+        self.limit, self.seed = limit, options.seed
         self.label_of, self.name_of, self.actions = label_of, name_of, actions
-        self.resets = 0
+        self.capped = 0
 
     def think(self) -> Plan:
         """Infer machines from all traces, and plan by them."""
@@ -63,15 +64,20 @@ class ByChance:
         """Play another batch by what a plan hopes for, within a budget of steps in all."""
         batch = min(max(FIRST_BATCH, self.traces.steps // 2), budget - self.traces.steps)
         machines = followed.machines
-        live = LiveSenses(self.env, machines.senses, None, None, self.name_of)
-        recorder = Recorder(self.env, self.label_of or live.label_of, name_of=self.name_of)
+        env = self.env.env
+        live = LiveSenses(env, machines.senses, None, None, self.name_of)
+        recorder = Recorder(env, self.label_of or live.label_of, name_of=self.name_of)
         rng = np.random.default_rng((self.seed, self.traces.steps, 1))
-        taken = 0
-        while taken < batch and not stops():
-            taken += self._episode(followed, live, recorder, rng, batch - taken)
-        played = recorder.trace_set()
-        if played.steps:
-            self.traces = TraceSet([*self.traces, *played])
+        taken, number = 0, len(self.traces)
+        try:
+            while taken < batch and not stops():
+                with locating(f"episode {number}"):
+                    taken += self._episode(followed, live, recorder, rng, batch - taken, number)
+                number += 1
+        finally:  # whatever fails, what was seen stays
+            played = recorder.trace_set()
+            if played.steps:
+                self.traces = TraceSet([*self.traces, *played])
 
     def _episode(
         self,
@@ -80,22 +86,31 @@ class ByChance:
         recorder: Recorder,
         rng: np.random.Generator,
         most: int,
+        number: int,
     ) -> int:
-        drawn = np.random.SeedSequence((self.seed, self.resets, 1)).generate_state(1)[0]
-        self.resets += 1
+        drawn = np.random.SeedSequence((self.seed, number, 1)).generate_state(1)[0]
         memory = Memory(that_matter(followed.machines))
-        observation, info = self.env.reset(seed=int(drawn) >> 1)
+        observation, info = self.env.reset({0: int(drawn) >> 1})[0]
         memory.reset(recorder.begin(observation, info))
-        model, taken = followed.model, 0
-        while True:
-            here = model.situation(live.observations(observation), *memory.values)
-            action = self.actions[int(rng.integers(len(self.actions)))]
-            if here is not None and rng.random() >= AT_RANDOM:
-                symbol = model.actions[int(followed.optimistic_policy[here])]
-                action = live.actions.value(symbol)
-            observation, reward, terminated, truncated, info = self.env.step(action)
-            memory.step(recorder.step(action, observation, reward, info), bool(terminated))
-            taken += 1
-            if terminated or truncated or taken in (self.limit, most):
-                recorder.end(terminated=bool(terminated), truncated=not terminated)
-                return taken
+        model, taken, over = followed.model, 0, False
+        try:
+            while not over:
+                here = model.situation(live.observations(observation), *memory.values)
+                action = self.actions[int(rng.integers(len(self.actions)))]
+                if here is not None and rng.random() >= AT_RANDOM:
+                    symbol = model.actions[int(followed.optimistic_policy[here])]
+                    action = live.actions.value(symbol)
+                with locating(f"step {taken}"):
+                    (came,) = self.env.step({0: action})
+                observation = came.observation
+                label = recorder.step(action, observation, came.reward, came.info)
+                memory.step(label, came.terminated)
+                taken += 1
+                over = came.terminated or came.truncated or taken in (self.limit, most)
+                if over:
+                    recorder.end(terminated=came.terminated, truncated=not came.terminated)
+                    self.capped += not came.terminated and taken != most
+        except TraceError:
+            recorder.cut()
+            raise
+        return taken

@@ -12,9 +12,12 @@ import numpy as np
 
 from resolvent.errors import ModelError
 from resolvent.exploring.log import Coding, Episode, Log
+from resolvent.exploring.relabelling import stored_events
 from resolvent.exploring.tables import Tables
+from resolvent.options import Options
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
+from resolvent.traces.labelling import Labelling
 
 
 class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +26,10 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `episodes` are over, and the one after them has `under_way` steps; -1 if none is under
     way. `resets` counts those of the environment, and `rounds` those of the history.
     `observations` and `labels` are in the order in which they came up, as the numbers that
-    they have in all traces there were.
+    they have in all traces there were; −1 where only a start showed them that was left at once.
+    `labelling` and `events` say what labels are made of, and
+    `events_at` after how many steps events are looked for again, and `events_states` how many
+    states machines had when they were found.
     """
 
     episodes: int
@@ -43,6 +49,9 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confirming: int = 0
     rechecked: int = 0
     remove_trivial: bool = True
+    events: list[tuple[Any, Any]] | None = None
+    events_at: int = 0
+    events_states: int = 0
 
     @property
     def tables(self) -> Tables | None:
@@ -51,6 +60,25 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return None
         moves = tuple(np.array(one, np.int32) for one in self.moves)
         return Tables(tuple(self.kinds), moves, LabelTiming(self.timing))
+
+
+def whole_point(
+    traces: TraceSet, labelling: Labelling, options: Options, resets: int, capped: int
+) -> Point:
+    """Return a point at which all of these traces are over, and machines are still to be found."""
+    return Point(
+        len(traces),
+        -1,
+        resets,
+        0,
+        list(range(len(traces.observations))),
+        list(range(len(traces.labels))),
+        timing=options.timing.value,
+        labelling=labelling.reads,
+        capped=capped,
+        remove_trivial=options.remove_trivial,
+        events=stored_events(labelling),
+    )
 
 
 @dataclass(frozen=True)
@@ -73,8 +101,8 @@ def restored(point: Point, traces: TraceSet, ends: list[int], actions: list[Any]
     the episode that was under way, if one was.
     """
     log = Log(actions)
-    log.observations = Coding(traces.observations[code] for code in point.observations)
-    log.labels = Coding(traces.labels[code] for code in point.labels)
+    log.observations = Coding.out_of(traces.observations, point.observations)
+    log.labels = Coding.out_of(traces.labels, point.labels)
     known = {action: code for code, action in enumerate(actions)}
     if not all(action in known for action in traces.actions):
         raise ModelError("the traces have actions that the environment has not: use the same one")

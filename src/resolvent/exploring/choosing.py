@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
+from resolvent.exploring.supposing import Supposition, supposed
 
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
 
-RELIED: Final = 60.0
-"""What a step is worth that the best plan takes if all comes as it likely does."""
+RELIED: Final = 6.0
+"""What a step is worth that the best plan takes if all comes as it is supposed to."""
 
 USES: Final = (
     (0.0, ""),
@@ -31,14 +32,19 @@ USES: Final = (
 )
 """What an unknown step is worth by how much it matters, and what for."""
 
-TEST: Final = 3.0
+TEST: Final = 30.0
 """What it is worth to ask a question again where it shows whether a state is the right one."""
+
+TESTED: Final = "whether a state is what it is taken for"
 
 FARTHEST: Final = 1_000
 """Such a question is looked for within so many steps."""
 
 MOST_SEARCHED: Final = 50_000
 """So many situations, with what was read before, are looked through at most."""
+
+MOSTLY: Final = 0.95
+"""A step that nobody has taken gains as much as so many of those taken do, beside others."""
 
 MANY_STARTS: Final = 10
 """With more starts than these, there are likely others that did not come up yet."""
@@ -68,7 +74,9 @@ class Hopes:
     at_most: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     policy: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     matters: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), np.int8))
-    _relied: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), bool))
+    relied: set[tuple[int, int]] = field(default_factory=set)
+    """The unknown steps that the plan would rely on, as situation and action."""
+    novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def weigh(
         self, knowledge: Knowledge, reward_range: tuple[float, float] | None, target: float
@@ -77,72 +85,95 @@ class Hopes:
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
-        safe = _solved(following, np.where(known, reward, worst), self.gamma)
-        hopeful = _solved(following, np.where(known, reward, best), self.gamma)
+        safe = solve(following, np.where(known, reward, worst), self.gamma)
+        hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
         self.value, self.policy = safe.value, safe.policy
         self.at_most = np.where(more, hopeful.value, safe.value)
         starts = list(knowledge.starts)
-        self.matters = np.zeros(known.shape, np.int8)
+        self.matters, self.relied = np.zeros(known.shape, np.int8), set()
+        self.novelty = np.ones(known.shape)
         if knowledge.uniform:  # no reason to hope for one thing more than for another
             self.matters[~known] = 2
             return
         if largest_gap(knowledge, self) <= target:
             return
-        self._rely(knowledge, following, reward, known, worst, safe)
         slack = safe.rounding + hopeful.rounding
-        self._mark(1, following, reward, known, best, self.at_most, slack, starts)
+        after = np.append(self.at_most, 0.0)[following]
+        hope = np.where(known, reward + self.gamma * after, best)
+        self._mark(1, following, known, hope, slack, starts)
+        # Without discount what is supposed may pay for ever, and then says nothing.
+        world = supposed(knowledge, following, reward, known) if self.gamma < 1 else None
         likely = max(most, float(safe.value.max(initial=most)))
-        if likely < best:
-            better = _solved(following, np.where(known, reward, likely), self.gamma)
-            slack = safe.rounding + better.rounding
-            self._mark(2, following, reward, known, likely, better.value, slack, starts)
-        self.matters[self._relied & ~known & (self.matters > 0)] = 3
+        if world is None:
+            better = solve(following, np.where(known, reward, likely), self.gamma)
+            after = np.append(better.value, 0.0)[following]
+            hope = np.where(known, reward + self.gamma * after, likely)
+            self._mark(2, following, known, hope, safe.rounding + better.rounding, starts)
+            return
+        self.novelty = world.novelty[world.place]
+        closed = world.solved(worst, None, self.gamma)
+        unseen = self._unseen(closed.value, following, reward, known, likely)
+        better = world.solved(worst, unseen, self.gamma)
+        hope = world.hope(better, unseen, self.gamma)
+        slack = safe.rounding + better.rounding[world.place]
+        self._mark(2, following, known, hope, slack, starts)
+        self._rely(knowledge, world, closed, safe)
 
-    def _rely(
+    def _unseen(
         self,
-        knowledge: Knowledge,
+        value: NDArray[np.float64],
         following: NDArray[np.int32],
         reward: NDArray[np.float64],
         known: NDArray[np.bool_],
-        worst: float,
-        safe: Solution,
+        likely: float,
+    ) -> NDArray[np.float64]:
+        """Return what a step may be worth that does what nobody has seen, by where it is taken.
+
+        It is worth more than what is best there without it, by as much as steps mostly are.
+        """
+        after = np.append(self.value, 0.0)[following]
+        worth = np.sort(np.where(known, reward + self.gamma * after, -np.inf), axis=1)
+        several = known.sum(axis=1) > 1
+        if worth.shape[1] < 2 or not several.any():
+            return np.full(len(value), likely)
+        gain = np.quantile(worth[several, -1] - worth[several, -2], MOSTLY)
+        hope: NDArray[np.float64] = np.maximum(value, np.median(self.value)) + gain
+        return np.minimum(likely, hope)
+
+    def _rely(
+        self, knowledge: Knowledge, world: Supposition, hoped: Solution, safe: Solution
     ) -> None:
-        """Find the unknown steps that the best way to act takes if all comes as it likely does."""
-        following, reward = following.copy(), np.where(known, reward, worst)
-        self._relied = np.zeros(known.shape, bool)
-        for row, action in np.argwhere(~known).tolist():
-            if (row, action) not in knowledge.unsettled:
-                likely = knowledge.likely(row, action)
-                if likely is not None:
-                    following[row, action], reward[row, action] = likely
-        hoped = solve(following, reward, self.gamma)
-        more = hoped.value > safe.value + safe.rounding + hoped.rounding
-        here = np.array([one for one in _beginnings(knowledge) if more[one]], np.int64)
-        met = np.zeros(len(known), bool)
+        """Find the unknown steps that the best way to act takes if all comes as is supposed."""
+        best, rounding = hoped.value[world.place], hoped.rounding[world.place]
+        more = best > safe.value + safe.rounding + rounding
+        starts = np.array([one for one in _beginnings(knowledge) if more[one]], np.int64)
+        here = world.place[starts]
+        met = np.zeros(len(world.row), bool)
+        action = hoped.policy // world.width
+        led = world.following[np.arange(len(world.row)), hoped.policy]
         while len(here):
             met[here] = True
-            self._relied[here, hoped.policy[here]] = True
-            led = following[here, hoped.policy[here]]
-            further = np.unique(led[led >= 0]).astype(np.int64)
+            further = np.unique(led[here][led[here] >= 0]).astype(np.int64)
             here = further[~met[further]]
+        rows = world.row[met & (world.row >= 0)]
+        chosen = action[world.place[rows]]
+        unknown = ~world.known[world.place[rows], chosen]
+        self.matters[rows[unknown], chosen[unknown]] = 3
+        self.relied = set(zip(rows[unknown].tolist(), chosen[unknown].tolist(), strict=True))
 
     def _mark(
         self,
         level: int,
         following: NDArray[np.int32],
-        reward: NDArray[np.float64],
         known: NDArray[np.bool_],
-        worth: float,
-        value: NDArray[np.float64],
+        hope: NDArray[np.float64],
         slack: NDArray[np.float64],
         starts: list[int],
     ) -> None:
         """Mark unknown steps that ways from the starts lead to on which more may be gained."""
-        after = np.append(value, 0.0)[following]
-        hope = np.where(known, reward + self.gamma * after, worth)
         worthwhile = hope > (self.value + slack)[:, None]
-        met = np.zeros(len(value), bool)
+        met = np.zeros(len(known), bool)
         frontier = np.array(starts, np.int64)
         while len(frontier):
             met[frontier] = True
@@ -151,15 +182,17 @@ class Hopes:
             frontier = further[~met[further]]
         self.matters[met[:, None] & worthwhile & ~known] = level
 
+    def most_use(self, knowledge: Knowledge) -> float:
+        """Return what an unknown step is worth at most at the moment."""
+        following = knowledge.following
+        self.relied = {one for one in self.relied if following[one[0]][one[1]] == UNKNOWN}
+        return RELIED if self.relied else UNREAD
+
     def level(self, row: int, action: int) -> int:
         """Return how much an unknown step matters; one that is new since then, fully."""
         if row >= len(self.matters):
             return 2
         return int(self.matters[row, action])
-
-
-def _solved(following: NDArray[np.int32], reward: NDArray[np.float64], gamma: float) -> Solution:
-    return solve(following, reward, gamma)
 
 
 def _beginnings(knowledge: Knowledge) -> list[int]:
@@ -179,9 +212,10 @@ def nearest(
     waiting = deque((one, 0) for one in came)
     best, rate, aim = None, floor, ""
     following, unsettled = knowledge.following, knowledge.unsettled
+    most = hopes.most_use(knowledge)
     while waiting:
         here, far = waiting.popleft()
-        if RELIED / (far + 1) <= rate:
+        if most / (far + 1) <= rate:
             break
         for action, led in enumerate(following[here]):
             if led == UNKNOWN:
@@ -195,8 +229,26 @@ def nearest(
                 waiting.append((led, far + 1))
     if best is None:
         return None
+    best, aim = _rather_goes_on(knowledge, hopes, best, aim)
     way = _way(came, best, 0.0, aim)
     return Way(way.steps, rate * len(way.steps), aim, way.start)
+
+
+def _rather_goes_on(
+    knowledge: Knowledge, hopes: Hopes, step: tuple[int, int], aim: str
+) -> tuple[tuple[int, int], str]:
+    """Put a step off that likely ends the episode, while others are of use in the same place."""
+    row, observation = step[0], knowledge.situations[step[0]][0]
+    if (observation, step[1]) not in knowledge.ending:
+        return step, aim
+    most = 0.0
+    for action, led in enumerate(knowledge.following[row]):
+        open_yet = led == UNKNOWN and (row, action) not in knowledge.unsettled
+        if open_yet and (observation, action) not in knowledge.ending:
+            use, why = worth(knowledge, hopes, row, action)
+            if use > most:
+                step, aim, most = (row, action), why, use
+    return step, aim
 
 
 def within(
@@ -206,13 +258,15 @@ def within(
 
     Only labels that open no other context are read on the way.
     """
-    if len(asked & knowledge.notable) >= most:
+    done = len(asked & knowledge.notable)
+    if done >= most:
         return None
+    use = TEST / (1 + done)
     came: dict[int, tuple[int, int] | None] = {row: None}
     waiting = deque([(row, 0)])
     while waiting:
         here, far = waiting.popleft()
-        if TEST / (far + 1) <= floor or far > FARTHEST:
+        if use / (far + 1) <= floor or far > FARTHEST:
             return None
         observation = knowledge.situations[here][0]
         for action, led in enumerate(knowledge.following[here]):
@@ -220,7 +274,7 @@ def within(
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return _way(came, (here, action), TEST, "whether a state is what it is taken for")
+                return _way(came, (here, action), TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
@@ -312,7 +366,10 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
         label = knowledge.label_at.get(likely, -2)
         if label >= 0 and knowledge.led(states, label) is None:
             return UNREAD, "a label that was never read there"
-    return USES[level]
+    use, why = USES[level]
+    if level == 2 and row < len(hopes.novelty):
+        use = max(use * float(hopes.novelty[row, action]), USES[1][0])
+    return use, why
 
 
 def largest_gap(knowledge: Knowledge, hopes: Hopes) -> float:

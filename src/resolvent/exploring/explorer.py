@@ -4,34 +4,48 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 `solve` is such a loop.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import product
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
+from resolvent.events import FoundEvents
+from resolvent.exploring.actions import listed_actions
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import largest_gap, promised
 from resolvent.exploring.concluding import machines_from
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
+from resolvent.exploring.relabelling import (
+    AFTER_NONE,
+    EVENTS_APART,
+    FIRST_EVENTS,
+    MANY_MOVES,
+    OUTGROWN,
+    few_events,
+    labels_in_words,
+    stored_labelling,
+)
 from resolvent.exploring.statement import Kind, Statement
+from resolvent.exploring.tables import Tables
 from resolvent.machines import Machines
 from resolvent.options import Options
+from resolvent.pipeline import EVERYTHING
+from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
-from resolvent.traces.symbols import INFO_KEYS
-
-MOST_ACTIONS: Final = 1_000
-"""More actions than these cannot all be tried in every situation."""
+from resolvent.traces.symbols import INFO_KEYS, Label, symbol_text
 
 
 class Explorer:
@@ -80,16 +94,20 @@ class Explorer:
         self.target, self.states = target, states
         single = isinstance(env, gym.Env)
         space = env.action_space if single else env.single_action_space  # type: ignore[union-attr]
-        self._observations = Names(env, "observation", name_of)
-        self._names = Names(env, "action")
-        self._values = _listed(space)
+        with _standing_for(env) as one:
+            self._observations = Names(one, "observation", name_of)
+            self._names = Names(one, "action")
+            tells = isinstance(one, gym.Env) and label_method(one) is not None
+        self._values = listed_actions(space)
         symbols = [self._names(value) for value in self._values]
         self._codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env: gym.Env[Any, Any] | None = env if single else None  # type: ignore[assignment]
         self._auto = labels == "auto" and label_of is None
         self.labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
         self._label_of = label_of
-        self.may_tell = self._auto and not _has_method(env)
+        self.may_tell = self._auto and not tells
+        self.events_at, self.events_states = FIRST_EVENTS, 0
+        self.relabelled = False
         options = Options(
             noise="none",
             timing=timing,  # type: ignore[arg-type]
@@ -123,7 +141,7 @@ class Explorer:
     @property
     def done(self) -> bool:
         """Whether nothing is left to find out."""
-        return self.mind.settled and not self._rethinks()
+        return self.mind.settled and not self._rethinks() and not self._tries_actions()
 
     def _rethinks(self) -> bool:
         """Think it all over once more before it is called done: is there another explanation?"""
@@ -131,6 +149,13 @@ class Explorer:
             return False
         self.mind.thought_over = not self.mind.rethink()
         return not self.mind.thought_over
+
+    def _tries_actions(self) -> bool:
+        """Where nothing pays, read what is done as well: what is seen may not show what counts."""
+        if not self.mind.vacuous or not self._auto or self.labelling.reads != "observation":
+            return False
+        self._read(EVERYTHING)
+        return True
 
     @property
     def after(self) -> str:
@@ -206,26 +231,38 @@ class Explorer:
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
             if done is None:
-                raise OptionError(f"action {action!r} is not one of the environment's")
+                raise OptionError(f"action {shown(action)} is not one of the environment's")
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
-            seen, paid = log.observation(self._observations(observation)), finite_reward(reward)
-        self.capped += bool(truncated and not terminated)
+            paid = finite_reward(reward)
+            seen = log.observation(self._observations(observation))
+        self._take(cursor, done, paid, seen, label, ended=bool(terminated), cut=bool(truncated))
+
+    def _take(
+        self,
+        cursor: Cursor,
+        action: int,
+        reward: float,
+        seen: int,
+        label: Label,
+        *,
+        ended: bool,
+        cut: bool,
+    ) -> None:
+        """Take a step in codes; where labels do not explain it, have others."""
+        mind = self.mind
+        self.capped += cut and not ended
+        code = mind.log.label(label)
         try:
-            self.changed = self.mind.learn(
-                cursor,
-                done,
-                paid,
-                seen,
-                log.label(label),
-                ended=bool(terminated),
-                cut=bool(truncated),
-            )
+            self.changed = mind.learn(cursor, action, reward, seen, code, ended=ended, cut=cut)
         except ContradictoryTraces:
             if not self._tell_more():
                 raise
             self.changed = True
+        else:
+            if self.changed or self.steps >= self.events_at:
+                self._tell_less()
 
     def cut(self, which: int = 0) -> None:
         """End an episode that the environment did not end, as a limit on its length does."""
@@ -263,28 +300,87 @@ class Explorer:
             self._relabel(Labelling("observation"))
 
     def _relabel(self, labelling: Labelling) -> None:
-        self.labelling = labelling
+        self.labelling, self.relabelled = labelling, True
         self._make_labels()
         under_way = [one.episode for one in self.mind.cursors if one.goes_on]
         self.mind.log.relabel(labelling, under_way)
 
-    def _tell_more(self) -> bool:
-        """Where labels of what is seen do not explain the world, make them of what is done, too."""
-        if not self._auto or self.labelling.reads != "observation":
-            return False
-        self._relabel(Labelling("action+observation"))
+    def _read(
+        self, labelling: Labelling, found: FoundEvents[InferenceResult] | None = None
+    ) -> None:
+        """Read other labels from now on, and believe in machines for these."""
+        self._relabel(labelling)
         beliefs = self.mind.beliefs
-        beliefs.options = replace(beliefs.options, timing=LabelTiming.CURRENT)
-        beliefs.tables = None
-        beliefs.repair(one.episode for one in self.mind.cursors)
+        timing = LabelTiming.CURRENT if found is None else found.timing
+        beliefs.options = replace(beliefs.options, timing=timing)
+        beliefs.tables = None if found is None else Tables.of(found.inferred.machines, beliefs.log)
+        if beliefs.tables is None:
+            beliefs.repair(one.episode for one in self.mind.cursors)
+        else:
+            self.events_states = sum(beliefs.tables.sizes)
+        self.mind.confirm_anew()
         self.mind.rebuild()
+
+    def _events(self) -> FoundEvents[InferenceResult] | None:
+        """Look for few events, unless that was done hardly any steps ago."""
+        if self.steps < self.events_at:
+            return None
+        found = few_events(self.traces(), self.mind.beliefs.options)
+        self.events_at = int((AFTER_NONE if found is None else EVENTS_APART) * self.steps)
+        return found
+
+    def _tell_more(self) -> bool:
+        """Where labels do not explain the world, make them of what else is seen and done."""
+        if not self._auto or self.labelling in (GIVEN, EVERYTHING):
+            return False
+        found = self._events()
+        if found is not None:
+            self._read(found.labelling, found)
+            return True
+        if self.labelling.events is not None:  # other sources may have been events after all
+            self._read_all()
+        else:
+            self._read(EVERYTHING)
         return True
+
+    def _tell_less(self) -> None:
+        """Where there is much to test, read few events instead of all that is seen or done.
+
+        Events that need ever more states to explain what comes were not the right ones.
+        """
+        tables, labels = self.mind.beliefs.tables, len(self.mind.log.labels)
+        knowledge = self.mind.knowledge
+        if not self._auto or self.labelling == GIVEN or tables is None or knowledge is None:
+            return
+        states, few = sum(tables.sizes), self.labelling.events is not None
+        outgrown = few and states > OUTGROWN * self.events_states
+        # Labels that change nothing anywhere are no trouble, however many there are.
+        if not outgrown and (few or states * (labels - len(knowledge.plain)) < MANY_MOVES):
+            return
+        found = self._events()
+        if found is not None and found.labelling != self.labelling:
+            other = sum(one.states for one in found.inferred.machines.values())
+            classes = len(set((found.labelling.events or {}).values()))
+            if other <= states and (few or classes + 1 < labels):
+                self._read(found.labelling, found)
+                return
+        if outgrown:
+            self._read_all()
+
+    def _read_all(self) -> None:
+        """Have each observation be a label; where that explains too little, with the action."""
+        try:
+            self._read(Labelling("observation"))
+        except ContradictoryTraces:
+            self._read(EVERYTHING)
 
     def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
-        if self._auto and point.labelling != GIVEN.reads:
-            self.labelling = as_labelling(point.labelling)
+        if self._auto:
+            self.labelling = stored_labelling(point.labelling, point.events)
+            self.events_at = point.events_at or FIRST_EVENTS
+            self.events_states = point.events_states
         self._make_labels()
         self.may_tell, self.capped = self.may_tell and point.may_tell, point.capped
         mind.log = beliefs.log = log
@@ -330,7 +426,7 @@ class Explorer:
             self.machines(), self.traces(), gamma=self.gamma, reward_range=self.reward_range
         )
 
-    def statement(self, kind: Kind | None = None) -> Statement:
+    def statement(self, kind: Kind | None = None, failure: str | None = None) -> Statement:
         """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
         mind, knowledge = self.mind, self.mind.knowledge
         mind.weigh()
@@ -341,6 +437,7 @@ class Explorer:
             kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
             if mind.vacuous:
                 kind = "nothing pays"
+        varies = self._varying() if kind == "out of reach" else None
         least, most = (0.0, 0.0) if knowledge is None else (knowledge.least, knowledge.most)
         return Statement(
             kind,
@@ -354,37 +451,36 @@ class Explorer:
             mind.depth,
             self.reward_range or (least, most),
             self.capped,
+            contradiction=varies,
+            at_most=mind.states,
+            tests=mind.doubts.tests,
+            untold=mind.doubts.untold,
+            labels=labels_in_words(self.labelling),
+            failure=failure,
         )
 
-
-def _listed(space: gym.Space[Any]) -> list[Any]:
-    """Return all values of a space of actions."""
-    if isinstance(space, gym.spaces.Discrete):
-        return list(range(int(space.start), int(space.start + space.n)))
-    parts: list[range] | None = None
-    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        start = getattr(space, "start", np.zeros_like(space.nvec))
-        parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
-    elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
-        parts = [range(2)] * int(space.n)
-    if parts is None:
-        raise OptionError(
-            f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
-            f"environment in one with a few (gymnasium.spaces.Discrete)"
-        )
-    if np.prod([len(one) for one in parts], dtype=float) > MOST_ACTIONS:
-        raise OptionError(
-            f"the actions are {space}, more than {MOST_ACTIONS:,}: wrap the environment in one "
-            f"with fewer"
-        )
-    return [np.array(one, space.dtype) for one in product(*parts)]
+    def _varying(self) -> str | None:
+        """Say after which step something else comes each time, if hope is left for one such."""
+        knowledge, hopes = self.mind.knowledge, self.mind.hopes
+        if knowledge is None:
+            return None
+        for row, action in sorted(knowledge.unsettled):
+            if hopes.level(row, action):
+                seen, *states = knowledge.situations[row]
+                where = situation_text((self.mind.log.observations.values[seen], *states))
+                done = symbol_text(self.mind.log.actions[action])
+                return f"which label comes after {done} in {where}, or whether it ends, varies"
+        return None
 
 
-def _has_method(env: AnyEnv) -> bool:
+@contextmanager
+def _standing_for(env: AnyEnv) -> Iterator[AnyEnv]:
+    """Give an environment to look at: it itself, or one that stands for many side by side."""
     if isinstance(env, gym.Env):
-        return label_method(env) is not None
-    with one_environment(env) as one:
-        return isinstance(one, gym.Env) and label_method(one) is not None
+        yield env
+    else:
+        with one_environment(env) as one:
+            yield one
 
 
 def _check(gamma: float, target: float, states: Any, seed: int) -> None:
@@ -393,6 +489,6 @@ def _check(gamma: float, target: float, states: Any, seed: int) -> None:
     if not target >= 0:
         raise OptionError(f"target={target}: use a number from 0 on")
     if states != "found" and (not isinstance(states, int) or states < 1):
-        raise OptionError(f"states={states!r}: use 'found', or how many there are at most")
+        raise OptionError(f"states={shown(states)}: use 'found', or how many there are at most")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")

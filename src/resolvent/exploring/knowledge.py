@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent.exploring.log import Columns, Episode, Log
 from resolvent.exploring.recalling import recall
+from resolvent.exploring.supposing import Outcomes
 from resolvent.exploring.tables import Tables
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
@@ -69,11 +70,13 @@ class Knowledge:
         self.label_at: dict[int, int] = {}
         self.usually: dict[tuple[int, ...], tuple[float, bool]] = {}
         """What reading a label pays in a state of the Reward Machine, and whether it ends."""
+        self.outcomes = Outcomes(self.sizes[0], len(log.actions))
         self.known = 0
         self.plain = self._plain_labels()
         self.contexts: dict[Context, set[Question]] = {}
         self.pairs: dict[tuple[Context, int], set[Question]] = {}
         self.notable: set[tuple[int, int]] = set()
+        self.ending: set[Question] = set()
         self.ends = False
         self.usual: float | None = None
         self.labels_read: list[list[int]] = []
@@ -134,6 +137,7 @@ class Knowledge:
         observation, *states = self.situations[row]
         varies = self.guess.setdefault((observation, action), seen) != seen
         self.guess[observation, action] = seen
+        self.outcomes.note(states[0], observation, action, seen)
         self._note_label(seen, label)
         self.least, self.most = min(self.least, reward), max(self.most, reward)
         for place, (kind, answers) in enumerate(zip(self.kinds, self.answers, strict=True)):
@@ -142,6 +146,8 @@ class Knowledge:
             if answers.setdefault(key, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
         self.ends = self.ends or ended
+        if ended:
+            self.ending.add((observation, action))
         if self.usual is None:
             self.usual = reward
         if ended or reward != self.usual or varies:
@@ -197,10 +203,16 @@ class Knowledge:
 
     def ask(self, context: Context, before: Context, row: int, action: int) -> None:
         """Note that a question was asked in a context that came after another."""
-        question = self.situations[row][0], action
+        self.note_question(context, before, (self.situations[row][0], action))
+
+    def note_question(self, context: Context, before: Context, question: Question) -> None:
+        """Note a question by what was seen; a first label that counts is read as any other is."""
         self.contexts.setdefault(context, set()).add(question)
-        if context[0] >= 0 and before:
-            self.pairs.setdefault((before, context[0]), set()).add(question)
+        if context[0] >= 0:
+            if before:
+                self.pairs.setdefault((before, context[0]), set()).add(question)
+        elif self.first + self.lag == 0 and context[2] not in self.plain:
+            self.contexts.setdefault((context[2], *(0 for _ in self.sizes)), set()).add(question)
 
     @property
     def vacuous(self) -> bool:
@@ -247,28 +259,6 @@ class Knowledge:
                 return UNKNOWN, context, before
             states = led
         return self.row((episode.seen[-1], *states)), context, before
-
-    def likely(self, row: int, action: int) -> tuple[int, float] | None:
-        """Guess what an unknown step leads to and pays, from what its like did elsewhere.
-
-        None where that is anybody's guess, or a situation that was never met.
-        """
-        observation, *states = self.situations[row]
-        seen = self.answers[0].get((states[0], observation, action))
-        if seen is None:
-            seen = self.guess.get((observation, action))
-        label = -2 if seen is None else self.label_at.get(int(seen), -2)
-        if seen is None or label < 0 or self.lag:
-            return None
-        usual = self.usually.get((states[1], label))
-        paid, ended = self.usually.get((states[1], label, action), usual or (None, False))
-        if paid is None:
-            return None
-        if ended:
-            return ENDS, paid
-        led = self.led(states, label)
-        following = None if led is None else self.rows.get((int(seen), *led))
-        return None if following is None else (following, paid)
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""

@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from resolvent.traces import Label, Symbol, TraceSet
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 CUT, ENDED, STOPPED = 0, 1, 2
 """How an episode may end: by a limit, by itself, or because exploring had no use for more."""
+
+
+class Forgotten:
+    """Stands in the place of a value that nothing has any more; each is a value of its own."""
 
 
 class Coding:
@@ -39,6 +43,25 @@ class Coding:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def forget(self, kept: Iterable[int]) -> None:
+        """Forget the values of all other numbers; one that comes up again gets a new number."""
+        for code in set(range(len(self.values))).difference(kept):
+            value, self.values[code] = self.values[code], Forgotten()
+            del self.codes[value]
+            self.codes[self.values[code]] = code
+
+    def numbers_in(self, vocabulary: Vocabulary[Any], count: int | None = None) -> list[int]:
+        """Return the numbers that the first values have in a vocabulary, −1 for forgotten ones."""
+        return [
+            -1 if isinstance(value, Forgotten) else vocabulary.code(value)
+            for value in self.values[:count]
+        ]
+
+    @classmethod
+    def out_of(cls, vocabulary: Vocabulary[Any], numbers: Iterable[int]) -> "Coding":
+        """Return the coding whose values have these numbers in a vocabulary."""
+        return cls(Forgotten() if number < 0 else vocabulary[number] for number in numbers)
 
 
 @dataclass
@@ -175,6 +198,15 @@ class Log:
             terminated=columns.ended,
             truncated=~columns.ended,
         )
+
+    def forget_left_starts(self, under_way: Sequence[Episode]) -> None:
+        """Forget what only starts have shown that were left before a first step: no trace has it.
+
+        So nobody knows more of them than whoever goes on from the traces alone.
+        """
+        episodes = (self.done, *under_way)
+        self.observations.forget(code for one in episodes for code in one.seen)
+        self.labels.forget(code for one in episodes for code in one.labels)
 
     def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
         """Make the labels anew of what was seen and done."""

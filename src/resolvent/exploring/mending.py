@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.exploring.log import Columns
 from resolvent.exploring.tables import Flags, Steps, Tables
 from resolvent.traces.vocabulary import Codes
 
@@ -31,9 +30,8 @@ Move = tuple[int, int]
 """A state and a label that is read in it."""
 
 
-def explains(tables: Tables, columns: Columns) -> bool:
+def explains(tables: Tables, steps: Steps) -> bool:
     """Whether moves explain all steps, and lead somewhere at each."""
-    steps = Steps(columns, tables.timing, tables.kinds)
     first = steps.walk(tables.moves[0])
     if int(first.min()) < 0 or len(steps.clashes(0, first, None, 1)[0]):
         return False
@@ -42,6 +40,15 @@ def explains(tables: Tables, columns: Columns) -> bool:
         if int(states.min()) < 0 or len(steps.clashes(place, states, first, tables.sizes[0])[0]):
             return False
     return True
+
+
+def tells_endings(tables: Tables, steps: Steps) -> bool:
+    """Whether the states of all machines tell which steps end an episode."""
+    together = np.zeros(len(steps.question), np.int64)
+    for moves in tables.moves:
+        together = together * len(moves) + steps.walk(moves)
+    asked = together * steps.questions + steps.question
+    return len(np.unique(2 * asked + steps.ended)) == len(np.unique(asked))
 
 
 def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables | None:

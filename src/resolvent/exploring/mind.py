@@ -10,7 +10,16 @@ from typing import Final
 import numpy as np
 
 from resolvent.exploring.beliefs import Beliefs
-from resolvent.exploring.choosing import Hopes, Way, nearest, untested, untested_pair, within
+from resolvent.exploring.choosing import (
+    TESTED,
+    Hopes,
+    Way,
+    nearest,
+    untested,
+    untested_pair,
+    within,
+)
+from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
@@ -40,8 +49,21 @@ LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
+STARTS_TRIED: Final = 4
+"""From so many starts it is worked out how much use another episode is."""
+
+RATED_APART: Final = 0.005
+"""It is worked out again once that share more steps are known, or where it says so."""
+
 EMPTY: Final = 200
 """After so many resets to starts that are of no use, what is left counts as out of reach."""
+
+GONE_ROUND: Final = 0.01
+"""A plan that goes round and round to be paid is carried out until what is paid later counts for
+no more than this share of it."""
+
+MOST_ROUND: Final = 1_000
+"""So many steps of such a plan are carried out at most."""
 
 _PLAN_HOLDS = "whether the plan holds"
 
@@ -81,10 +103,11 @@ class Mind:
         self.reward_range, self.states, self.target = reward_range, states, target
         self.knowledge: Knowledge | None = None
         self.hopes = Hopes(gamma)
+        self.doubts = Doubts(beliefs, states)
         self.cursors: list[Cursor] = []
         self.surprises = self.rounds = 0
         self.settled = self.thought_over = False
-        self._weighed_at = -1
+        self._weighed_at, self._rated_at, self._rate = -1, (-1, -1), 0.0
         self.confirmed: set[tuple[int, ...]] = set()
         """The starts from which the plan was carried out, as situations."""
         self._given_up: set[Context] = set()
@@ -128,7 +151,7 @@ class Mind:
         """Return what to do, or None where nothing more is to be had from this episode."""
         if self.knowledge is None or cursor.row == UNKNOWN:
             cursor.why = "where it is"
-            return self._at_random()
+            return self._at_random(cursor)
         if not cursor.way:
             way = self._way(self.knowledge, cursor)
             if way is None or way.start != cursor.row:
@@ -147,13 +170,31 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
-        way = way or self._test(knowledge, cursor)
+        if way is None and self._may_begin_otherwise(knowledge, cursor):
+            return None
+        way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
             return self._beyond(knowledge, cursor)
         way = way or self._pair(knowledge, cursor)
         for length in range(3, self.depth + 1):
             way = way or self._word(knowledge, cursor, length)
-        return way or self._recheck(knowledge, cursor) or self._confirmation(knowledge, cursor)
+        return (
+            way
+            or self._recheck(knowledge, cursor)
+            or self._doubt(knowledge, cursor)
+            or self._confirmation(knowledge, cursor)
+        )
+
+    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
+        """Whether to look first, before steps go into tests, for starts that never came up."""
+        return not len(cursor.episode) and self._calm < CALM_RESETS and not knowledge.vacuous
+
+    def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Go where other machines that explain everything, too, would turn out to be wrong."""
+        if self._empty > EMPTY:
+            return None
+        under_way = [one.episode for one in self.cursors]
+        return self.doubts.way(knowledge, cursor.row, cursor.episode, under_way)
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])
@@ -163,16 +204,49 @@ class Mind:
         )
         if test is not None:
             return test
-        if not len(cursor.episode):
-            return here or self._from_starts(knowledge)
+        if here is None:
+            return self._from_starts(knowledge)
         # Another episode is worth it where far less has to be walked than from here.
-        alone = len(knowledge.starts) == 1
-        return self._from_starts(knowledge, floor * (1.5 if alone else 4.0)) or here
+        begun = len(cursor.episode) > 0
+        if len(knowledge.starts) == 1:
+            return (self._from_starts(knowledge, 1.5 * floor) if begun else None) or here
+        may_leave = begun or any(led != UNKNOWN for led in knowledge.following[cursor.row])
+        least = (1.5 if begun else 3.0) * floor
+        if may_leave and self._empty <= EMPTY and self._another_is_better(knowledge, least):
+            return Way((), 0.0, "", UNKNOWN)
+        return here
 
     def _from_starts(self, knowledge: Knowledge, floor: float = 0.0) -> Way | None:
         if self._empty > EMPTY:
             return None
         return nearest(knowledge, self.hopes, knowledge.starts, floor)
+
+    def _another_is_better(self, knowledge: Knowledge, least: float) -> bool:
+        """Whether steps are of more use than that in an episode that begins anywhere.
+
+        What was worked out a few steps ago says no; whether yes, is worked out again.
+        """
+        weighed_at, rated_at = self._rated_at
+        lately = 0 <= knowledge.known - rated_at < RATED_APART * knowledge.known
+        if weighed_at == self._weighed_at and lately and self._rate <= least:
+            return False
+        self._rate = self._rate_of_starts(knowledge)
+        self._rated_at = self._weighed_at, knowledge.known
+        return self._rate > least
+
+    def _rate_of_starts(self, knowledge: Knowledge) -> float:
+        """Return of how much use a step is in an episode that begins anywhere, from a few starts.
+
+        Which ones follows from the number of episodes.
+        """
+        starts = list(knowledge.starts)
+        count = min(STARTS_TRIED, len(starts))
+        rates = []
+        for number in range(count):
+            one = starts[(self.log.episodes * count + number) * 7919 % len(starts)]
+            way = nearest(knowledge, self.hopes, [one])
+            rates.append(0.0 if way is None else way.rate)
+        return sum(rates) / count
 
     def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = untested(knowledge, [cursor.row], TESTS, self._given_up)
@@ -203,7 +277,7 @@ class Mind:
         observation = knowledge.situations[cursor.row][0]
         asked = self._what_was_asked(knowledge)
         actions = asked.least_tried(history, observation, len(self.log.actions))
-        action = actions[self._at_random() % len(actions)]
+        action = actions[self._at_random(cursor) % len(actions)]
         return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
 
     def _what_was_asked(self, knowledge: Knowledge) -> Asked:
@@ -267,22 +341,54 @@ class Mind:
         begun = knowledge.situations[cursor.row]
         if len(cursor.episode) or (often and begun in self.confirmed):
             return None
-        way, row, met = [], cursor.row, set[int]()
+        return self._plan_from_here(knowledge, cursor)
+
+    def _tried_out(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Act by the plan as soon as nothing better is hoped for: does the world pay as promised?
+
+        Where machines are wrong, that shows it sooner than tests of all that is known do.
+        """
+        begun = knowledge.situations[cursor.row] in self.confirmed
+        if len(cursor.episode) or begun or len(self.confirmed) >= STARTS_CONFIRMED:
+            return None
+        return None if knowledge.vacuous else self._plan_from_here(knowledge, cursor)
+
+    def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
+        """Return the way that the plan takes from a start, unless an episode went it before."""
+        begun = knowledge.situations[cursor.row]
+        way, row, met = list[tuple[int, int]](), cursor.row, dict[int, int]()
         while row >= 0 and row not in met:
-            met.add(row)
+            met[row] = len(way)
             step = row, int(self.hopes.policy[row])
             row = knowledge.following[row][step[1]]
             if row == UNKNOWN:
                 break
             way.append(step)
+        if row in met:
+            way += self._rounds_from(knowledge, way[met[row] :], len(way))
         if not way:
             self.confirmed.add(begun)
             self.confirming += 1
             return None
         if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
             self.confirmed.add(begun)
+            self.confirming += len(way)
             return None
         return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+
+    def _rounds_from(
+        self, knowledge: Knowledge, cycle: list[tuple[int, int]], taken: int
+    ) -> list[tuple[int, int]]:
+        """Return how a plan goes on that is back where it was, if it hopes for pay there.
+
+        Machines that are too small may take many steps in a row for one that is taken again.
+        """
+        gamma = self.hopes.gamma
+        paid = max(knowledge.reward[row][action] for row, action in cycle)
+        if paid <= knowledge.least or gamma == 1:
+            return []
+        until = min(int(np.log(GONE_ROUND) / np.log(gamma)) + 1, MOST_ROUND)
+        return [cycle[place % len(cycle)] for place in range(until - taken)]
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:
         known, before = knowledge.known, self._weighed_at
@@ -295,9 +401,10 @@ class Mind:
         if self.knowledge is not None and self._weighed_at != self.knowledge.known:
             self._weigh(self.knowledge, fully=True)
 
-    def _at_random(self) -> int:
-        """Do anything; which follows from the seed and the number of steps alone."""
-        rng = np.random.default_rng((self.seed, self.steps))
+    def _at_random(self, cursor: Cursor) -> int:
+        """Do anything; which follows from the seed, the number of steps and the environment."""
+        which = next(place for place, one in enumerate(self.cursors) if one is cursor)
+        rng = np.random.default_rng((self.seed, self.steps, which))
         return int(rng.integers(len(self.log.actions)))
 
     def learn(
@@ -361,7 +468,7 @@ class Mind:
         if planned == [(row, action)]:
             cursor.way.pop(0)
             self.confirming += cursor.why == _PLAN_HOLDS
-            self.rechecked += cursor.why == AGAIN
+            self.rechecked += cursor.why in (AGAIN, TESTED)
             if cursor.way and cursor.way[0][0] != taken.following:
                 cursor.way = []
             elif (
@@ -386,14 +493,17 @@ class Mind:
 
     def close(self, cursor: Cursor, end: int) -> None:
         """Put an episode with those that are over."""
+        known, carried_out = self.knowledge, cursor.way and cursor.why == _PLAN_HOLDS
+        if known is not None and carried_out and end == CUT and cursor.start != UNKNOWN:
+            self.confirmed.add(known.situations[cursor.start])  # for as long as episodes last
         self.log.close(cursor.episode, end)
         cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
         cursor.row = UNKNOWN
 
     def rethink(self) -> bool:
-        """Infer machines from scratch; return whether others are believed in now."""
+        """Infer machines from scratch once more; return whether others are believed in now."""
         before = self.beliefs.tables
-        after = self.beliefs.rethink(one.episode for one in self.cursors)
+        after = self.beliefs.rethink((one.episode for one in self.cursors), last=True)
         if before is not None and after.same_as(before):
             return False
         self.confirm_anew()
@@ -407,11 +517,13 @@ class Mind:
         columns = self.log.columns(0, [one.episode for one in self.cursors])
         tables = self.beliefs.tables = self.beliefs.tables.for_labels(len(self.log.labels))
         self.knowledge = Knowledge(tables, self.log, columns)
-        self._weighed_at, self.settled, self._empty, self._calm = -1, False, 0, 0
+        self._weighed_at, self._rated_at = -1, (-1, -1)
+        self.settled, self._empty, self._calm = False, 0, 0
         self.thought_over = False
         self._given_up.clear()
         self._given_up_pairs.clear()
         self._asked = None
+        self.doubts.forget()
         for cursor in self.cursors:
             cursor.way = []
             if cursor.goes_on:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _ENDS, _UNKNOWN = -1, -2
 
+_MOST_CODES = 1 << 62
+"""Above so many combinations of values, those that occur are numbered apart."""
+
 
 def recall(knowledge: "Knowledge", columns: Columns) -> None:
     """Take in all steps of a log."""
@@ -107,6 +110,9 @@ class _Recall:
             knowledge.answers[place].update(
                 zip(zip(*own, told, observation, action, strict=True), answer, strict=True)
             )
+        knowledge.outcomes.note_all(
+            self.states[0][chosen], self.seen[chosen], columns.actions[chosen], self.after[chosen]
+        )
         knowledge.guess.update(zip(zip(observation, action, strict=True), led_to, strict=True))
         labels = (columns.labels[self.at] if knowledge.lag else self.label)[chosen].tolist()
         come = list(zip(rewards, ended, strict=True))
@@ -124,6 +130,10 @@ class _Recall:
         shown = np.flatnonzero(self.notable[question])
         knowledge.notable.update(
             zip(self.seen[shown].tolist(), columns.actions[shown].tolist(), strict=True)
+        )
+        ended_at = np.flatnonzero(self.steps.ended)
+        knowledge.ending.update(
+            zip(self.seen[ended_at].tolist(), columns.actions[ended_at].tolist(), strict=True)
         )
         pairs = np.unique(after.astype(np.int64) * (int(self.label.max()) + 1) + self.label)
         for one, label in zip(*np.divmod(pairs, int(self.label.max()) + 1), strict=True):
@@ -156,32 +166,31 @@ class _Recall:
 
     def _note_contexts(self) -> None:
         """Note which notable questions were asked in which context."""
-        knowledge, columns, steps = self.knowledge, self.columns, self.columns.steps
+        knowledge, columns = self.knowledge, self.columns
         read = columns.labels[self.at].astype(np.int64)  # the label read before each step
         if knowledge.lag:
             read[1:] = read[:-1].copy()
         opens = ~np.isin(read, list(knowledge.plain))
         opens[self.first] = True
-        since = np.maximum.accumulate(np.where(opens, np.arange(steps), 0))
         opened = np.flatnonzero(opens)
-        # The opening before, unless it is the first of all.
-        earlier = opened[np.maximum(np.searchsorted(opened, since) - 1, 0)]
-        chosen = np.flatnonzero(self.notable[self.steps.question])
-        rows = np.stack(
-            [
-                *self._contexts(read, since[chosen]),
-                *self._contexts(read, earlier[chosen]),
-                self.seen[chosen],
-                columns.actions[chosen],
-            ]
+        columns_of_contexts = self._contexts(read, opened)
+        _, at, number = np.unique(
+            _row_codes(columns_of_contexts), return_index=True, return_inverse=True
         )
-        width = 3 + len(self.states)
-        for row in rows[:, _first_of_each(list(rows))].T.tolist():
-            context, question = _context(row[:width]), (row[-2], row[-1])
-            knowledge.contexts.setdefault(context, set()).add(question)
-            if context[0] >= 0:
-                before = _context(row[width : 2 * width])
-                knowledge.pairs.setdefault((before, context[0]), set()).add(question)
+        contexts = [_context(row) for row in np.stack(columns_of_contexts)[:, at].T.tolist()]
+        chosen = np.flatnonzero(self.notable[self.steps.question])
+        opening = (np.cumsum(opens) - 1)[chosen]
+        # The opening before, unless it is the first of all.
+        context, before = number[opening], number[np.maximum(opening - 1, 0)]
+        once = _first_of_each([context, before, self.steps.question[chosen]])
+        for here, earlier, seen, action in zip(
+            context[once].tolist(),
+            before[once].tolist(),
+            self.seen[chosen[once]].tolist(),
+            columns.actions[chosen[once]].tolist(),
+            strict=True,
+        ):
+            knowledge.note_question(contexts[here], contexts[earlier], (seen, action))
 
     def _contexts(self, read: NDArray[np.int64], since: NDArray[np.int64]) -> list[Codes]:
         """Return the contexts that openings make, as columns."""
@@ -198,12 +207,20 @@ class _Recall:
 
 def _first_of_each(columns: list[Any]) -> NDArray[np.int64]:
     """Return the places at which a row comes up that did not come up before."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, code = np.unique(code, return_inverse=True)
-        code = code.astype(np.int64) * (int(column.max(initial=0)) + 2) + column + 1
-    _, first = np.unique(code, return_index=True)
+    _, first = np.unique(_row_codes(columns), return_index=True)
     return np.sort(first)
+
+
+def _row_codes(columns: list[Any]) -> NDArray[np.int64]:
+    """Return a number for each row, the same for rows that are the same; values are −1 or above."""
+    code, codes = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        values = int(column.max(initial=0)) + 2
+        if codes * values > _MOST_CODES:  # number those that occur, without gaps
+            kept, code = np.unique(code, return_inverse=True)
+            code, codes = code.astype(np.int64), len(kept)
+        code, codes = code * values + column + 1, codes * values
+    return code
 
 
 def _rows(chosen: NDArray[np.int64], *columns: Codes) -> list[tuple[int, ...]]:

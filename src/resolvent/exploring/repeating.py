@@ -5,13 +5,15 @@ environments are reset as they were; only for the episode that was under way at 
 actions done again, so that the environment is where it was.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from resolvent.errors import TraceError
 from resolvent.exploring.checkpoint import Restored
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode
 
 if TYPE_CHECKING:
-    from resolvent.exploring.solving import Solving
+    from resolvent.exploring.exploration import Solving
 
 
 class Repeating:
@@ -62,17 +64,16 @@ class Repeating:
             mind.act(cursor)
             last = step + 1 == len(episode)
             ended, cut = last and end == ENDED, last and end == CUT
-            self.explorer.capped += cut
-            changed = mind.learn(
+            self.explorer._take(
                 cursor,
                 episode.actions[step],
                 episode.rewards[step],
                 log.observation(self.coding.observations.values[episode.seen[step + 1]]),
-                log.label(self.coding.labels.values[episode.labels[step + 1]]),
+                self.coding.labels.values[episode.labels[step + 1]],
                 ended=ended,
                 cut=cut,
             )
-            self.solving._after_step(changed)
+            self.solving._after_step(self.explorer.changed)
         if end == STOPPED and cursor.goes_on and not self.explorer.done:
             mind.act(cursor)
             mind.stop(cursor)
@@ -80,16 +81,26 @@ class Repeating:
     def _catch_up(self) -> None:
         """Do the actions of the episode under way again; cut it if they lead elsewhere."""
         cursor, explorer, solving = self.mind.cursors[0], self.explorer, self.solving
+        episode, labels = cursor.episode, explorer._labels
         solving.resets -= 1
         shown: tuple[Any, Any] = solving._reset()
-        for action in cursor.episode.actions:
-            observation, _, terminated, truncated, info = solving.env.step(explorer._value(action))
-            shown = observation, info
-            if terminated or truncated:
-                break
-        else:
-            if explorer._saw_last(shown[0]):
-                solving.shown = shown
+        with suppress(TraceError):  # what failed then may fail again, and is left alone
+            same = self._is_label(labels.at_reset(*shown), episode.labels[0])
+            for step, action in enumerate(episode.actions):
+                if not same:
+                    break
+                value, before = explorer._value(action), shown[0]
+                (came,) = solving.playing.step({0: value})
+                shown = came.observation, came.info
+                label = labels.after_step(before, value, came.reward, *shown)
+                same = self._is_label(label, episode.labels[step + 1])
+                same = same and not (came.terminated or came.truncated)
+            if same and explorer._saw_last(shown[0]):
+                solving.shown = {0: shown}
                 return
         self.mind.close(cursor, CUT)
-        solving.shown = None
+        solving.shown = {}
+
+    def _is_label(self, label: Any, code: int) -> bool:
+        """Whether a label is the one of this number."""
+        return self.mind.log.labels.codes.get(label) == code

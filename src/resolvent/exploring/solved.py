@@ -1,10 +1,6 @@
 """What `solve` gives back: the plan, what it rests on, and why exploring stopped."""
 
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +10,12 @@ from resolvent import notebook
 from resolvent.by_value import ByValue
 from resolvent.control.planning.plan_files import json_number
 from resolvent.control.planning.plans import Plan, plan
-from resolvent.errors import ModelError, ResolventError
+from resolvent.errors import ModelError
 from resolvent.exploring.checkpoint import Point
+from resolvent.exploring.folders import recover, whole_folder
+from resolvent.exploring.identity import World
 from resolvent.exploring.statement import Statement
+from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
 from resolvent.traces import TraceSet, read_traces
 from resolvent.wording import amount, listed
@@ -50,6 +49,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     history: list[Round]
     point: Point | None
     ends: list[int]
+    world: World | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,7 @@ class Solved(ByValue):
         seed: Which the episodes followed from.
         point: Where to go on from, if it should go on.
         ends: How each episode ended that is over, as `exploring.log` numbers it.
+        world: What tells the environment from others; None if that is not known.
     """
 
     plan: Plan
@@ -76,6 +77,7 @@ class Solved(ByValue):
     reward_range: tuple[float, float] | None = None
     point: Point | None = field(default=None, repr=False)
     ends: tuple[int, ...] = field(default=(), repr=False)
+    world: World | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> int:
@@ -125,7 +127,7 @@ class Solved(ByValue):
 
     def save(self, folder: str | Path) -> None:
         """Write machines, traces, the policy and the rest to a folder, whole or not at all."""
-        with _whole_folder(Path(folder)) as made:
+        with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
             self.machines.save(made / MACHINES)
             self.traces.save(made / TRACES)
             self.plan.save(made / POLICY)
@@ -139,6 +141,7 @@ class Solved(ByValue):
                 list(self.history),
                 self.point,
                 list(self.ends),
+                self.world,
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
             (made / ABOUT).write_bytes(content + b"\n")
@@ -147,16 +150,17 @@ class Solved(ByValue):
     def load(cls, folder: str | Path) -> "Solved":
         """Read what `save` wrote."""
         folder = Path(folder)
+        recover(folder)
         path = folder / ABOUT
         try:
-            about = msgspec.json.decode(path.read_bytes(), type=About)
+            about = decode_json(path.read_bytes(), About)
             told = {key: value for key, value in about.statement.items() if key != "text"}
             told["gap"] = float("inf") if told.get("gap") is None else told["gap"]
             told["reward_range"] = tuple(told["reward_range"])
-            statement = Statement(**told)
+            statement = msgspec.convert(asdict(Statement(**told)), Statement)
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{path}: not what Resolvent wrote: {error}") from error
         if (about.format, about.version) != (FORMAT, VERSION):
             raise ModelError(
@@ -173,6 +177,7 @@ class Solved(ByValue):
             about.reward_range,
             about.point,
             tuple(about.ends),
+            about.world,
         )
 
     def __repr__(self) -> str:
@@ -211,32 +216,3 @@ class Solved(ByValue):
             ("steps", f"{self.steps:,} in {amount(len(self.traces), 'episode')}"),
             ("stopped", self.why_stopped),
         ]
-
-
-@contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a new folder that takes the place of one when the block ends well."""
-    if folder.exists() and not folder.is_dir():
-        raise ResolventError(f"cannot write {folder}: it is a file; name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / ABOUT).exists():
-        raise ResolventError(
-            f"cannot write {folder}: it holds other things; name a new folder, or an empty one"
-        )
-    target = folder.resolve()
-    mark = secrets.token_hex(4)
-    made = target.with_name(f".{target.name}.{mark}.part")
-    old = target.with_name(f".{target.name}.{mark}.old")
-    try:
-        made.mkdir(parents=True)
-        yield made
-        if target.exists():
-            target.rename(old)
-        made.rename(target)
-    except OSError as error:
-        raise ResolventError(f"cannot write {folder}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif old.exists():
-            old.rename(target)

@@ -7,10 +7,18 @@ from resolvent.errors import ModelError
 from resolvent.wording import amount, listed
 
 Kind: TypeAlias = Literal[
-    "optimal", "target", "budget", "interrupted", "nothing pays", "out of reach", "chance"
+    "optimal",
+    "target",
+    "budget",
+    "interrupted",
+    "failed",
+    "nothing pays",
+    "out of reach",
+    "chance",
 ]
 """Nothing is better; nothing is better by more than asked for; no steps are left; somebody
-interrupted; nothing ever paid; what is left could not be reached; the world is random."""
+interrupted; the environment failed; nothing ever paid; what is left could not be reached; the
+world is random."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,16 @@ class Statement:
     `states` are the sizes of the machines, `moves` how many of their moves were tested,
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
     could be better at most, from any of the starts. `capped` counts the episodes that a limit
-    on their length cut. `contradiction` says what showed the world to be random, if it is.
+    on their length cut. `contradiction` says what showed the world to be random, if it is,
+    `failure` what went wrong in the environment, if it did, and `labels` what labels were made
+    of, if nobody told any.
+
+    `at_most` is how many states there may be of, where somebody said so. Then `tests` counts
+    what rules out that there are more than were found: after each state every word of labels
+    that known steps can read, of as many labels as there may be more states and one, and a
+    question that tells where it led from every other state. It is None where words were only
+    sampled. `untold` counts other machines, of no more states, that explain everything as well
+    and that no known step tells from those found.
     """
 
     kind: Kind
@@ -36,6 +53,11 @@ class Statement:
     capped: int = 0
     confidence: float | None = None
     contradiction: str | None = None
+    at_most: int | None = None
+    tests: int | None = None
+    untold: int = 0
+    labels: str = ""
+    failure: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -46,10 +68,11 @@ class Statement:
         """The worlds for which the statement holds, in words."""
         found = listed([f"{size} {kind}" for kind, size in self.states.items()])
         pays = "{:g} to {:g}".format(*self.reward_range)
-        return (
-            f"every world that agrees with the {amount(self.steps, 'step')} seen, has the states "
-            f"that were found ({found}) and pays {pays}"
-        )
+        has = f"the states that were found ({found})"
+        if self.at_most is not None and self.tests is not None:
+            has = f"at most {amount(self.at_most, 'state')} in each machine ({found} were found)"
+        seen = amount(self.steps, "step")
+        return f"every world that agrees with the {seen} seen, has {has} and pays {pays}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -61,11 +84,19 @@ class Statement:
     def __str__(self) -> str:
         text = f"{self._why()}{self._left()}"
         if self.capped:
-            text += f"; {amount(self.capped, 'episode')} did not end and were cut"
+            were = "was" if self.capped == 1 else "were"
+            text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+        if self.labels:
+            text += f"; labels: {self.labels}"
         return text
 
     def _why(self) -> str:
         tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
+        if self.at_most is not None:
+            tested += self._more_states(self.at_most)
+        if self.untold:
+            others = amount(self.untold, "other machine")
+            tested += f"; {others} explain all of it as well, and no known step tells them apart"
         if self.kind == "optimal":
             return f"optimal in {self.worlds}; {tested}"
         if self.kind == "target":
@@ -77,21 +108,31 @@ class Statement:
                 "a larger budget"
             )
         if self.kind == "out of reach":
-            return (
-                f"what could still be better begins in starts that no longer came up: at most "
-                f"{self.gap:.4g} below the best in {self.worlds}"
-            )
+            where = "begins in starts that no longer came up"
+            if self.contradiction is not None:
+                where = f"is a matter of chance ({self.contradiction})"
+            below = f"at most {self.gap:.4g} below the best in {self.worlds}"
+            return f"what could still be better {where}: {below}"
         if self.kind == "chance":
             sure = f"{100 * (self.confidence or 0):.6g}%"
             return (
                 f"the world is random ({self.contradiction}); with {sure} confidence at most "
                 f"{self.gap:.4g} below the best"
             )
-        spent = "the budget is spent" if self.kind == "budget" else "interrupted"
-        return f"{spent} after {amount(self.steps, 'step')}"
+        spent = {"budget": "the budget is spent", "failed": "the environment failed"}
+        why = f"{spent.get(self.kind, 'interrupted')} after {amount(self.steps, 'step')}"
+        return f"{why} ({self.failure})" if self.failure else why
+
+    def _more_states(self, at_most: int) -> str:
+        if self.tests is None:
+            return f"; up to {amount(at_most, 'state')}, words of labels were only sampled"
+        return (
+            f"; {amount(self.tests, 'test')} of the words that known steps can read after each "
+            f"state rule out more states, up to {at_most}"
+        )
 
     def _left(self) -> str:
-        if self.kind not in ("budget", "interrupted"):
+        if self.kind not in ("budget", "interrupted", "failed"):
             return ""
         below = "" if self.gap == float("inf") else f", at most {self.gap:.4g} below the best"
         if not self.open_steps:

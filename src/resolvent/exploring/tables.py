@@ -90,6 +90,11 @@ class Steps:
         self.first = np.zeros(columns.steps, bool)
         self.first[columns.offsets[:-1]] = True
 
+    @classmethod
+    def asked_of(cls, tables: Tables, columns: Columns) -> "Steps":
+        """Return the steps as these machines are asked about them."""
+        return cls(columns, tables.timing, tables.kinds)
+
     def walk(self, moves: Codes) -> Codes:
         """Return the state at every step; −1 from where a label leads nowhere."""
         table = np.ascontiguousarray(moves).ravel()

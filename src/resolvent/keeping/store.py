@@ -43,7 +43,11 @@ class Store:
             raise OptionError("resume is empty: name a folder to keep results in")
         if not self._is_elsewhere:
             path = Path(self.place)
-            if path.exists() and not path.is_dir():
+            try:
+                is_file = path.exists() and not path.is_dir()
+            except (OSError, ValueError) as error:  # a name that is too long, say
+                raise OptionError(f"resume: no folder can be there ({error})") from error
+            if is_file:
                 raise OptionError(f"resume: {path} is a file; name a folder to keep results in")
             # Other processes may have another working directory.
             object.__setattr__(self, "place", str(path.absolute()))

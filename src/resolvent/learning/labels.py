@@ -135,10 +135,11 @@ def _weighed(
             break
         if found < fewest:
             trivial, fewest = trivial ^ {code}, found
-    changed = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
+    verdict = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
+    changed = trivial ^ before
     return tuple(
-        replace(one, verdict=changed[code in trivial], basis=Basis.SEARCH)
-        if code in trivial ^ before
+        replace(one, verdict=verdict[code in trivial], basis=Basis.SEARCH)
+        if code in changed
         else one
         for code, one in enumerate(verdicts)
     )

@@ -303,7 +303,8 @@ class Learner:
                 supplemented=lesson.supplemented,
                 digits=self._digits(lesson.predicts),
             )
-            dropped = tuple(code for code in without if code not in known)
+            in_every_state = set(known)
+            dropped = tuple(code for code in without if code not in in_every_state)
             return loop_where_read(machine, dropped, samples.histories)
 
         known = self._known_trivial(lesson.traces, choice.trivial)

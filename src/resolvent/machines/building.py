@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.limits import check_table
 from resolvent.machines.machine import Machine
 from resolvent.machines.support import Support
 from resolvent.merging import Automaton
@@ -14,6 +15,9 @@ from resolvent.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 M = TypeVar("M", bound=Machine)
+
+_CELL_BYTES = 24
+"""What each label takes in each state of a machine while it is made."""
 
 
 def build_machine(
@@ -28,6 +32,7 @@ def build_machine(
 
     Paper: "Recovery" under both preprocessing rules.
     """
+    check_table(automaton.states, len(samples.labels), _CELL_BYTES, "a machine's states by labels")
     table = np.full((automaton.states, len(samples.labels)), -1, np.int32)
     table[automaton.transition_state, automaton.transition_label] = automaton.transition_target
     table[:, list(trivial)] = np.arange(automaton.states, dtype=np.int32)[:, None]

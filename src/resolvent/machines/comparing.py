@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from resolvent.arguments import check_arguments
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Symbol
@@ -19,6 +20,7 @@ def is_isomorphic(first: Machine, second: Machine) -> bool:
     that vary, the most likely ones are compared: shares of noise differ between any two
     sets of traces.
     """
+    check_arguments(is_isomorphic, locals())
     if first.states != second.states:
         return False
     partner = {0: 0}
@@ -51,6 +53,7 @@ def is_minimal(machine: Machine) -> bool:
     labels lead them, until nothing splits any more. States whose answers vary behave
     the same if every answer has the same share in both.
     """
+    check_arguments(is_minimal, locals())
     answers: list[dict[int, Any]] = [{} for _ in range(machine.states)]
     for (state, question), value in machine._answers.items():
         answers[state][question] = value

@@ -6,12 +6,12 @@ leads, and what each state answers to each question that it was asked. What was 
 not written down. docs/decisions/auto.md says why, and what it finds.
 """
 
-from math import lgamma, log, log2
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._core import binary_log, log_gamma, natural_log, power
 from resolvent.machines.machine import Machine
 
 _HALF: Final = 0.5
@@ -32,7 +32,7 @@ def description_bits(machine: Machine) -> float:
     (2, 3, True)
     """
     table = np.delete(machine.transitions, list(machine.trivial), axis=1)
-    size = 2 * log2(machine.states) + 1
+    size = 2 * binary_log(machine.states) + 1
     answers = _answers_bits(machine.output_question, machine.output_value)
     return size + _moves_bits(table) + answers
 
@@ -62,7 +62,7 @@ def _moves_bits(table: NDArray[np.int32]) -> float:
         _adaptive(label, target, states, table.shape[1]).sum(),
         _adaptive(state, target, states, states).sum(),
     )
-    return flags + leads - lgamma(states) / log(2)
+    return flags + leads - log_gamma(states) / natural_log(2)
 
 
 def _answers_bits(question: NDArray[np.int64], answer: NDArray[np.int32]) -> float:
@@ -89,13 +89,15 @@ def _adaptive(
     gained = np.zeros(contexts)
     np.add.at(gained, pairs // symbols, each)
     spent = _log_rising(np.bincount(context, minlength=contexts), prior * symbols)
-    return np.asarray((spent - gained) / log(2))
+    return np.asarray((spent - gained) / natural_log(2))
 
 
 def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:
     """Return ln of start · (start + 1) · …, of so many factors."""
-    most, first = int(count.max(initial=0)), lgamma(start)
-    values = np.fromiter((lgamma(start + one) - first for one in range(most + 1)), float, most + 1)
+    most, first = int(count.max(initial=0)), log_gamma(start)
+    values = np.fromiter(
+        (log_gamma(start + one) - first for one in range(most + 1)), float, most + 1
+    )
     return np.asarray(values[count])
 
 
@@ -106,4 +108,6 @@ def _either(*bits: float) -> float:
     (8.0, 9.0)
     """
     least = min(bits)
-    return float(least + log2(len(bits)) - log2(sum(2.0 ** (least - one) for one in bits)))
+    return float(
+        least + binary_log(len(bits)) - binary_log(sum(power(2.0, least - one) for one in bits))
+    )

@@ -10,10 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from resolvent.arguments import check_arguments
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
-from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
+from resolvent.machines.ways import ways_text
+from resolvent.traces.symbols import Symbol, label_text, symbol_text
 from resolvent.wording import amount, percent, visible
 
 SURE: Final = 0.99
@@ -30,6 +32,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
 
     A log's machine with many states is told in a few lines a state instead, all of it.
     """
+    check_arguments(to_text, locals())
     name = machine.title if type(machine) is Machine else type(machine).__name__
     title = f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}"
     inputs = inputs_of(machine) if machine.states >= FEWEST_STATES else None
@@ -44,11 +47,11 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     if machine.trivial:
         names = ", ".join(map(label_text, machine.trivial_labels))
         blocks.append(f"labels that change nothing: {names}")
-    header, rows = output_table(machine)
-    if shown := rows[:most_outputs]:
+    header, shown = output_table(machine, most_outputs)
+    if shown:
         blocks.append(table(header, shown))
-    if len(rows) > most_outputs:
-        blocks.append(f"… and {len(rows) - most_outputs} more that depend on the state")
+    if (more := len(np.unique(machine.output_question)) - most_outputs) > 0:
+        blocks.append(f"… and {more} more that depend on the state")
     constants = len(machine.constant_value)
     if constants:
         blocks.append(f"the same in every state: {amount(constants, 'answer')}")
@@ -70,20 +73,17 @@ def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: for each state how it is reached and where labels lead."""
     moving = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
     header = ["state", "reached after", *(label_text(machine.labels[code]) for code in moving)]
+    reached = ways_text(machine)
     rows = [
-        [
-            str(state),
-            history_text(machine.history(state)),
-            *("·" if target < 0 else str(target) for target in targets),
-        ]
+        [str(state), reached[state], *("·" if target < 0 else str(target) for target in targets)]
         for state, targets in enumerate(machine.transitions[:, moving].tolist())
     ]
     return header, rows
 
 
-def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows: the answers that depend on the state, a column per state."""
-    questions = sorted(set(machine.output_question.tolist()))
+def output_table(machine: Machine, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows, at most so many: answers that depend on the state, by state."""
+    questions = np.unique(machine.output_question)[:most].tolist()
     paired = machine.supplemented
     seen = ["observation", "TM state"] if paired else ["observation"]
     header = [*seen, "action", *(f"state {state}" for state in range(machine.states))]
@@ -94,15 +94,6 @@ def output_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
         parts = observation if paired and isinstance(observation, tuple) else (observation,)
         rows.append([*map(symbol_text, parts), symbol_text(action), *answers])
     return header, rows
-
-
-def history_text(history: tuple[Label, ...]) -> str:
-    """Write a label history for people.
-
-    >>> history_text(()), history_text((frozenset({"key"}), frozenset({"door"})))
-    ('start', 'key, door')
-    """
-    return ", ".join(map(label_text, history)) if history else "start"
 
 
 def graph_name(machine: Machine) -> str:
@@ -120,8 +111,8 @@ def to_dot(machine: Machine) -> str:
         '  start [shape=point, label=""];',
         "  start -> s0;",
     ]
-    for state in range(machine.states):
-        reached = _quoted(f"after {history_text(machine.history(state))}" if state else "start")
+    for state, way in enumerate(ways_text(machine)):
+        reached = _quoted(f"after {way}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={reached}];')
     often = edge_strengths(machine)
     for source, target, labels in edges(machine):
@@ -134,6 +125,7 @@ def to_dot(machine: Machine) -> str:
 
 def to_mermaid(machine: Machine) -> str:
     """Write a machine as a Mermaid state diagram, parallel edges joined."""
+    check_arguments(to_mermaid, locals())
     lines = ["stateDiagram-v2", "  direction LR", "  [*] --> s0"]
     lines += [f'  state "{state}" as s{state}' for state in range(machine.states)]
     for source, target, labels in edges(machine):
@@ -149,6 +141,7 @@ def edges(machine: Machine) -> list[tuple[int, int, list[str]]]:
 
     A label that might lead elsewhere for all that noise allows has its confidence beside it.
     """
+    check_arguments(to_dot, locals())
     joined: dict[tuple[int, int], list[str]] = {}
     texts = [*map(label_text, machine.labels)]
     moves = machine.transitions >= 0

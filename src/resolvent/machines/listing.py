@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
+from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 from resolvent.wording import percent
 
@@ -37,9 +38,8 @@ def state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
 
     An input that a state was never given is left out.
     """
-    for state in range(machine.states):
-        after = ", ".join(map(label_text, machine.history(state)))
-        yield f"state {state}, {f'after {after}' if after else 'the start'}"
+    for state, after in enumerate(ways_text(machine)):
+        yield f"state {state}, {f'after {after}' if state else 'the start'}"
         leads: dict[int, dict[str, list[str]]] = {}
         for code, action in inputs.items():
             target, answer = int(machine.transitions[state, code]), _answer(machine, state, action)

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, log2, nan
+from numbers import Integral
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arguments import is_single, shown
 from resolvent.errors import ModelError
 from resolvent.machines.answer import Answer
 from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
@@ -123,6 +125,8 @@ class Machine:
 
         Paper: 𝒯*.
         """
+        if not isinstance(labels, Iterable) or is_single(labels):
+            raise ModelError(f"labels={shown(labels)}: give a list of labels")
         for label in labels:
             state = self.step(state, label)
         return state
@@ -272,7 +276,13 @@ class Machine:
     def history(self, state: int) -> tuple[Label, ...]:
         """Return the shortest label history that leads to a state, first in label order."""
         self._check_state(state)
-        return self._histories[state]
+        if state not in self._first_ways:
+            raise ModelError(f"no labels lead to state {state}: it has no history")
+        labels = []
+        while state:
+            state, code = self._first_ways[state]
+            labels.append(self.labels[code])
+        return tuple(reversed(labels))
 
     def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
@@ -473,24 +483,42 @@ class Machine:
 
         return guessing(self)
 
+    def first_move(self, state: int) -> tuple[int, Label] | None:
+        """Return the last move of the shortest history that leads to a state: from where, by what.
+
+        None for the initial state, and for one that no labels lead to.
+
+        >>> from resolvent.environments import House
+        >>> House().machines().transition.first_move(1)
+        (0, frozenset({'key'}))
+        """
+        self._check_state(state)
+        source, code = self._first_ways.get(state, (0, -1))
+        return None if code < 0 else (source, self.labels[code])
+
     def reachable(self) -> list[int]:
         """Return the states that labels lead to from the initial one."""
-        return sorted(self._histories)
+        return sorted(self._first_ways)
 
     @cached_property
-    def _histories(self) -> dict[int, tuple[Label, ...]]:
-        histories: dict[int, tuple[Label, ...]] = {0: ()}
+    def _first_ways(self) -> dict[int, tuple[int, int]]:
+        """For each state that can be reached, from where and by which label it first is."""
+        ways: dict[int, tuple[int, int]] = {0: (0, -1)}
         queue = [0]
         for state in queue:
-            for code, target in enumerate(self.transitions[state].tolist()):
-                if target >= 0 and target not in histories:
-                    histories[target] = (*histories[state], self.labels[code])
+            row = self.transitions[state]
+            for code in np.flatnonzero(row >= 0).tolist():
+                if (target := int(row[code])) not in ways:
+                    ways[target] = state, code
                     queue.append(target)
-        return histories
+        return ways
 
     def _check_state(self, state: int) -> None:
-        if not 0 <= state < self.states:
-            raise ModelError(f"state {state} does not exist: the states are 0 to {self.states - 1}")
+        whole = isinstance(state, Integral) and not isinstance(state, bool)
+        if not whole or not 0 <= state < self.states:
+            raise ModelError(
+                f"state {shown(state)} does not exist: the states are 0 to {self.states - 1}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
@@ -21,6 +21,9 @@ from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.wording import listed, short
 from resolvent.workers import Workers
+
+if TYPE_CHECKING:
+    from resolvent.trust import Experiment
 
 _FIRST = ("transition", "reward")
 
@@ -87,6 +90,9 @@ class Machines(Mapping[str, Machine]):
                 f"the {short(alone[0])} machine is supplemented with states of a Transition "
                 f"Machine, which is missing: give that one, too, or infer with supplement=False"
             )
+        for one in ordered:
+            if one.supplemented:
+                _check_supplemented(one, self._by_kind["transition"].states)
         width = len(ordered) + 2
         for situation in (*self.termination.ends, *self.termination.ambiguous):
             if len(situation) != width:
@@ -196,6 +202,17 @@ class Machines(Mapping[str, Machine]):
 
         return score(self, traces, on)
 
+    def difference(self, other: "Machines") -> "Experiment | None":
+        """Return the shortest experiment on which others answer differently, if there is one.
+
+        Two sets of machines may both explain all traces: this says what the world has to be
+        asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
+        an exact inference has found beside its own.
+        """
+        from resolvent.trust.telling_apart import telling_apart
+
+        return telling_apart(self, other)
+
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
         from resolvent.machines.files.storage import save
@@ -263,6 +280,21 @@ class Machines(Mapping[str, Machine]):
 
     def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
         return type(self)(tuple(machines.values()), **fields)
+
+
+def _check_supplemented(machine: Machine, states: int) -> None:
+    """Raise `ModelError` unless all observations come with a state of the Transition Machine."""
+    for seen in machine.observations:
+        if not (
+            isinstance(seen, tuple)
+            and len(seen) == 2
+            and type(seen[1]) is int
+            and 0 <= seen[1] < states
+        ):
+            raise ModelError(
+                f"the {short(machine.kind)} machine is supplemented, but {short(repr(seen))} is no "
+                f"observation with a state of the Transition Machine, 0 to {states - 1}"
+            )
 
 
 class MachinePair(Machines):

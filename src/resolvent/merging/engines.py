@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from resolvent import _core
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.merging.automaton import (
     Automaton,
@@ -145,8 +146,8 @@ def engine_for(strategy: Strategy, asked: str) -> str:
     >>> engine_for(strategy_named("edsm"), "python")
     'python'
     """
-    if asked not in ENGINES:
-        raise OptionError(f"unknown engine '{asked}': choose one of {', '.join(ENGINES)}")
+    if not isinstance(asked, str) or asked not in ENGINES:
+        raise OptionError(f"unknown engine {shown(asked)}: choose one of {', '.join(ENGINES)}")
     own, default = strategy.engines[0], next(iter(ENGINES))
     if asked not in strategy.engines and asked != default:
         raise OptionError(

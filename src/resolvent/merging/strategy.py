@@ -7,6 +7,7 @@ docs/decisions/strategies.md says why they are cut this way.
 from dataclasses import dataclass
 from typing import Final
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.merging.answers import Answers, ProposedMerge
 
@@ -245,13 +246,15 @@ def _check(own: Strategy) -> None:
         raise OptionError(f"{kind} has the name of a built-in one, '{name}': choose another")
     for fact in _TO_CHOOSE:
         if not isinstance(getattr(own, fact), bool):
-            raise OptionError(f"{kind}: {fact} is {getattr(own, fact)!r}: choose True or False")
+            raise OptionError(
+                f"{kind}: {fact} is {shown(getattr(own, fact))}: choose True or False"
+            )
     for fact in _BUILT_IN:
         if getattr(own, fact) != getattr(Strategy, fact):
             raise OptionError(f"{kind} sets {fact}, which only built-in ones do: leave it out")
     horizon = own.horizon
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
-        raise OptionError(f"{kind}: horizon is {horizon!r}: choose a number above 0, or None")
+        raise OptionError(f"{kind}: horizon is {shown(horizon)}: choose a number above 0, or None")
     if not callable(own.fits):
         raise OptionError(f"{kind} has no method fits(known, new): leave it out, or write one")
     unwritten = getattr(own.score, "__func__", None) is Strategy.score and not own.first_fit

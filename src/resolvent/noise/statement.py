@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 
 
@@ -32,14 +33,14 @@ is to be found
 
     outcomes: bool = False
     labels: bool | float = False
-    rewards: Literal["gaussian", "flipped", False] = False
+    rewards: Literal["gaussian", "flipped"] | bool = False
     starts: bool = False
     broken: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("outcomes", "starts"):
             if not isinstance(value := getattr(self, name), bool | np.bool_):
-                raise OptionError(f"Noise: {name} is {value!r}: choose True or False")
+                raise OptionError(f"Noise: {name} is {shown(value)}: choose True or False")
             object.__setattr__(self, name, bool(value))
         if isinstance(self.labels, bool | np.bool_):
             object.__setattr__(self, "labels", bool(self.labels))
@@ -51,7 +52,7 @@ is to be found
         named = isinstance(self.rewards, str) and self.rewards in ("gaussian", "flipped")
         if not named and self.rewards is not False:
             raise OptionError(
-                f"Noise: rewards is {self.rewards!r}: choose 'gaussian', 'flipped' or False"
+                f"Noise: rewards is {shown(self.rewards)}: choose 'gaussian', 'flipped' or False"
             )
 
     def __bool__(self) -> bool:
@@ -60,6 +61,6 @@ is to be found
 
 def _share(name: str, given: Any, otherwise: str = "") -> float:
     wrong = isinstance(given, bool | np.bool_) or not isinstance(given, Real)
-    if wrong or not 0 <= float(given) <= 1:
-        raise OptionError(f"Noise: {name} is {given!r}: choose a share from 0 to 1{otherwise}")
+    if wrong or not 0 <= given <= 1:
+        raise OptionError(f"Noise: {name} is {shown(given)}: choose a share from 0 to 1{otherwise}")
     return float(given)

@@ -153,14 +153,14 @@ def judge_labels(
     judge.no_event()
     if beyond_no_event:
         judge.other_labels()
-    verdicts = []
+    verdicts, trivial = [], set(judge.trivial)
     for code, label in enumerate(samples.labels):
         witness = judge.contradicting.get(code)
         verdict = Verdict.UNDECIDED if witness is None else Verdict.NEEDED
         verdicts.append(
             LabelVerdict(
                 label,
-                Verdict.TRIVIAL if code in judge.trivial else verdict,
+                Verdict.TRIVIAL if code in trivial else verdict,
                 Basis.DEFAULT
                 if witness is None and code not in judge.agreements
                 else Basis.EVIDENCE,

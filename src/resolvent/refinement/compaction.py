@@ -64,9 +64,11 @@ class _Classes:
         answers[seen.answers["state"][kept], column] = output[kept]
         apart = np.array([_conflict(row, answers) for row in answers]).reshape(len(answers), -1)
         moves = np.where(transitions >= 0, transitions, -1)
+        # Of very many labels, most lead alike.
+        ways = np.unique(moves, axis=1).T if moves.size else moves.T
         while True:
             before = int(apart.sum())
-            for targets in moves.T:
+            for targets in ways:
                 known = np.flatnonzero(targets >= 0)
                 apart[np.ix_(known, known)] |= apart[np.ix_(targets[known], targets[known])]
             if int(apart.sum()) == before:

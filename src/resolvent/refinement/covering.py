@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.traces import Codes
+from resolvent.traces.vocabulary import distinct_numbers
 
 COMMON: Final = 64
 """Moves at so many times as many steps as there should be traces with them are common: any few
@@ -16,7 +16,7 @@ _NOT_RARE: Final = np.iinfo(np.int64).max
 
 
 def covering(
-    moves: Iterable[Codes],
+    moves: Iterable[NDArray[np.int64]],
     offsets: NDArray[np.int64],
     order: NDArray[np.int64],
     times: int,
@@ -28,7 +28,7 @@ def covering(
     For each move the first traces in `order` are taken that have it; only those count at all.
     Where these have more than so many steps, those with the rarest moves are taken.
 
-    >>> moves, offsets = np.int32([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
+    >>> moves, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
     >>> covering([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
     array([0, 1])
     """
@@ -39,9 +39,10 @@ def covering(
     rarest = np.full(len(order), _NOT_RARE)  # by place: of its rare moves, in how many traces
     for column in moves:
         counts = (column >= 0) & (place_of_step >= 0)
-        at_steps = np.bincount(column[counts], minlength=int(column.max(initial=0)) + 1)
-        step = np.flatnonzero(counts & (at_steps <= COMMON * times)[column])
-        met = np.unique(column[step].astype(np.int64) * len(order) + place_of_step[step])
+        met_at = np.flatnonzero(counts)
+        _, number = distinct_numbers(column[met_at], int(column.max(initial=0)) + 1)
+        rare = np.bincount(number)[number] <= COMMON * times
+        met = np.unique(number[rare] * len(order) + place_of_step[met_at[rare]])
         move, trace = np.divmod(met, max(len(order), 1))
         first, after = (np.searchsorted(move, move, side) for side in ("left", "right"))
         taken = np.arange(len(met)) - first < times

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resolvent.arguments import shown
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.senses.edges import METHODS, intervals_of
 from resolvent.senses.intervals import Intervals
@@ -73,15 +74,15 @@ class Discretise:
 
     def __post_init__(self) -> None:
         known = (*METHODS, GIVEN, AUTO) if self.intervals is not None else (*METHODS,)
-        if self.method not in known:
+        if not isinstance(self.method, str) or self.method not in known:
             raise OptionError(
-                f"Discretise({self.method!r}): use one of {', '.join(map(repr, METHODS))}, "
+                f"Discretise({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
                 "or Discretise.at with edges"
             )
-        if self.of not in (OBSERVATION, ACTION):
-            raise OptionError(f"of={self.of!r}: use {OBSERVATION!r} or {ACTION!r}")
+        if not isinstance(self.of, str) or self.of not in (OBSERVATION, ACTION):
+            raise OptionError(f"of={shown(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
         if not isinstance(self.ints, bool):
-            raise OptionError(f"ints={self.ints!r}: choose True or False")
+            raise OptionError(f"ints={shown(self.ints)}: choose True or False")
         put = object.__setattr__
         put(self, "bins", _counts(self.bins))
         put(self, "columns", None if self.columns is None else as_places(self.columns))
@@ -313,7 +314,7 @@ class Discretise:
 def _size(told: Mapping[str, Any]) -> int:
     parts = told["parts"]
     if type(parts) is not int or parts < 1:
-        raise OptionError(f"parts={parts!r}: a tuple with numbers has at least one")
+        raise OptionError(f"parts={shown(parts)}: a tuple with numbers has at least one")
     return parts
 
 
@@ -324,7 +325,7 @@ def _row(edges: Any) -> tuple[Any, ...]:
         row = ()
     if not row:
         raise OptionError(
-            f"edges={edges!r}: give a row of at least one number, such as [-0.2, 0, 0.2]"
+            f"edges={shown(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
         )
     return row
 
@@ -337,5 +338,7 @@ def _counts(bins: Any) -> int | tuple[int, ...]:
     except (TypeError, ValueError):
         is_whole, whole = False, ()
     if not is_whole or not whole or min(whole) < 2:
-        raise OptionError(f"bins={bins!r}: give a whole number of at least 2, or a row of such")
+        raise OptionError(
+            f"bins={shown(bins)}: give a whole number of at least 2, or a row of such"
+        )
     return whole if counts is bins else whole[0]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent.arguments import is_single, shown
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.choosing import trace_keys
 from resolvent.traces.column_names import ACTION, OBSERVATION
@@ -77,14 +78,17 @@ def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
     """
     if isinstance(columns, str | int):
         columns = (columns,)
+    if not isinstance(columns, Iterable) or is_single(columns):
+        raise OptionError(f"columns={shown(columns)}: give a list of positions or keys")
     places = tuple(tuple(one) if isinstance(one, tuple | list) else (one,) for one in columns)
     if not all(type(key) in (int, str) for place in places for key in place):
         raise OptionError(
-            f"columns={columns!r}: use positions in a row, keys of a mapping, or tuples of these"
+            f"columns={shown(columns)}: use positions in a row, keys of a mapping, or tuples of "
+            f"these"
         )
     ordered = sorted(places, key=lambda place: [(type(key).__name__, str(key)) for key in place])
     if not places or any(longer[: len(one)] == one for one, longer in pairwise(ordered)):
-        raise OptionError(f"columns={columns!r}: name each number once, and at least one")
+        raise OptionError(f"columns={shown(columns)}: name each number once, and at least one")
     return places
 
 

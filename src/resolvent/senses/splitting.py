@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.senses.discretise import AUTO, Discretise
 from resolvent.senses.edges import Floats, magnitude, shorter_numbers
@@ -83,7 +84,7 @@ def auto_discretise(
     the observation: below 18, 18…22, above 22
     """
     if type(bins) is not int or not 2 <= bins <= MOST_BINS:
-        raise OptionError(f"bins={bins!r}: give a whole number from 2 to {MOST_BINS}")
+        raise OptionError(f"bins={shown(bins)}: give a whole number from 2 to {MOST_BINS}")
     if of is None:
         of = ACTION if len(traces.observations) == 1 else OBSERVATION
     asked = Discretise(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ each step: `reward`, and further ones that the user names.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from resolvent.arguments import is_single, shown
 from resolvent.errors import TraceError
 from resolvent.traces.symbols import as_symbol
 from resolvent.wording import listed, short
@@ -40,7 +41,9 @@ def check_column_name(name: Any) -> str:
 else in traces: give it another name
     """
     if not isinstance(name, str) or not name:
-        raise TraceError(f"{name!r} cannot be the name of a column: use a string that is not empty")
+        raise TraceError(
+            f"{shown(name)} cannot be the name of a column: use a string that is not empty"
+        )
     if name in RESERVED:
         raise TraceError(
             f"a column cannot be called `{name}`, which means something else in traces: "
@@ -52,7 +55,9 @@ else in traces: give it another name
 def check_column_names(names: Iterable[Any]) -> tuple[str, ...]:
     """Return the names that a caller asks for, each once, in order; a string is not a list."""
     if isinstance(names, str):
-        raise TraceError(f"columns={names!r} is one string: give a list of names, [{names!r}]")
+        raise TraceError(f"columns={shown(names)} is one string: give a list of names, [{names!r}]")
+    if not isinstance(names, Iterable) or is_single(names):
+        raise TraceError(f"columns={shown(names)}: give a list of names")
     return tuple(sorted(set(map(check_column_name, names))))
 
 

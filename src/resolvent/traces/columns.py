@@ -1,12 +1,13 @@
 """Columns of traces: values as files hold them ↔ codes as a `TraceSet` holds them."""
 
 import math
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from resolvent.errors import TraceError, locating
+from resolvent.errors import TooLarge, TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
     LABEL,
@@ -18,7 +19,7 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.trace_set import TraceSet, check_labels
 from resolvent.traces.vocabulary import Codes, Interner
 
 _PLAIN = frozenset({bool, int, float, str})
@@ -62,6 +63,7 @@ class ColumnCoder:
 
     def __init__(self) -> None:
         self.labels = LabelCodes()
+        self._labels_checked = 0
         self._interners: dict[str, Interner[Any]] = {LABEL: self.labels.sets}
 
     def code(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Codes]:
@@ -80,7 +82,13 @@ class ColumnCoder:
 
     def _code_labels(self, labels: Sequence[Any]) -> Codes:
         try:
-            return np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
+            codes = np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
+            if len(self.labels.sets) > self._labels_checked:
+                self._labels_checked = len(self.labels.sets)
+                check_labels(self._labels_checked)
+            return codes
+        except TooLarge:
+            raise
         except TraceError:
             each_step(as_label, labels)
             raise
@@ -95,6 +103,10 @@ class ColumnCoder:
         }
 
 
+_TOGETHER = 4096
+"""So many episodes are joined at a time: an array for each takes more room than short ones hold."""
+
+
 class CodedEpisodes:
     """Grows the columns of a trace set, one coded episode at a time.
 
@@ -107,8 +119,10 @@ class CodedEpisodes:
 
     def __init__(self) -> None:
         self._parts: dict[str, list[Codes]] = {}
-        self._terminated: list[bool] = []
-        self._truncated: list[bool] = []
+        self._joined: dict[str, list[Codes]] = {}
+        self._lengths = array("q")
+        self._terminated = bytearray()
+        self._truncated = bytearray()
 
     def add(
         self, codes: Mapping[str, Codes], *, terminated: bool = False, truncated: bool = False
@@ -116,21 +130,32 @@ class CodedEpisodes:
         """Add the codes of an episode's columns; all episodes have to have the same."""
         if not self._parts:
             self._parts = {name: [] for name in codes}
+            self._joined = {name: [] for name in codes}
         check_same_columns(codes, self._parts, "the first trace")
         check_column_lengths(codes)
         for name, column in codes.items():
             self._parts[name].append(column)
+        self._lengths.append(len(codes[ACTION]))
         self._terminated.append(terminated)
         self._truncated.append(truncated)
+        if len(self._lengths) % _TOGETHER == 0:
+            self._join()
 
     def trace_set(self, values: Mapping[str, list[Any]]) -> TraceSet:
         """Return the episodes, given the values behind the codes of each column."""
+        self._join()
         return TraceSet.taking_over(
-            {name: (values[name], np.concatenate(parts)) for name, parts in self._parts.items()},
-            offsets=np.cumsum([0, *map(len, self._parts[ACTION])]),
-            terminated=self._terminated,
-            truncated=self._truncated,
+            {name: (values[name], np.concatenate(parts)) for name, parts in self._joined.items()},
+            offsets=np.append(0, np.cumsum(self._lengths, dtype=np.int64)),
+            terminated=np.array(self._terminated, bool),
+            truncated=np.array(self._truncated, bool),
         )
+
+    def _join(self) -> None:
+        for name, parts in self._parts.items():
+            if parts:
+                self._joined[name].append(np.concatenate(parts))
+                parts.clear()
 
 
 def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:

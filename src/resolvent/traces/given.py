@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from resolvent.arguments import is_single
 from resolvent.errors import TraceError
 from resolvent.traces.files.any_format import read_traces
 from resolvent.traces.places.addresses import is_address
@@ -39,12 +40,12 @@ Trace, or the path of a file of traces
         )
     if isinstance(given, Trace):
         raise TraceError("one trace is no set of traces: give a list of them, [trace]")
-    if isinstance(given, Iterable) and not isinstance(given, bytes):
+    if isinstance(given, Iterable) and not isinstance(given, bytes) and not is_single(given):
         traces = list(given)
-        odd = next((one for one in traces if not isinstance(one, Trace)), None)
-        if odd is None:
+        odd = [type(one).__name__ for one in traces if not isinstance(one, Trace)]
+        if not odd:
             return TraceSet(traces)
-        kind = f"{kind} with a {type(odd).__name__}"
+        kind = f"{kind} with a {odd[0]}"
     raise TraceError(
         f"a value of type {kind} is no traces: give a TraceSet, a list of Trace, or the path "
         f"of a file of traces"

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.column_names import LABEL
 from resolvent.traces.symbols import (
@@ -19,7 +20,7 @@ from resolvent.traces.symbols import (
 )
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, distinct_pairs
-from resolvent.wording import amount, short
+from resolvent.wording import amount
 
 Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """What a label is made of: that of the traces, or what was just seen or done."""
@@ -62,7 +63,7 @@ class Labelling:
     def __post_init__(self) -> None:
         if not isinstance(self.reads, str) or self.reads not in LABELLINGS:
             raise OptionError(
-                f"labels={self.reads!r}: use one of {', '.join(map(repr, LABELLINGS))}"
+                f"labels={shown(self.reads)}: use one of {', '.join(map(repr, LABELLINGS))}"
             )
         if self.events is not None:
             if self.reads == "given":
@@ -213,7 +214,7 @@ def _checked(events: Any) -> dict[Symbol, str | Label]:
         valid = isinstance(names, tuple | list | Set) and len(names) > 0
         if not valid or not all(isinstance(name, str) and name for name in names):
             raise OptionError(
-                f"events: {short(repr(source))} is named {short(repr(given))}: "
+                f"events: {shown(source)} is named {shown(given)}: "
                 "give each event a name, such as 'key'"
             )
         label = frozenset(names)
@@ -244,7 +245,7 @@ def as_labelling(
     """
     if not isinstance(labels, Labelling) and not (isinstance(labels, str) and labels in LABELLINGS):
         words = (*LABELLINGS, "auto") if found else LABELLINGS
-        raise OptionError(f"labels={labels!r}: use one of {', '.join(map(repr, words))}")
+        raise OptionError(f"labels={shown(labels)}: use one of {', '.join(map(repr, words))}")
     labelling = labels if isinstance(labels, Labelling) else Labelling(labels)  # type: ignore[arg-type]
     if label_of is not None and not labelling.is_given:
         raise OptionError(

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError, TableWarning
 from resolvent.traces.arrangement import Arrangement, Arrangements
 from resolvent.traces.column_names import check_column_names
@@ -357,8 +358,8 @@ def scan_traces(
     from resolvent.traces.places.layouts import NamedLayout, named_pieces, own_pieces
     from resolvent.traces.places.listing import files_of, place_text
 
-    if damaged not in ("refuse", "skip"):
-        raise OptionError(f"damaged is {damaged!r}: write 'refuse' or 'skip'")
+    if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
+        raise OptionError(f"damaged is {shown(damaged)}: write 'refuse' or 'skip'")
     skips = damaged == "skip"
     further = check_column_names(columns)
     named = roles_of(
@@ -380,7 +381,7 @@ def scan_traces(
         input,
         output,
     )
-    if not isinstance(place, str | Path) and isinstance(place, Iterable):
+    if isinstance(place, Iterator):  # it can be gone through once, and its name is needed, too
         place = list(place)
     if named is None:
         pieces, layout = own_pieces(files_of(place), further, skips=skips)

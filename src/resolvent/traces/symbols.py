@@ -9,11 +9,13 @@ import enum
 import hashlib
 import math
 from collections.abc import Hashable, Mapping
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.errors import TraceError
 from resolvent.wording import visible
 
@@ -26,6 +28,9 @@ NO_EVENT_TEXT = "no event"
 INFO_KEYS = ("labels", "label", "events")
 """Where environments put labels in their infos; the first that is there counts."""
 
+DEEPEST = 100
+"""Tuples within each other that a symbol may be made of: far below what Python can write out."""
+
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
 _NUMBERS = {int, float, bool}
 _FEW = 12
@@ -35,12 +40,13 @@ _LINE = 60
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
 
 
-def as_symbol(value: Any) -> Symbol:
+def as_symbol(value: Any, depth: int = 0) -> Symbol:
     """Turn an observation or action into the symbol that stands for it.
 
     NumPy arrays and lists become nested tuples, mappings become tuples of
     (key, value) pairs in key order, enum members become their values. Of a named tuple,
-    such as a graph of Gymnasium's, parts that are None are left out.
+    such as a graph of Gymnasium's, parts that are None are left out. `depth` says how many
+    others it lies within.
 
     >>> as_symbol(np.array([[1, 2], [3, 4]]))
     ((1, 2), (3, 4))
@@ -51,19 +57,21 @@ def as_symbol(value: Any) -> Symbol:
     if kind is int or kind is bool or (kind is str and value.isascii()):
         return value  # type: ignore[no-any-return]
     if isinstance(value, enum.Enum):
-        return as_symbol(value.value)
+        return as_symbol(value.value, depth)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim:
         return _symbol_of_array(value)
     if isinstance(value, np.generic | np.ndarray):
-        return as_symbol(value.tolist())
+        return as_symbol(value.tolist(), depth)
     if isinstance(value, tuple | list):
+        _check_depth(depth)
         if hasattr(value, "_fields"):  # a graph without edges has None there
             value = [part for part in value if part is not None]
-        return tuple(map(as_symbol, value))
+        return tuple(map(as_symbol, value, repeat(depth + 1)))
     if isinstance(value, Mapping):
+        _check_depth(depth)
         if not all(isinstance(key, str) for key in value):
             raise TraceError("a mapping can be a symbol only when its keys are strings")
-        return tuple((key, as_symbol(value[key])) for key in sorted(value))
+        return tuple((key, as_symbol(value[key], depth + 1)) for key in sorted(value))
     if isinstance(value, float):
         if not math.isfinite(value):
             raise TraceError(f"{value} cannot be a symbol: it does not survive JSON")
@@ -75,6 +83,13 @@ def as_symbol(value: Any) -> Symbol:
     raise TraceError(
         f"a {kind.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
     )
+
+
+def _check_depth(depth: int) -> None:
+    if depth >= DEEPEST:
+        raise TraceError(
+            f"a value is nested more than {DEEPEST} deep: flatten it, or give it a name of its own"
+        )
 
 
 def _symbol_of_array(array: NDArray[Any]) -> Symbol:
@@ -104,6 +119,8 @@ def as_label(value: Any) -> Label:
     """
     if value is None:
         return NO_EVENT
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return as_label(value.item())
     if isinstance(value, _COLLECTIONS):
         ordered = type(value) is tuple or (type(value) is np.ndarray and value.dtype.kind in "biuf")
         if ordered and len(value) > 1:
@@ -121,7 +138,7 @@ def _as_proposition(value: Any) -> str:
         value = str(int(value))
     if not isinstance(value, str):
         raise TraceError(
-            f"{value!r} cannot be a proposition of a label: use strings, such as {{'key'}}"
+            f"{shown(value)} cannot be a proposition of a label: use strings, such as {{'key'}}"
         )
     if not value:
         raise TraceError("a proposition of a label is the empty string: give it a name")

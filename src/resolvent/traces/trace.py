@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from resolvent.arguments import shown
 from resolvent.errors import TraceError
 from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
@@ -74,22 +75,20 @@ class Trace:
         columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "observations", tuple(map(as_symbol, observations)))
-        put(self, "labels", tuple(map(as_label, labels)))
-        put(self, "actions", tuple(map(as_symbol, actions)))
-        put(
-            self,
-            "rewards",
-            None if rewards is None else tuple(float(reward) + 0.0 for reward in rewards),
-        )
-        put(self, "terminated", bool(terminated))
-        put(self, "truncated", bool(truncated))
+        put(self, "observations", tuple(map(as_symbol, _row("observations", observations))))
+        put(self, "labels", tuple(map(as_label, _row("labels", labels))))
+        put(self, "actions", tuple(map(as_symbol, _row("actions", actions))))
+        put(self, "rewards", None if rewards is None else _numbers(rewards))
+        put(self, "terminated", _flag("terminated", terminated))
+        put(self, "truncated", _flag("truncated", truncated))
+        if not isinstance(columns, Mapping | None):
+            raise TraceError(f"columns are {type(columns).__name__}: give values by column name")
         put(
             self,
             "columns",
             FurtherColumns(
                 {
-                    check_column_name(name): tuple(map(as_symbol, values))
+                    check_column_name(name): tuple(map(as_symbol, _row(name, values)))
                     for name, values in (columns or {}).items()
                 }
             ),
@@ -114,8 +113,37 @@ class Trace:
         return len(self.actions)
 
     def __repr__(self) -> str:
-        shown = (field.name for field in fields(self) if field.name != "columns" or self.columns)
-        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        named = (field.name for field in fields(self) if field.name != "columns" or self.columns)
+        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
+
+
+def _row(name: str, values: Any) -> Iterator[Any]:
+    try:
+        return iter(values)
+    except TypeError:
+        kind = type(values).__name__
+        raise TraceError(f"{name}: {kind} is no row of values: give a list") from None
+
+
+def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
+    given = tuple(_row("rewards", rewards))
+    try:
+        return tuple(float(reward) + 0.0 for reward in given)
+    except (TypeError, ValueError, OverflowError):
+        for step, reward in enumerate(given):
+            try:
+                float(reward)
+            except (TypeError, ValueError, OverflowError):
+                told = f"step {step}: the reward is {shown(reward)}: give a number"
+                raise TraceError(told) from None
+        raise
+
+
+def _flag(name: str, value: Any) -> bool:
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TraceError(f"{name} is {type(value).__name__}: say True or False") from None
 
 
 def check_lengths(

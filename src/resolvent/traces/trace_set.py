@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import MissingExtra, TraceError, locating
+from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -83,7 +85,7 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = list(traces)
+        traces = _as_list(traces)
         held = [_columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
@@ -112,17 +114,18 @@ class TraceSet(Sequence[Trace]):
         """Build from columns that are in memory already: (values, codes) pairs.
 
         Values may come in any order and may include ones that no code uses.
-        Arrays that somebody could still write to are copied.
+        All arrays are copied: what becomes of the caller's own later changes nothing here.
         """
         given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
             given[REWARD] = rewards
+        check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
         made = cls.taking_over(
-            {name: (values, _unshared(codes)) for name, (values, codes) in given.items()},
-            offsets=_unshared(offsets),
-            terminated=_unshared(terminated),
-            truncated=_unshared(truncated),
+            {name: _own_column(name, column) for name, column in given.items()},
+            offsets=_own("offsets", offsets),
+            terminated=_own("terminated", terminated),
+            truncated=_own("truncated", truncated),
         )
         for reward in made.rewards if rewards is not None else ():
             if not isfinite(reward):
@@ -158,9 +161,13 @@ class TraceSet(Sequence[Trace]):
         self.terminated = _frozen(_flags("terminated", terminated))
         self.truncated = _frozen(_flags("truncated", truncated))
         found: dict[str, StepColumn] = {}
+        check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
             with locating(column_text(name)):
-                vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+                try:
+                    vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                    raise TraceError(f"the values are not what they should be: {error}") from error
             found[name] = StepColumn(vocabulary, _frozen(kept))
         self.observations, self.observation_codes = found.pop(OBSERVATION)
         self.labels, self.label_codes = found.pop(LABEL)
@@ -436,6 +443,40 @@ def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
     }
 
 
+def _as_list(traces: Any) -> list[Trace]:
+    try:
+        listed = list(traces)
+    except TypeError:
+        raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
+    for number, trace in enumerate(listed):
+        if not isinstance(trace, Trace):
+            kind = type(trace).__name__
+            raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
+    return listed
+
+
+def _own_column(name: str, column: Any) -> Column:
+    """Return a caller's column with an array of our own."""
+    if not (isinstance(column, tuple | list) and len(column) == 2):
+        raise TraceError(f"{column_text(name)}: give (values, codes), each code the place of one")
+    values, codes = column
+    if not isinstance(values, Sequence | np.ndarray):
+        raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
+    return list(values), _own(column_text(name), codes)
+
+
+def _own(name: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.array(given)
+    except ValueError:
+        raise TraceError(f"{name} must be one row, not rows of different lengths") from None
+
+
+def check_labels(count: int) -> None:
+    """Raise `TooLarge` if there are more labels than the limit."""
+    check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
+
+
 def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
     """Code one column of all traces."""
     interner: Interner[Any] = Interner()
@@ -455,15 +496,6 @@ def _restored(
     return TraceSet.taking_over(
         columns, offsets=offsets, terminated=terminated, truncated=truncated
     )
-
-
-def _unshared(given: ArrayLike) -> NDArray[Any]:
-    """Return an array that nobody else can write to: a copy, unless that is so already."""
-    array = np.asarray(given)
-    owner: Any = array
-    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
-        owner = owner.base
-    return array if owner is None else array.copy()
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -487,16 +519,19 @@ def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
 
 def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the numbers of traces that a caller asks for, counted from 0."""
-    array = np.asarray(numbers)
+    try:
+        array = np.asarray(numbers)
+    except ValueError:  # rows of different lengths
+        array = np.empty((0, 0))
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
     if array.dtype == bool:
         if len(array) != count:
             raise IndexError(f"{len(array)} marks for {count} traces: give each trace one")
         return np.flatnonzero(array)
+    if np.any(wrong := (array < -count) | (array >= count)):
+        raise IndexError(f"there is no trace {array[np.argmax(wrong)]}: there are {count}")
     chosen = array.astype(np.int64)
-    if np.any(wrong := (chosen < -count) | (chosen >= count)):
-        raise IndexError(f"there is no trace {chosen[np.argmax(wrong)]}: there are {count}")
     return np.where(chosen < 0, chosen + count, chosen)
 
 

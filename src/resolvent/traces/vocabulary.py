@@ -7,6 +7,7 @@ come makes no difference.
 
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -50,6 +51,10 @@ class Vocabulary(Sequence[V], Generic[V]):
         """Return the code of a value, or None when it is not in the vocabulary."""
         return self._codes.get(value)
 
+    def codes(self, values: Iterable[Any], missing: int) -> Iterator[int]:
+        """Return the code of each value, or `missing` where it is not in the vocabulary."""
+        return map(self._codes.get, values, repeat(missing))
+
     def __contains__(self, value: object) -> bool:
         return value in self._codes
 
@@ -63,7 +68,7 @@ class Vocabulary(Sequence[V], Generic[V]):
         return self._values[code]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self._values == other._values
+        return self is other or (isinstance(other, Vocabulary) and self._values == other._values)
 
     def __hash__(self) -> int:
         return hash(self._values)
@@ -137,7 +142,10 @@ class Interner(dict[V, int], Generic[V]):
     def values_in_order(self) -> list[V]:
         """Return the distinct values, each at the position that is its code."""
         if self.mixed:
-            floats = [float(value) for value in self]  # type: ignore[arg-type]
+            try:
+                floats = [float(value) for value in self]  # type: ignore[arg-type]
+            except OverflowError:
+                floats = []
             if len(set(floats)) < len(self):
                 raise TraceError(
                     "ints and floats are mixed, and some ints are too large to be floats; use one"
@@ -152,8 +160,9 @@ def _a(kind: type) -> str:
 
 def codes_of(wanted: Iterable[Any], known: Vocabulary[Any], missing: int) -> Codes:
     """Return the code of each wanted value in `known`, or `missing`."""
-    codes = (known.get(value) for value in wanted)
-    return np.array([missing if code is None else code for code in codes], dtype=np.int32)
+    if isinstance(wanted, Vocabulary) and wanted == known:
+        return np.arange(len(known), dtype=np.int32)
+    return np.fromiter(known.codes(wanted, missing), np.int32)
 
 
 def distinct_pairs(

@@ -1,7 +1,7 @@
 """Trust: machines + traces → evidence for the machines, and what is missing."""
 
 from resolvent.trust.completeness import Completeness, OpenHistory
-from resolvent.trust.experiments import Experiment
+from resolvent.trust.experiment import Experiment
 from resolvent.trust.foretold import Foretold
 from resolvent.trust.gathering import Evidence, MachineEvidence, are_known, gather
 from resolvent.trust.holdout import Holdout, error_bound

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.machines import Machine
 from resolvent.machines.columns import look_up
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.noise import Rivals
 from resolvent.replay import StepsAsked
 from resolvent.traces import Label, label_text

@@ -1,51 +1,19 @@
 """What is missing → the next traces to collect: labels to read, and a question to ask then."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from resolvent.machines import Machine, TransitionMachine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.traces import Label, Symbol, label_text
-from resolvent.traces.symbols import quoted_text
 from resolvent.traces.vocabulary import codes_of
 from resolvent.trust.completeness import Completeness
+from resolvent.trust.experiment import Experiment, History
 from resolvent.trust.on_demand import OnDemand
+from resolvent.trust.seen_after import SeenAfter
 from resolvent.trust.separation import Question, Separations, VaryingAnswers, question_of
-
-History = tuple[Label, ...]
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A trace to collect: labels to drive the world through, and a question to ask then.
-
-    >>> key = frozenset({"key"})
-    >>> print(Experiment((key,), ("hall", "up"), "nothing tells states 0 and 1 apart"))
-    read key; then in 'hall' do 'up' (nothing tells states 0 and 1 apart)
-    """
-
-    history: History
-    question: tuple[Symbol, Symbol] | None
-    why: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "history": [sorted(label) for label in self.history],
-            "question": None if self.question is None else list(self.question),
-            "why": self.why,
-        }
-
-    def __str__(self) -> str:
-        read = f"read {history_text(self.history)}" if self.history else "read nothing"
-        if self.question is None:
-            return f"{read}; then go on ({self.why})"
-        observation, action = self.question
-        return f"{read}; then in {quoted_text(observation)} do {quoted_text(action)} ({self.why})"
 
 
 class NextExperiments(OnDemand[Experiment]):
@@ -62,8 +30,9 @@ class NextExperiments(OnDemand[Experiment]):
         table: VaryingAnswers,
         separations: Separations,
         transition: TransitionMachine | None,
+        seen_after: SeenAfter,
     ) -> None:
-        self._planner = planner = _Planner(table, separations, transition)
+        self._planner = planner = _Planner(table, separations, transition, seen_after)
         self._inseparable = np.flatnonzero(separations.depth < 0)
         self._unread = [
             (state, label)
@@ -87,9 +56,14 @@ class _Planner:
     """Plans experiments for one machine; where there is no Transition Machine, it stands alone."""
 
     def __init__(
-        self, table: VaryingAnswers, separations: Separations, transition: TransitionMachine | None
+        self,
+        table: VaryingAnswers,
+        separations: Separations,
+        transition: TransitionMachine | None,
+        seen_after: SeenAfter,
     ) -> None:
         self.machine, self.table, self.separations = table.machine, table, separations
+        self.seen_after = seen_after
         self.transition: Machine = transition or table.machine
 
     def for_pair(self, one: int, other: int) -> Experiment:
@@ -98,7 +72,7 @@ class _Planner:
         return (
             self._ask(one, other, why)
             or self._ask(other, one, why)
-            or Experiment(self.machine.history(other), None, why)
+            or self._experiment(self.machine.history(other), None, why)
         )
 
     def _ask(self, asked: int, known: int, why: str) -> Experiment | None:
@@ -107,14 +81,14 @@ class _Planner:
         for question in self._questions(columns):
             history = self.reached.history(asked, question.transition_state)
             if history is not None:
-                return Experiment(history, question[:2], why)
+                return self._experiment(history, question[:2], why)
         return None
 
     def for_transition(self, state: int, label: Label) -> Experiment:
         """A label never read in a state: read it, and ask what tells most states apart."""
         history = (*(self.reached.history(state, None) or ()), label)
         why = f"{label_text(label)} was never read in state {state}"
-        return Experiment(history, self._fitting(history, self._most_telling), why)
+        return self._experiment(history, self._fitting(history, self._most_telling), why)
 
     @cached_property
     def _most_telling(self) -> list[Question]:
@@ -137,7 +111,13 @@ class _Planner:
         telling = self._questions(self.table.telling(state, other))
         where = f"{one.state} or {one.other}"
         why = f"it is open whether {history_text(one.history)} leads to state {where}"
-        return [Experiment(history, self._fitting(history, telling), why)]
+        question = self._fitting(history, telling)
+        return [Experiment(history, question, why, self.machine.kind, exact=True)]
+
+    def _experiment(
+        self, history: History, question: tuple[Symbol, Symbol] | None, why: str
+    ) -> Experiment:
+        return Experiment(history, question, why, self.machine.kind)
 
     def _questions(self, columns: Iterable[int]) -> Iterable[Question]:
         numbers = self.table.questions
@@ -146,12 +126,18 @@ class _Planner:
     def _fitting(
         self, history: History, questions: Iterable[Question]
     ) -> tuple[Symbol, Symbol] | None:
-        """Return the first question that can come up after a history."""
-        there = self.transition.run(history)
+        """Return the first question that can come up after a history.
+
+        Those about something that was ever seen after the last label come before others.
+        """
+        there, last = self.transition.run(history), history[-1] if history else None
+        second = None
         for question in questions:
             if question.transition_state is None or question.transition_state == there:
-                return question[:2]
-        return None
+                if self.seen_after(last, question.observation):
+                    return question[:2]
+                second = second or question[:2]
+        return second
 
     @cached_property
     def reached(self) -> "_Reached":

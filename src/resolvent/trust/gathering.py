@@ -36,6 +36,7 @@ from resolvent.trust.holdout import Holdout, hold_out, split
 from resolvent.trust.notable import Examples
 from resolvent.trust.part import Part, part_of
 from resolvent.trust.passing import Passed, Passing
+from resolvent.trust.seen_after import SeenAfter
 from resolvent.trust.separation import (
     Place,
     Question,
@@ -459,7 +460,7 @@ def _about(
         moves,
         separations,
         completeness,
-        NextExperiments(completeness, table, separations, transition),
+        NextExperiments(completeness, table, separations, transition, SeenAfter(asked, offsets)),
         rivals,
         weakness_of(machine, looked.passed.reached[machine.kind]),
     )

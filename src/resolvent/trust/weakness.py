@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.replay import states_at_steps, steps_asked
 from resolvent.traces import Label, TraceSet, label_text
 from resolvent.trust.reaching import FEW, Reached

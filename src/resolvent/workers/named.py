@@ -6,14 +6,24 @@ from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.wording import short
+from resolvent.workers.forking import in_child
 from resolvent.workers.processes import Processes
 from resolvent.workers.ray import Ray
 from resolvent.workers.threads import Threads
 from resolvent.workers.working import Workers
 
 _lock = Lock()
+
+
+@in_child
+def _renew() -> None:
+    global _lock
+    _lock = Lock()
+
+
 _users: Counter[str] = Counter()
 
 
@@ -31,7 +41,7 @@ def workers_named(on: "str | Workers") -> Workers:
     if not isinstance(on, str):
         if all(callable(getattr(on, name, None)) for name in ("each", "together", "first")):
             return on
-        raise OptionError(f"on={on!r}: choose threads, processes, ray or ray:ADDRESS")
+        raise OptionError(f"on={shown(on)}: choose threads, processes, ray or ray:ADDRESS")
     return _named(on)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from resolvent.errors import ClusterError
 from resolvent.workers.cores import CORES, take_cores
 from resolvent.workers.folding import Note, Telling, fold, neighbours
+from resolvent.workers.safely import starting_safely
 from resolvent.workers.working import Report
 
 Given = TypeVar("Given")
@@ -133,10 +134,10 @@ class Processes:
 
 def _begun(processes: int) -> ProcessPoolExecutor:
     # A fork of a process with threads may hang, and the core and PyArrow have threads.
-    pool = ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
-    )
-    with _not_interrupted():
+    with _not_interrupted(), starting_safely():  # a pool begins a process of its own at once
+        pool = ProcessPoolExecutor(
+            processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
+        )
         for _ in range(processes):  # each begins one process
             pool.submit(int)
     return pool

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from resolvent.errors import ClusterError
 from resolvent.workers.cores import CORES
+from resolvent.workers.safely import starting_safely
 
 SECONDS_TO_ANSWER = 10.0
 """How long an address may take to answer."""
@@ -45,7 +46,7 @@ def connect(ray: Any, address: str | None = None) -> None:
             "object_store_memory": _STORE_BYTES,
         }
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), starting_safely():
             warnings.simplefilter("ignore")
             ray.init(address=wanted, **quiet)
     except Exception as error:  # Ray raises errors of many kinds

@@ -562,6 +562,10 @@ BAD_FILES = {
         b"see,do\na,1\nb,2,3\n",
         r", line 3: 3 fields where the header has 2",
     ),
+    "such a row of another encoding": (
+        b"see,do\na,1\nb,\xff,3\n",
+        r", line 3: 3 fields where the header has 2",
+    ),
     "a missing value": (b"see,do\na,1\n,2\nc,\n", r", line 3: the column `see` has no value"),
     "nothing": (b"", " is empty"),
     "a header alone": (b"see,do\n", " holds no rows"),

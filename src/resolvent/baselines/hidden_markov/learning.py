@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.baselines.hidden_markov.attempt import Attempt
 from resolvent.baselines.hidden_markov.baum_welch import Listener, baum_welch
 from resolvent.baselines.hidden_markov.expectation import (
@@ -190,7 +191,7 @@ def _check_options(
         if value < least:
             raise OptionError(f"{name}={value}: it must be at least {least}")
     if engine not in _ENGINES:
-        raise OptionError(f"engine={engine!r}: use {' or '.join(map(repr, _ENGINES))}")
+        raise OptionError(f"engine={shown(engine)}: use {' or '.join(map(repr, _ENGINES))}")
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
     hidden = states * len(task.labels)

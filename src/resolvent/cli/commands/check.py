@@ -17,7 +17,7 @@ from resolvent.cli.printing import print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.replay import score_of, scored
 from resolvent.traces import TraceFolder, TraceSet, symbol_text
 from resolvent.trust import Evidence, MachineEvidence, Separation
@@ -46,7 +46,8 @@ def check(
     """Replay traces through machines: how many steps do they predict right?
 
     Exit code 0 when no prediction is wrong, 1 when one is; of machines with noise, when more
-    are than that noise explains. A prediction is assumed where
+    are than that noise explains. It is 1 also when a machine predicts no step at all: the
+    traces are of another world. A prediction is assumed where
     the question had one answer throughout, but was never asked in that state. A step that
     the machines were never shown is unseen: neither right nor wrong. Where a state has more
     than one answer, the most likely one is right, and log loss says how likely the machines
@@ -64,7 +65,7 @@ def check(
         _print_score(checked)
         if checked.evidence is not None:
             _print_evidence(checked.evidence)
-    if any(map(checked.is_wrong, checked.machines)):
+    if checked.strangers or any(map(checked.is_wrong, checked.machines)):
         raise typer.Exit(1)
 
 
@@ -92,6 +93,15 @@ class _Checked:
             expected = sum(row.steps * (1 - row.predicted) for row in rows)
             variance = sum(row.steps * row.predicted * (1 - row.predicted) for row in rows)
         return score.all_wrong > expected + 3 * sqrt(variance)
+
+    @property
+    def strangers(self) -> list[str]:
+        """The machines that predict no step of the traces, right or wrong."""
+        return [
+            kind
+            for kind, one in self.score.items()
+            if one.unseen and not (one.all_right or one.all_wrong)
+        ]
 
     def figures(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -177,7 +187,10 @@ def _print_score(checked: _Checked) -> None:
         if one.first_mismatch is not None:
             print(f"first mismatch: {visible(str(one.first_mismatch))}")
     unseen = max(one.unseen for one in score.values())
-    if unseen:
+    if checked.strangers:
+        titles = " and ".join(checked.machines[kind].title for kind in checked.strangers)
+        print(f"no step is predicted by the {titles}: are these traces of the same world?")
+    elif unseen:
         print(f"{amount(unseen, 'step')} the machines were never shown: infer from more traces")
 
 

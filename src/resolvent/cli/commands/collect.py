@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, named_environment
-from resolvent.cli.options import Json, MaxSteps, OnIfAsked, check_trace_target, choice
-from resolvent.cli.printing import command, print_json, size
+from resolvent.cli.options import Json, MaxSteps, OnIfAsked, choice
+from resolvent.cli.printing import command, name_text, print_json, size
+from resolvent.cli.targets import check_trace_target
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.traces.files.any_format import FORMATS
 from resolvent.traces.labelling import LABELLINGS
@@ -98,7 +99,7 @@ def collect(
             }
         )
         return
-    print(f"wrote {output}: {size(traces)}")
+    print(f"wrote {name_text(output)}: {size(traces)}")
     print(f"labels seen: {_some(traces.labels)}")
     made = () if labels == "given" else ("--labels", labels)
     print(f"\nnext: {command('infer', output, *made, '-o', 'machines.json')}")

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.options import Json, Traces, check_trace_target, choice
-from resolvent.cli.printing import print_json, size
+from resolvent.cli.options import Json, Traces, choice
+from resolvent.cli.printing import name_text, print_json, size
 from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.targets import check_trace_target
 from resolvent.display.progress import ProgressBar
 from resolvent.traces.files.any_format import FORMATS
 
@@ -55,4 +56,4 @@ def convert(
             }
         )
         return
-    print(f"wrote {target}: {size(traces)}")
+    print(f"wrote {name_text(target)}: {size(traces)}")

@@ -10,7 +10,7 @@ from resolvent.cli.options import (
     names_in,
 )
 from resolvent.cli.places import Place, opened
-from resolvent.cli.printing import print_json
+from resolvent.cli.printing import name_text, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
 from resolvent.diagnosis import diagnose as findings_in
 from resolvent.display.progress import ProgressBar
@@ -60,4 +60,4 @@ def diagnose(
     if json:
         print_json(found.as_dict())
     else:
-        print(f"{place_text(source)}: {found}")
+        print(f"{name_text(place_text(source))}: {found}")

@@ -16,14 +16,14 @@ from resolvent.cli.options import (
     On,
     Outputs,
     Resume,
-    check_target,
     choice,
     columns_to_read,
     names_in,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, print_json
+from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.targets import check_targets
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
@@ -207,7 +207,7 @@ def infer(
         raise OptionError("--held-out and --no-held-out exclude each other: leave out one")
     output = table.target(output)
     if output is not None:
-        check_target(output, *files_read(source))
+        check_targets(output, inputs=(*files_read(source),))
     options = Options(
         outputs=names_in(outputs),
         discretise=_intervals(discretise),
@@ -380,9 +380,8 @@ def _print_summary(
 ) -> None:
     from resolvent.display.tables import show, table
 
-    print(
-        f"{place_text(source)}: {amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n"
-    )
+    found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
+    print(f"{name_text(place_text(source))}: {found}\n")
     rows = []
     for kind, one in result.statistics.items():
         numbers = (one.prefix_tree_nodes, one.merges)
@@ -428,6 +427,6 @@ def _print_summary(
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
         return
-    print(f"\nwrote {output}")
+    print(f"\nwrote {name_text(output)}")
     print(f"next: {command('show', output)}")
     print(f"      {command('check', output)} OTHER_TRACES")

@@ -18,12 +18,12 @@ from resolvent.cli.options import (
     Machines,
     MaxSteps,
     On,
-    check_target,
     choice,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, print_json
+from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.targets import check_targets
 from resolvent.control import Plan, Runs
 from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
@@ -105,7 +105,7 @@ def plan(
     """
     output = table.target(output)
     if output is not None:
-        check_target(output, machines, *files_read(traces))
+        check_targets(output, inputs=(machines, *files_read(traces)))
     stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar, saying_warnings():
@@ -177,4 +177,4 @@ def _print_plan(
     if runs is not None:
         print(f"\nin {environment}: {runs}")
     if output is not None:
-        print(f"\nwrote {output}: {amount(len(found.model), 'situation')}")
+        print(f"\nwrote {name_text(output)}: {amount(len(found.model), 'situation')}")

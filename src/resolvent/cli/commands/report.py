@@ -11,12 +11,12 @@ from resolvent.cli.options import (
     Json,
     Machines,
     On,
-    check_target,
     columns_of,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import print_json
+from resolvent.cli.printing import name_text, print_json
 from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.targets import check_targets
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
@@ -62,7 +62,7 @@ def report(
     output = table.target(output)
     if output is None:
         raise OptionError("nothing says where to write: name a file, -o FILE.html")
-    check_target(output, machines, *files_read(traces), curve, policy)
+    check_targets(output, inputs=(machines, *files_read(traces), curve, policy))
     loaded = load(machines)
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
@@ -83,4 +83,4 @@ def report(
             }
         )
     else:
-        print(f"wrote {output}: open it in a browser")
+        print(f"wrote {name_text(output)}: open it in a browser")

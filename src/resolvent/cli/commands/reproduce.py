@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.cli.options import Json, OnIfAsked
-from resolvent.cli.printing import command, print_json
+from resolvent.cli.printing import command, name_text, print_json
+from resolvent.cli.targets import check_folder
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
 from resolvent.reproduction.analysis.report import troubles, write_report
@@ -69,6 +70,7 @@ def reproduce(
     goes on. What hits a limit, fails or is not installed is recorded as such. With --on
     many run at once, and their seconds are not those of a machine with nothing else to do.
     """
+    check_folder(output)
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
     words = [
         "reproduce",
@@ -113,7 +115,7 @@ def reproduce(
         show(table(one.header, one.rows, right=range(1, len(one.header))))
     for line in troubles(results):
         print(f"did not run: {line}")
-    print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(str, written))}")
+    print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
 
 
 def _told(record: dict[str, Any]) -> str:

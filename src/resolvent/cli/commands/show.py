@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.atomic_file import atomic_write
-from resolvent.cli.options import Json, check_target, choice, columns_of
+from resolvent.cli.options import Json, choice, columns_of
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.printing import print_json
+from resolvent.cli.printing import name_text, print_json
+from resolvent.cli.targets import check_targets
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import (
@@ -84,7 +85,7 @@ def show(
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
     if output is not None:
-        check_target(output, machines, traces)
+        check_targets(output, inputs=(machines, traces))
     loaded = load(machines)
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
@@ -101,7 +102,7 @@ def show(
     if output is not None:
         with atomic_write(output) as file:
             file.write(shown if isinstance(shown, bytes) else shown.encode())
-        print(f"wrote {output}")
+        print(f"wrote {name_text(output)}")
     elif isinstance(shown, bytes):
         sys.stdout.buffer.write(shown)
     else:
@@ -177,7 +178,7 @@ def _reward_machine(machines: Machines, source: Path) -> str:
 
 def _tables(machine: Machine) -> dict[str, Any]:
     """Return all that a machine holds, spelled out; an output's state null means every state."""
-    codes = range(len(machine.labels))
+    changing = sorted(set(range(len(machine.labels))).difference(machine.trivial))
     return {
         "states": machine.states,
         "reached_after": [
@@ -187,9 +188,8 @@ def _tables(machine: Machine) -> dict[str, Any]:
         "transitions": [
             {"from": state, "label": sorted(machine.labels[code]), "to": target}
             for state in range(machine.states)
-            for code in codes
-            if code not in machine.trivial
-            and (target := int(machine.transitions[state, code])) >= 0
+            for code in changing
+            if (target := int(machine.transitions[state, code])) >= 0
         ],
         "outputs": [
             {**answer._asdict(), **_shares(machine, answer)} for answer in machine.answers()

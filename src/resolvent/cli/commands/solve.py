@@ -9,10 +9,12 @@ import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, choice
-from resolvent.cli.printing import command, print_json
+from resolvent.cli.printing import command, name_text, print_json
+from resolvent.cli.targets import check_folder
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploring import Round, Solved
+from resolvent.exploring.folders import recover
 from resolvent.exploring.solved import ABOUT, MACHINES, TRACES
 from resolvent.exploring.solving import solve as solve_environment
 from resolvent.traces.labelling import LABELLINGS
@@ -91,7 +93,9 @@ def solve(
 
     Ctrl-C keeps everything: --resume goes on from there.
     """
+    check_folder(output)
     before = None
+    recover(output)
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
@@ -125,7 +129,7 @@ def solve(
         print_json({"environment": environment, **solved.as_dict(), "output": str(output)})
     else:
         print(solved)
-        print(f"\nwrote {output}")
+        print(f"\nwrote {name_text(output)}")
         again = ("--resume", "--budget", str(2 * budget))
         if solved.statement.kind in ("budget", "interrupted"):
             print(f"\nnext: {command('solve', environment, '-o', output, *again)}")

@@ -10,8 +10,9 @@ import gymnasium as gym
 import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
-from resolvent.cli.options import Json, MaxSteps, check_target, choice
-from resolvent.cli.printing import command, print_json
+from resolvent.cli.options import Json, MaxSteps, choice
+from resolvent.cli.printing import command, name_text, print_json
+from resolvent.cli.targets import check_targets
 from resolvent.cli.training_report import TrainingReport
 from resolvent.control import AugmentObservation, Model
 from resolvent.control.learning.curve import check_curve_name
@@ -193,12 +194,12 @@ def train(
         return
     seen = "what it shows"
     if machines is not None:
-        seen = f"what it shows and the states of {machines}"
+        seen = f"what it shows and the states of {name_text(machines)}"
     elif stack is not None:
         seen = f"its last {amount(stack, 'observation')}"
     print(f"{environment}, by {seen}\n")
     print(report)
-    written = [str(path) for path in (output, curve, picture) if path is not None]
+    written = [name_text(path) for path in (output, curve, picture) if path is not None]
     if written:
         print(f"\nwrote {', '.join(written)}")
     if machines is None and stack is None:
@@ -226,9 +227,7 @@ def _check_targets(
     *,
     inputs: tuple[Path | None, ...],
 ) -> None:
-    for path in (curve, picture, output):
-        if path is not None:
-            check_target(path, *inputs)
+    check_targets(curve, picture, output, inputs=inputs)
     if curve is not None:
         check_curve_name(curve)
     if picture is not None:

@@ -1,7 +1,7 @@
 """What was learned ↔ one versioned JSON file, checked before any of it is used."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ from resolvent.atomic_file import atomic_write
 from resolvent.control.learning.curve import Curve
 from resolvent.control.learning.evaluating import Evaluation
 from resolvent.errors import ModelError, TraceError
+from resolvent.json_files import read_json
 from resolvent.traces.symbols import Symbol, as_symbol
 
 if TYPE_CHECKING:
@@ -18,26 +19,30 @@ if TYPE_CHECKING:
 FORMAT = "resolvent-policy"
 VERSION = 1
 
+# Numbers that the arrays of a policy can hold.
+_Number = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
 
 class _Evaluation(msgspec.Struct, forbid_unknown_fields=True):
     value: str  # as text, for JSON has no infinity
     ended: float
     exact: bool
-    episode: int | None
-    steps: int | None
+    episode: _Count | None
+    steps: _Count | None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     format: str
     version: int
-    gamma: float
+    gamma: Annotated[float, msgspec.Meta(ge=0, le=1)]
     engine: str
-    first_action: int
+    first_action: _Number
     situations: list[Any]
     q: list[list[float]]
     returns: list[float]
     discounted_returns: list[float]
-    steps: list[int]
+    steps: list[_Count]
     epsilons: list[float]
     evaluations: list[_Evaluation]
     observation_names: list[Any] | None = None
@@ -74,18 +79,15 @@ def save(learned: "Learned", path: str | Path) -> None:
 
 def load(path: str | Path) -> dict[str, Any]:
     """Read what `save` wrote, as the fields of a `Learned`."""
-    path = Path(path)
+    content = read_json(path, _File, "a policy that Resolvent wrote")
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=_File)
         situations = tuple(map(as_symbol, content.situations))
         evaluations = tuple(
             Evaluation(float(one.value), one.ended, one.exact, one.episode, one.steps)
             for one in content.evaluations
         )
         names = _symbols(content.observation_names), _symbols(content.action_names)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except (msgspec.DecodeError, ValueError, TraceError) as error:
+    except (ValueError, TraceError, RecursionError) as error:
         raise ModelError(f"{path}: not a policy that Resolvent wrote: {error}") from error
     if (content.format, content.version) != (FORMAT, VERSION):
         raise ModelError(
@@ -99,10 +101,10 @@ def load(path: str | Path) -> dict[str, Any]:
     if (
         len(lengths) != 1
         or 0 in lengths
-        or len(content.q) != len(set(situations))
+        or not len(content.q) == len(situations) == len(set(situations))
         or len({len(column) for column in columns}) != 1
         or (potential is not None and len(potential) != len(content.q))
-        or (names[1] is not None and len(names[1]) < content.first_action + max(lengths))
+        or (names[1] is not None and not _are_named(content.first_action, max(lengths), names[1]))
     ):
         raise ModelError(f"{path}: its rows do not fit together")
     return {
@@ -122,6 +124,11 @@ def load(path: str | Path) -> dict[str, Any]:
         "action_names": names[1],
         "potential": potential,
     }
+
+
+def _are_named(first: int, actions: int, names: tuple[Symbol, ...]) -> bool:
+    """Whether each of some actions has a name; the first name is that of action 0."""
+    return 0 <= first <= len(names) - actions
 
 
 def _listed(names: tuple[Symbol, ...] | None) -> list[Symbol] | None:

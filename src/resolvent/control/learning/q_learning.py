@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent import _core
+from resolvent.arguments import check_arguments, shown
 from resolvent.control.learning.beginning import beginning
 from resolvent.control.learning.curve import Curve
 from resolvent.control.learning.evaluating import Evaluation, evaluate_exactly
@@ -97,6 +98,7 @@ def q_learning(
     0.7738
     """
     actions = _checked_actions(env)
+    check_arguments(q_learning, locals(), leaving=["env"])
     _check_options(
         episodes=episodes,
         seed=seed,
@@ -198,7 +200,7 @@ def _check_options(**given: Any) -> None:
 
 def _is_native(engine: str, view: WorldView | str) -> bool:
     if engine not in ENGINES:
-        raise OptionError(f"engine={engine!r}: use one of {', '.join(map(repr, ENGINES))}")
+        raise OptionError(f"engine={shown(engine)}: use one of {', '.join(map(repr, ENGINES))}")
     if engine == "native" and isinstance(view, str):
         raise OptionError(f"engine='native': {view}; use engine='auto'")
     return engine != "python" and isinstance(view, WorldView)

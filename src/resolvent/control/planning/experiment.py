@@ -1,66 +1,17 @@
 """The next thing to try: how to get to a step that nobody has taken."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.model import Model
-from resolvent.control.planning.situations import Situation, by_name, situation_text
-from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.traces import Label
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
-from resolvent.wording import amount
-
-_ACTIONS_SHOWN = 12
-
-
-@dataclass(frozen=True)
-class NextExperiment:
-    """What to try next: where to begin, what to do to get there, and the step to take then.
-
-    Go on for a step or more after that: the label a trace ends with is read by
-    no machine.
-
-    Where machines answer with chance, `actions` lead there if the likeliest comes each time,
-    and `taken` is how often the step was seen so far.
-    """
-
-    start: Situation
-    actions: tuple[Symbol, ...]
-    situation: Situation
-    action: Symbol
-    taken: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "start": by_name(self.start),
-            "actions": list(self.actions),
-            "situation": by_name(self.situation),
-            "action": self.action,
-            **({} if self.taken is None else {"taken": self.taken}),
-        }
-
-    def __str__(self) -> str:
-        way = ", ".join(map(symbol_text, self.actions[:_ACTIONS_SHOWN]))
-        if len(self.actions) > _ACTIONS_SHOWN:
-            way += f", … ({len(self.actions)} actions)"
-        way = f", do {way}" if self.actions else ""
-        if self.taken is not None:
-            way = f"{way} (if the likeliest comes each time)" if way else ""
-        if self.taken:
-            return (
-                f"begin in {symbol_text(self.start[0])}{way}; then in "
-                f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
-                f"and go on: it was seen {amount(self.taken, 'time')}, the fewest on this way"
-            )
-        return (
-            f"begin in {symbol_text(self.start[0])}{way}; then in "
-            f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
-            f"and go on: what follows is not known"
-        )
+from resolvent.trust import Experiment
+from resolvent.trust.experiment import seldom_taken
 
 
-def nearest_unknown(model: Model) -> NextExperiment | None:
+def nearest_unknown(model: Model) -> Experiment | None:
     """Return the unknown step that the fewest known ones lead to from any start, if there is one.
 
     A step that is unknown because it ends episodes only sometimes is left out: trying it
@@ -79,7 +30,7 @@ def nearest_unknown(model: Model) -> NextExperiment | None:
     return None
 
 
-def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> NextExperiment | None:
+def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Experiment | None:
     """Return the step that a policy takes on its likeliest way and that was seen least often.
 
     If one is not known, that is the first of these.
@@ -93,21 +44,43 @@ def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Ne
         here = int(model.following[way[-1]])
     times = [int(chances.seen[at * len(model.actions) + action]) for at, action in way]
     fewest = times.index(min(times))
-    there, action = way[fewest]
-    actions = tuple(model.actions[taken] for _, taken in way[:fewest])
-    return NextExperiment(
-        model.named(start), actions, model.named(there), model.actions[action], min(times)
-    )
+    return experiment_after(model, way[:fewest], way[fewest], min(times))
 
 
 def _way_to(
     model: Model, came_from: dict[int, tuple[int, int] | None], there: int, action: int
-) -> NextExperiment:
-    actions: list[Symbol] = []
-    here = there
+) -> Experiment:
+    way, here = list[tuple[int, int]](), there
     while (before := came_from[here]) is not None:
-        here, taken = before
-        actions.append(model.actions[taken])
-    way = tuple(reversed(actions))
+        way.append(before)
+        here = before[0]
     times = None if model.chances is None else 0
-    return NextExperiment(model.named(here), way, model.named(there), model.actions[action], times)
+    return experiment_after(model, way[::-1], (there, action), times)
+
+
+def experiment_after(
+    model: Model, way: Sequence[tuple[int, int]], last: tuple[int, int], taken: int | None = None
+) -> Experiment:
+    """Return the experiment that goes a way, as situations and actions, and then takes a step."""
+    there, action = last
+    start, situation = model.named(way[0][0] if way else there), model.named(there)
+    return Experiment(
+        _labels_read(model, way, there),
+        (situation[0], model.actions[action]),
+        seldom_taken(taken or 0),
+        start=start,
+        actions=tuple(model.actions[done] for _, done in way),
+        situation=situation,
+        taken=taken,
+    )
+
+
+def _labels_read(model: Model, way: Sequence[tuple[int, int]], there: int) -> tuple[Label, ...]:
+    """Return the labels that are read on a way, but for those that say that nothing happened."""
+    start = way[0][0] if way else there
+    codes = [
+        *model.read_first[model.starts == start].tolist(),
+        *(int(model.read[one]) for one in way),
+    ]
+    labels = (model.labels[code] for code in codes if code >= 0)
+    return tuple(label for label in labels if label != NO_EVENT)

@@ -21,6 +21,10 @@ Place: TypeAlias = tuple[int, int, int]
 Two: TypeAlias = tuple[Place, Place]
 
 
+class LabelsByChance(ModelError):  # noqa: N818
+    """Labels do not follow from what machines know, so that they come as if by chance."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelling:
     """Tells the label read after a step; `by` says what it is taken to depend on."""
@@ -30,12 +34,17 @@ class Labelling:
     space: Space
 
     @classmethod
-    def of(cls, steps: Steps, timing: LabelTiming, space: Space) -> "Labelling":
+    def of(
+        cls, steps: Steps, timing: LabelTiming, space: Space, moves: Sequence[Codes]
+    ) -> "Labelling":
         """Find what the labels of traces depend on, taking the least that will do.
 
         That is the next observation; else the step (observation, action, next
         observation); else the situation and the action. A first label that the
-        timing ignores takes no part.
+        timing ignores takes no part. If not even the last will do, labels that lead to the
+        same states count as one: `moves` say where each leads.
+
+        Raises `LabelsByChance` if labels follow from none of these.
         """
         on_observation = _labels_of_observations(steps, timing, space)
         if timing.lag:
@@ -55,8 +64,13 @@ class Labelling:
             found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
             if isinstance(found, Lookup):
                 return cls(by, found, space)
-            one, other = (_after(steps, int(rows[row])) for row in found)
-        raise ModelError(
+        rows = rows[~steps.ended[rows]]
+        alike = _one_of_those_alike(steps, rows, space, moves)
+        found = as_function(keys[rows], alike, _SIZES[by](space))
+        if isinstance(found, Lookup):
+            return cls(by, found, space)
+        one, other = (_after(steps, int(rows[row])) for row in found)
+        raise LabelsByChance(
             f"{_disagreement(steps, (one, other), by)}: the labels do not follow from "
             f"what the machines know, so that no plan can foresee them; "
             f"label what makes the difference, or plan with machines inferred from these traces"
@@ -83,6 +97,19 @@ def _labels_of_observations(steps: Steps, timing: LabelTiming, space: Space) -> 
         return found
     one, other = ((int(trace[row]), int(at[row]), int(labels[row])) for row in found)
     return one, other
+
+
+def _one_of_those_alike(steps: Steps, rows: Keys, space: Space, moves: Sequence[Codes]) -> Codes:
+    """Return for each step the first label that leads to the same states as its own does."""
+    label, states = steps.label[rows], [column[rows] for column in steps.states]
+    after = [table[own, label] for table, own in zip(moves, states, strict=True)]
+    there = space.situation(0, after)
+    there[~are_known(after)] = -1 - label[~are_known(after)]  # nobody knows: each for itself
+    both = np.stack([space.situation(0, states), there])
+    groups, group = np.unique(both, axis=1, return_inverse=True)
+    first = np.full(groups.shape[1], len(steps.labels), np.int32)
+    np.minimum.at(first, group.ravel(), label)
+    return first[group.ravel()]
 
 
 def _after(steps: Steps, row: int) -> Place:

@@ -17,10 +17,17 @@ from resolvent.control.planning.chance.branching import Branching
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.reaching import reached
 from resolvent.control.planning.ending import Ending
-from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.labelling import Labelling, LabelsByChance
 from resolvent.control.planning.situations import Situation, that_matter
 from resolvent.control.planning.stepping import Flags, Stepping, explored
-from resolvent.control.planning.steps import Space, Steps, Taking, places_of, starts_of
+from resolvent.control.planning.steps import (
+    Space,
+    Steps,
+    Taking,
+    moves_of,
+    places_of,
+    starts_of,
+)
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.progress import Listener
@@ -35,7 +42,7 @@ from resolvent.replay import (
     whole,
 )
 from resolvent.samples import rounded
-from resolvent.traces import Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
+from resolvent.traces import Label, Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import REWARD, TERMINATED
 from resolvent.traces.given import as_traces
 from resolvent.traces.vocabulary import Codes
@@ -52,9 +59,12 @@ class Model(ByValue):
     situation and a column for each action. `following` is −1 where the step ends
     the episode or is not known, `reward` is NaN where it is not known. Where the
     same step ended some episodes and not others (`sometimes_ends`), termination
-    is no function of the situation, and the step is not known.
+    is no function of the situation, and the step is not known. `read` is the label that is
+    read after a step, `read_first` the one at each of the starts, as codes of `labels`; −1
+    where nothing is read, or chance has a part in it.
 
-    Where machines answer with chance, `chances` hold all that may come of a step. Then
+    Where machines answer with chance, or labels follow from nothing that they know,
+    `chances` hold all that may come of a step. Then
     `following` is the likeliest situation to follow, −1 where an end is likelier; `reward` is
     the mean of what was paid; a step `ends` if it always did, and one that sometimes does is
     known like any other. `steps` are those of the traces that it was built from.
@@ -72,6 +82,9 @@ class Model(ByValue):
     starts: Codes
     start_counts: NDArray[np.int64]
     reward_range: tuple[float, float]
+    labels: Vocabulary[Label]
+    read: Codes
+    read_first: Codes
     chances: Chances | None = None
     steps: int = 0
 
@@ -118,25 +131,32 @@ class Model(ByValue):
         seen = acting.replacing(senses=machines.senses)
         corpus = whole(seen, given, workers or Threads(), known=known, progress=progress)
         _check_acquainted(acting, corpus.alphabets)
-        noisy = any(one.is_noisy for one in acting.values())
-        rewards, paid = _paid(acting, given, corpus.alphabets, noisy)
-        tables = Tables.of(acting, corpus.alphabets)
-        taken = through(corpus, Taking(tables, noisy, paid), progress)
-        shown = replace(taken.shown, alphabets=corpus.alphabets)
-        space = Space.of(acting, corpus.alphabets)
-        steps = Steps.of(taken, corpus.alphabets, space)
-        starts, counts = starts_of(steps, space)
-        if noisy:
+        by_chance = any(one.is_noisy for one in acting.values())
+        space, tables = Space.of(acting, corpus.alphabets), Tables.of(acting, corpus.alphabets)
+        while True:
+            rewards, paid = _paid(acting, given, corpus.alphabets, by_chance)
+            taken = through(corpus, Taking(tables, by_chance, paid), progress)
+            shown = replace(taken.shown, alphabets=corpus.alphabets)
+            steps = Steps.of(taken, corpus.alphabets, space)
+            if by_chance:
+                break
+            _check_predictions(acting, shown)
+            moves = [moves_of(one, steps.labels) for one in acting.values()]
+            try:
+                labelling = Labelling.of(steps, acting.timing, space, moves)
+                break
+            except LabelsByChance:  # what is paid has to be counted, too
+                by_chance = True
+        starts, counts, first = starts_of(steps, space)
+        if by_chance:
             ending = Ending.of(machines, steps, space)
             pay = rewards[steps.paid]
             branching = Branching(acting, steps, pay, space, ending, trust_constants)
             situations, answers, chances = reached(starts, branching)
         else:
-            _check_predictions(acting, shown)
             if not trust_constants:
                 acting = acting.replacing(*(_as_asked(one, shown) for one in acting.values()))
             told = None if TERMINATED in acting else Ending.of(machines, steps, space)
-            labelling = Labelling.of(steps, acting.timing, space)
             stepping = Stepping(acting, steps.labels, space, labelling, told, trust_constants)
             (situations, answers), chances = explored(starts, stepping), None
         observation, states = space.parts(situations)
@@ -155,6 +175,9 @@ class Model(ByValue):
             starts=places_of(starts, situations, order),
             start_counts=counts,
             reward_range=(min(amounts), max(amounts)),
+            labels=corpus.alphabets.labels,
+            read=answers.read,
+            read_first=first if acting.timing.reads_at_reset else np.full_like(first, -1),
             chances=chances,
             steps=shown.steps,
         )

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from resolvent.atomic_file import atomic_write
 from resolvent.control.planning.situations import by_name
 from resolvent.errors import ModelError, TraceError
+from resolvent.json_files import read_json
 from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
@@ -93,15 +94,12 @@ def save(plan: "Plan", path: str | Path) -> None:
 
 def load(path: str | Path) -> PlanFile:
     """Read what `save` wrote."""
-    path = Path(path)
+    content = read_json(path, PlanFile, "a plan that Resolvent wrote")
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=PlanFile)
         for row in content.policy:
             row.observation, row.action = as_symbol(row.observation), as_symbol(row.action)
         senses_in(content.senses)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except (msgspec.DecodeError, ModelError, TraceError, ValueError) as error:
+    except (ModelError, TraceError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a plan that Resolvent wrote: {error}") from error
     if (content.format, content.version) != (FORMAT, VERSION):
         raise ModelError(

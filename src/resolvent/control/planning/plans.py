@@ -19,18 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.arguments import check_arguments
 from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import NeverEnds
 from resolvent.control.planning.chance.solving import expect
-from resolvent.control.planning.experiment import NextExperiment, least_taken, nearest_unknown
+from resolvent.control.planning.experiment import experiment_after, least_taken, nearest_unknown
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.running import Runs, policy_in, run
 from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.errors import ModelError, OptionError
+from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
 from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
@@ -41,8 +43,12 @@ from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
+from resolvent.trust import Experiment
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
+
+_LARGEST_SUM = 1e307
+"""Sums of rewards stay below: floating-point numbers end at 1.8e308."""
 
 
 def plan(
@@ -91,6 +97,7 @@ def plan(
     >>> print(best.run(House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
+    check_arguments(plan, locals(), leaving=["machines", "traces"])
     found, machines = machines, machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
@@ -101,7 +108,7 @@ def plan(
         known = found.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_broken(found, traces)
-    with at_work(on) as workers:
+    with telling_of_memory("a model was made"), at_work(on) as workers:
         model = Model.of(
             machines,
             traces,
@@ -116,6 +123,7 @@ def plan(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
             f"{model.reward_range[1]:g} were seen"
         )
+    _check_sums(reward_range, gamma, len(model))
     if model.chances is not None:
         return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
     try:
@@ -135,6 +143,17 @@ def plan(
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
     )
+
+
+def _check_sums(reward_range: tuple[float, float], gamma: float, situations: int) -> None:
+    """Refuse rewards so large that what they add up to is no number any more."""
+    largest = max(map(abs, reward_range))
+    times = situations if gamma == 1 else 1 / (1 - gamma)
+    if largest > _LARGEST_SUM / times:
+        raise OptionError(
+            f"rewards as large as {largest:g} cannot be added up: what a plan is worth would be "
+            f"no finite number; divide all rewards by the same number"
+        )
 
 
 def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
@@ -326,7 +345,7 @@ class Plan(ByValue):
         return self.model.actions[int(self.policy[number])]  # type: ignore[no-any-return]
 
     @cached_property
-    def next_experiment(self) -> NextExperiment | None:
+    def next_experiment(self) -> Experiment | None:
         """The unknown step that hope leads to soonest; None when there is nothing to hope for.
 
         The optimistic policy is followed from each start where a gap is left. A
@@ -343,27 +362,25 @@ class Plan(ByValue):
         ]
         soonest = min(
             (one for one in found if one is not None),
-            key=lambda one: (one.taken or 0, len(one.actions)),
+            key=lambda one: (one.taken or 0, len(one.actions or ())),
             default=None,
         )
         if soonest is None and self.vacuous is not None:
             return nearest_unknown(self.model)
         return soonest
 
-    def _experiment(self, start: int) -> NextExperiment | None:
+    def _experiment(self, start: int) -> Experiment | None:
         if self.model.chances is not None:
             return least_taken(self.model, self.model.chances, self.optimistic_policy, start)
-        model, here, actions = self.model, start, list[Symbol]()
+        model, here, way = self.model, start, list[tuple[int, int]]()
         while model.known[here, action := int(self.optimistic_policy[here])]:
-            actions.append(model.actions[action])
+            way.append((here, action))
             here = int(model.following[here, action])
-            if here < 0 or len(actions) > len(model):
+            if here < 0 or len(way) > len(model):
                 return None
         if model.sometimes_ends[here, action]:
             return None
-        return NextExperiment(
-            model.named(start), tuple(actions), model.named(here), model.actions[action]
-        )
+        return experiment_after(model, way, (here, action))
 
     def run(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.arguments import shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
@@ -16,7 +17,7 @@ from resolvent.control.wrapping.augment_observation import AugmentObservation, a
 from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.random_actions import random_actions
@@ -141,7 +142,7 @@ def run(
     if on_unseen is None:
         on_unseen = "raise" if plan.model.chances is None else "random"
     if on_unseen not in ("raise", "random"):
-        raise OptionError(f"on_unseen={on_unseen!r}: use 'raise' or 'random'")
+        raise OptionError(f"on_unseen={shown(on_unseen)}: use 'raise' or 'random'")
     live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
     recorder = Recorder(env, live.label_of, columns, name_of=name_of)
     actor = _Actor(plan, env, seed, live, recorder, max_steps, on_unseen == "random")

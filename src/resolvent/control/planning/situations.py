@@ -4,20 +4,12 @@ These are the Transition Machine and the Reward Machine and, where there is one,
 machine that tells when episodes end. What others predict changes nothing for acting.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
-
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.traces.column_names import TERMINATED
-from resolvent.traces.symbols import symbol_text
+from resolvent.machines.situations import KINDS, Situation, by_name, situation_text, states_text
 from resolvent.wording import listed
 
-Situation: TypeAlias = tuple[Any, ...]
-"""An observation and the states of the machines that matter, in the order of `KINDS`."""
-
-KINDS: Final = ("transition", "reward", TERMINATED)
-"""The machines that matter for acting; the last one need not be there."""
+__all__ = ["KINDS", "Situation", "by_name", "situation_text", "states_text", "that_matter"]
 
 
 def that_matter(machines: Machines) -> Machines:
@@ -35,30 +27,3 @@ def that_matter(machines: Machines) -> Machines:
             )
     both = machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
     return both.replacing(doubt=machines.doubt)
-
-
-def by_name(situation: Situation) -> dict[str, Any]:
-    """Return a situation as named values, as files and JSON have it.
-
-    >>> by_name(("hall", 0, 1))
-    {'observation': 'hall', 'transition_state': 0, 'reward_state': 1}
-    """
-    observation, *states = situation
-    names = (f"{kind}_state" for kind in KINDS)
-    return {"observation": observation, **dict(zip(names, states, strict=False))}
-
-
-def situation_text(situation: Situation) -> str:
-    """Write a situation for people.
-
-    >>> situation_text(("hall", 0, 1))
-    'hall (transition state 0, reward state 1)'
-    """
-    observation, *states = situation
-    return f"{symbol_text(observation)} ({states_text(states)})"
-
-
-def states_text(states: Iterable[int]) -> str:
-    """Write the states of a situation for people."""
-    told = zip(KINDS, states, strict=False)
-    return ", ".join(f"{kind} state {state}" for kind, state in told)

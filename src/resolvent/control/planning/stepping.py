@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from resolvent.control.planning.ending import ENDS, GOES_ON, SOMETIMES, UNKNOWN, Ending
 from resolvent.control.planning.labelling import Labelling
 from resolvent.control.planning.steps import Keys, Lookup, Space, are_known, moves_of
+from resolvent.limits import check_table
 from resolvent.machines import Machine, Machines
 from resolvent.traces import Label, Vocabulary
 from resolvent.traces.column_names import TERMINATED
@@ -16,12 +17,16 @@ from resolvent.traces.vocabulary import Codes, codes_of
 
 Flags = NDArray[np.bool_]
 
+_STEP_BYTES = 40
+"""What an action in a situation takes: its row of `Answers`, and as much until it is known."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """What happens in some situations, a row for each, under every action, a column for each.
 
-    `following` holds the numbers that a `Space` gives, −1 where there is none.
+    `following` holds the numbers that a `Space` gives, −1 where there is none. `read` is the
+    label that is read then, −1 where none is, or any of several.
     """
 
     following: Keys
@@ -29,6 +34,7 @@ class Answers:
     ends: Flags
     known: Flags
     sometimes_ends: Flags
+    read: Codes
 
 
 class Stepping:
@@ -79,6 +85,7 @@ class Stepping:
             ends.reshape(shape),
             known.reshape(shape),
             (ending == SOMETIMES).reshape(shape),
+            np.where(goes_on, label, -1).astype(np.int32).reshape(shape),
         )
 
     def _ending(
@@ -126,6 +133,7 @@ def explored(starts: Keys, stepping: Stepping) -> tuple[Keys, Answers]:
     while len(frontier):
         met.update(frontier.tolist())
         layers.append(frontier)
+        check_table(len(met), len(stepping.space.actions), _STEP_BYTES, "situations by actions")
         answers.append(stepping(frontier))
         reached = np.unique(answers[-1].following)
         frontier = np.array([one for one in reached.tolist() if one not in met and one >= 0], int)

@@ -218,8 +218,8 @@ def moves_of(machine: Machine, labels: Vocabulary[Label]) -> Codes:
     return np.hstack([machine.transitions, lost])[:, codes]
 
 
-def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64]]:
-    """Return the situations in which traces begin, and how many begin in each."""
+def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64], Codes]:
+    """Return the situations in which traces begin, how many do so, and the first label of one."""
     starts = steps.starts
     lost = np.flatnonzero(~are_known(starts.states))
     if len(lost):
@@ -230,10 +230,10 @@ def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64]]:
             f"shown there: infer them from traces that begin so"
         )
     situations = space.situation(starts.observation, starts.states)
-    distinct, place = np.unique(situations, return_inverse=True)
+    distinct, begins, place = np.unique(situations, return_index=True, return_inverse=True)
     count = np.zeros(len(distinct), np.int64)
     np.add.at(count, place, starts.count)
-    return distinct, count
+    return distinct, count, starts.label[begins]
 
 
 def places_of(wanted: Keys, situations: Keys, order: NDArray[np.int64]) -> Codes:

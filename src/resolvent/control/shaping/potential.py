@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan
@@ -56,7 +57,7 @@ class Potential(ByValue):
         (0.7738, 0.9387)
         """
         if by not in get_args(By):
-            raise OptionError(f"by={by!r}: use one of {', '.join(map(repr, get_args(By)))}")
+            raise OptionError(f"by={shown(by)}: use one of {', '.join(map(repr, get_args(By)))}")
         model = plan.model
         sizes = tuple(plan.machines[kind].states for kind in model.states)
         if by == "states":

@@ -13,7 +13,7 @@ from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.fitting import check_fit
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.naming import Labels
 

@@ -16,7 +16,7 @@ from resolvent.control.wrapping.fitting import check_fit
 from resolvent.control.wrapping.vector_augment_observation import VectorAugmentObservation
 from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.vector_naming import VectorEpisodes, one_environment, split
 

@@ -12,7 +12,7 @@ from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machine
 from resolvent.control.wrapping.memory import Memory, OnUnseen
 from resolvent.control.wrapping.step_knowledge import StepKnowledge
 from resolvent.errors import OptionError
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.naming import Labels
 

@@ -16,6 +16,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
+from resolvent.arguments import shown
 from resolvent.control.wrapping.parts import (
     Part,
     flattened,
@@ -90,7 +91,7 @@ def belief_names(machines: Machines) -> list[str]:
 def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
     """Return how a mode augments the observations of a space."""
     if mode not in _MODES:
-        raise OptionError(f"mode={mode!r}: use one of {', '.join(map(repr, _MODES))}")
+        raise OptionError(f"mode={shown(mode)}: use one of {', '.join(map(repr, _MODES))}")
     counts = [machine.states for machine in machines.values()]
     sizes = dict(zip(state_names(machines), counts, strict=True))
     if mode == "dict":

@@ -11,7 +11,7 @@ from resolvent.control.wrapping.memory import OnUnseen, check_on_unseen
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.machines.belief import Belief
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.live.naming import finite_reward
 from resolvent.traces.live.vector_naming import Mask, split

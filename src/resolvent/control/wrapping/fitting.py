@@ -10,7 +10,7 @@ import gymnasium as gym
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machine, Machines, load
 from resolvent.result import InferenceResult
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.symbols import Symbol
 
 GivenMachines: TypeAlias = Machines | InferenceResult | str | Path

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from resolvent.arguments import shown
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.samples import LabelReader
@@ -104,7 +105,7 @@ class Memory:
 def check_on_unseen(on_unseen: str) -> None:
     """Refuse anything but the known ways to treat an unseen label."""
     if on_unseen not in get_args(OnUnseen):
-        raise OptionError(f"on_unseen={on_unseen!r}: use 'stay' or 'raise'")
+        raise OptionError(f"on_unseen={shown(on_unseen)}: use 'stay' or 'raise'")
 
 
 def place_of(machines: Machines, kind: str) -> int:

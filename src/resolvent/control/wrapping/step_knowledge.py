@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Knowledge, Machines
 from resolvent.machines.knowledge import LEVELS
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.live.vector_naming import Mask, split
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import DENSE, codes_of

@@ -16,7 +16,7 @@ from resolvent.control.wrapping.memory import OnUnseen
 from resolvent.control.wrapping.step_knowledge import Levels, StepKnowledge, knowledge_infos
 from resolvent.control.wrapping.vector_memory import VectorMemory
 from resolvent.errors import OptionError
-from resolvent.senses import LiveSenses
+from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.vector_naming import (
     Mask,

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from resolvent.control.planning.plan_files import PlanFile, Row
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.wording import value_text
 from resolvent.errors import ModelError
+from resolvent.json_files import decode_json, read_json
 
 _MOST_POINTS, _MOST_SITUATIONS = 400, 300
 
@@ -27,18 +27,34 @@ def read_returns(path: str | Path) -> list[float]:
     """Read the returns of a learning curve that `resolvent train --curve` wrote, .csv or .json."""
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ModelError(f"{path} cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise _no_curve(path) from error
+    try:
         if text.lstrip().startswith("{"):
-            returns = [float(one) for one in json.loads(text)["return"]]
+            returns = decode_json(text.encode(), _Curve).returns
         else:
             rows = csv.DictReader(io.StringIO(text, newline=""))
             returns = [float(row["return"]) for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"{path}: not a learning curve: a .csv or .json file with a column 'return' is needed"
-        ) from error
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise _no_curve(path) from error
     if not returns or not np.isfinite(returns).all():
         raise ModelError(f"{path}: a learning curve needs returns, all of them finite")
     return returns
+
+
+class _Curve(msgspec.Struct):
+    returns: list[float] = msgspec.field(name="return")
+
+
+def _no_curve(path: str | Path) -> ModelError:
+    return ModelError(
+        f"{path}: not a learning curve: a .csv or .json file with a column 'return' is needed"
+    )
 
 
 def curve(returns: list[float]) -> dict[str, Any]:
@@ -53,19 +69,13 @@ def curve(returns: list[float]) -> dict[str, Any]:
 
 def read_policy(path: str | Path) -> Learned | PlanFile:
     """Read what `resolvent train -o` or `resolvent plan -o` wrote, whichever it is."""
-    try:
-        kind = msgspec.json.decode(Path(path).read_bytes(), type=_Kind).format
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except msgspec.DecodeError:
-        kind = ""
+    wanted = "a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
+    kind = read_json(path, _Kind, wanted).format
     if kind == plan_files.FORMAT:
         return plan_files.load(path)
     if kind == policy_files.FORMAT:
         return Learned.load(path)
-    raise ModelError(
-        f"{path}: not a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
-    )
+    raise ModelError(f"{path}: not {wanted}")
 
 
 class _Kind(msgspec.Struct):

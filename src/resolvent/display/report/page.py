@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from resolvent.errors import MissingExtra
+from resolvent.errors import ResolventError
 from resolvent.machines import Machine, to_svg, to_text
 from resolvent.machines.picture.style import SCREEN_STYLE
 
@@ -59,7 +59,7 @@ def drawing(machine: Machine) -> str:
     """Draw a machine, or write it as text where nothing can draw."""
     try:
         return to_svg(machine)
-    except MissingExtra as error:
+    except ResolventError as error:
         return f"<p class='note'>{escape(str(error))}</p><pre>{escape(to_text(machine))}</pre>"
 
 

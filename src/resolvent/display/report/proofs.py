@@ -5,7 +5,7 @@ from typing import Any
 
 from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.machines import Machine
-from resolvent.machines.drawing import history_text
+from resolvent.machines.ways import history_text
 from resolvent.trust import MachineEvidence, Separation, Separations
 from resolvent.wording import odds_text, short
 

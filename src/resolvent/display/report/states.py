@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
 from resolvent.machines import Machine
-from resolvent.machines.drawing import history_text, main_share
+from resolvent.machines.drawing import main_share
+from resolvent.machines.ways import history_text
 from resolvent.trust import MachineEvidence
 from resolvent.trust.separation import question_of
 from resolvent.wording import short

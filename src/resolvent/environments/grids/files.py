@@ -13,6 +13,8 @@ import msgspec
 from resolvent.atomic_file import atomic_write
 from resolvent.environments.grids.world import GridWorld
 from resolvent.errors import ModelError
+from resolvent.limits import telling_of_memory
+from resolvent.wording import short
 
 FORMAT = "resolvent-world"
 VERSION = 1
@@ -105,16 +107,17 @@ def load_grid_world(path: str | Path) -> GridWorld:
     Raises:
         ModelError: when the file is missing, cut short, or does not hold a world.
     """
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path} does not exist") from None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return _decoded(data)
-    except _Wrong as error:
-        raise ModelError(f"{path}: {error}") from None
+    with telling_of_memory(f"{path} was read"):
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            raise ModelError(f"{path} does not exist") from None
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            return _decoded(data)
+        except _Wrong as error:
+            raise ModelError(f"{path}: {error}") from None
 
 
 class _Wrong(Exception):  # noqa: N818
@@ -187,22 +190,23 @@ def _of_authors(file: _AuthorsFile) -> GridWorld:
 
 
 def _state(name: str) -> int:
-    match = re.fullmatch(r"q'?_(\d+)", name)
+    match = re.fullmatch(r"q'?_([0-9]{1,9})", name)
     if match is None:
-        raise _Wrong(f"{name!r} is not a state such as q_0")
+        raise _Wrong(f"{short(repr(name))} is not a state such as q_0")
     return int(match[1])
 
 
 def _position(text: str) -> Position:
-    match = re.fullmatch(r"\((\d+), *(\d+)\)", text)
+    match = re.fullmatch(r"\(([0-9]{1,9}), *([0-9]{1,9})\)", text)
     if match is None:
-        raise _Wrong(f"{text!r} is not a cell such as (1, 3)")
+        raise _Wrong(f"{short(repr(text))} is not a cell such as (1, 3)")
     return int(match[1]), int(match[2])
 
 
 def _set(table: list[list[T]], state: int, label: str, value: T) -> None:
-    if not label.isdecimal() or state >= len(table) or int(label) >= len(table[state]):
-        raise _Wrong(f"there is no state {state} with label {label!r}")
+    numbered = re.fullmatch("[0-9]{1,9}", label) is not None
+    if not numbered or state >= len(table) or int(label) >= len(table[state]):
+        raise _Wrong(f"there is no state {state} with label {short(repr(label))}")
     table[state][int(label)] = value
 
 

@@ -18,10 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.environments.mechanics import Mechanics
+from resolvent.limits import check_table
 from resolvent.traces.symbols import NO_EVENT
 
 MOVES: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 """In (x, y), in the order in which the authors number them."""
+
+
+_STEP_BYTES: Final = 64
+"""What each cell and action takes in each state of both machines while the tables are made."""
 
 
 class GridTables(NamedTuple):
@@ -72,6 +77,12 @@ class GridWorld:
     def tables(self) -> GridTables:
         """Every step at once, and where walking can lead."""
         cells, tm_states = len(self.label_at), len(self.tm_transitions)
+        check_table(
+            cells * len(MOVES),
+            tm_states * (self.terminal + 1),
+            _STEP_BYTES,
+            "the world's steps by states of its machines",
+        )
         blocked = np.zeros((tm_states, cells), np.bool_)
         for state, impassable in enumerate(self.blocked):
             blocked[state, list(impassable)] = True

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.environments.drawing.picture import Cell, Colour, Picture
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
@@ -128,7 +129,7 @@ class House(World):
         self, *, pays: Pays = "sofa", slip: float = 0.0, render_mode: str | None = None
     ) -> None:
         if pays not in get_args(Pays):
-            raise OptionError(f"pays={pays!r}: use 'sofa' or 'cyanroom'")
+            raise OptionError(f"pays={shown(pays)}: use 'sofa' or 'cyanroom'")
         self.pays = pays
         super().__init__(_in_order(Mechanics.explore(HouseRules(pays))), render_mode, slip=slip)
 

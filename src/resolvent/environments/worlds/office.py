@@ -7,6 +7,7 @@ High-Level Task Specification and Decomposition in Reinforcement Learning" (2018
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+from resolvent.arguments import shown
 from resolvent.environments.drawing.picture import Cell, Picture, checklist
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
@@ -134,7 +135,7 @@ class Office(World):
         self, task: Task = "coffee", *, slip: float = 0.0, render_mode: str | None = None
     ) -> None:
         if task not in get_args(Task):
-            raise OptionError(f"task={task!r}: use 'coffee', 'mail', 'both' or 'patrol'")
+            raise OptionError(f"task={shown(task)}: use 'coffee', 'mail', 'both' or 'patrol'")
         self.task = task
         super().__init__(Mechanics.explore(OfficeRules(task)), render_mode, slip=slip)
 

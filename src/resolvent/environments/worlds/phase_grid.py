@@ -6,6 +6,7 @@ Paper: "Efficiency Comparison with Baselines", whose three grids these are.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from resolvent.arguments import shown
 from resolvent.environments.drawing.picture import Cell, Picture, checklist
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
@@ -104,7 +105,7 @@ class PhaseGrid(World):
 
     def __init__(self, size: int = 3, *, slip: float = 0.0, render_mode: str | None = None) -> None:
         if size not in _TASKS:
-            raise OptionError(f"size={size!r}: use 3, 4 or 5")
+            raise OptionError(f"size={shown(size)}: use 3, 4 or 5")
         self.size = size
         self.rules = PhaseGridRules(size)
         super().__init__(Mechanics.explore(self.rules), render_mode, slip=slip)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from resolvent.arguments import shown
 from resolvent.environments.drawing.picture import Cell, Picture
 from resolvent.environments.mechanics import Mechanics
 from resolvent.environments.world import World
@@ -204,7 +205,7 @@ class TwoKeys(World):
     ) -> None:
         corners = tuple(keys)
         if len(set(corners)) != 2 or len(corners) != 2 or not set(corners) <= set(CORNERS):
-            raise OptionError(f"keys={keys!r}: name two of {', '.join(CORNERS)}")
+            raise OptionError(f"keys={shown(keys)}: name two of {', '.join(CORNERS)}")
         self.keys = corners
         self.published = published
         mechanics = (

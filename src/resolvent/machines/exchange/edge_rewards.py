@@ -7,7 +7,7 @@ edge says nothing of observations and actions.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -19,11 +19,15 @@ from resolvent.machines.exchange.guards import Guard
 from resolvent.machines.machine_set import Machines
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import short
 
 ENDED: Final = -1
 """The state of a machine that met a label no edge holds for: the episode is over."""
 
 MOST_TERMS: Final = 10_000
+MOST_LITERALS: Final = 500_000
+"""Propositions in all terms together, counted as often as they stand there."""
+
 _MOST_PROPOSITIONS = 12
 
 
@@ -59,6 +63,11 @@ class EdgeRewardMachine:
     def __post_init__(self) -> None:
         if sum(len(edge.guard.terms) for edge in self.edges) > MOST_TERMS:
             raise ModelError(f"the machine has more than {MOST_TERMS:,} terms in its guards")
+        terms = [term for edge in self.edges for term in edge.guard.terms]
+        if sum(len(term.required) + len(term.forbidden) for term in terms) > MOST_LITERALS:
+            raise ModelError(
+                f"the machine's guards name propositions more than {MOST_LITERALS:,} times"
+            )
         for number, edge in enumerate(self.edges):
             if edge.source in self.terminal:
                 raise ModelError(
@@ -182,17 +191,51 @@ def _called(edge: Edge, number: int) -> str:
 
 def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
     """Refuse two edges of one state that a label leaves to choose between."""
-    for (number, one), (other_number, other) in combinations(leaving, 2):
-        if (one.target, one.reward) == (other.target, other.reward):
-            continue
-        label = one.guard.overlap(other.guard)
-        if label is not None:
-            raise ModelError(
-                f"{_called(one, number)} and {_called(other, other_number)} both hold in state "
-                f"{one.source} for the label {label_text(label)!r} and disagree: '{one.guard}' "
-                f"leads to {one.target} and pays {one.reward:g}, '{other.guard}' to "
-                f"{other.target} and {other.reward:g}; make one formula exclude the other"
-            )
+    found = _first_overlap([edge for _, edge in leaving])
+    if found is None:
+        return
+    (number, one), (other_number, other) = leaving[found[0]], leaving[found[1]]
+    label = one.guard.overlap(other.guard) or frozenset()
+    raise ModelError(
+        f"{_called(one, number)} and {_called(other, other_number)} both hold in state "
+        f"{one.source} for the label {short(repr(label_text(label)))} and disagree: "
+        f"'{short(str(one.guard))}' leads to {one.target} and pays {one.reward:g}, "
+        f"'{short(str(other.guard))}' to {other.target} and {other.reward:g}; make one formula "
+        f"exclude the other"
+    )
+
+
+def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
+    """Return the first two edges, by number, that hold for one label and disagree; None if none.
+
+    Terms exclude each other by a proposition that one requires and the other forbids. Sets of
+    terms are bits of integers, so that a term meets all others at once.
+    """
+    terms = [(number, term) for number, edge in enumerate(edges) for term in edge.guard.terms]
+    requiring: dict[str, int] = {}
+    forbidding: dict[str, int] = {}
+    agreeing: dict[tuple[int, float], int] = {}
+    up_to: list[int] = [0] * len(edges)  # the terms of an edge and of those before it
+    for place, (number, term) in enumerate(terms):
+        bit = 1 << place
+        for names, held in ((term.required, requiring), (term.forbidden, forbidding)):
+            for name in names:
+                held[name] = held.get(name, 0) | bit
+        result = edges[number].target, edges[number].reward
+        agreeing[result] = agreeing.get(result, 0) | bit
+        up_to[number] = 2 * bit - 1
+    every = (1 << len(terms)) - 1
+    first: dict[int, int] = {}
+    for number, term in terms:
+        excluded = agreeing[edges[number].target, edges[number].reward] | up_to[number]
+        for name in term.required:
+            excluded |= forbidding.get(name, 0)
+        for name in term.forbidden:
+            excluded |= requiring.get(name, 0)
+        if overlapping := every & ~excluded:
+            other = terms[(overlapping & -overlapping).bit_length() - 1][0]
+            first[number] = min(other, first.get(number, other))
+    return min(first.items(), default=None)
 
 
 def _every_label(one: EdgeRewardMachine, other: EdgeRewardMachine) -> list[Label]:

@@ -4,15 +4,18 @@ A guard is written as in reward-machine files: `a&!b|c` holds for a label with a
 and without b, and for any label with c; `True` holds always and `False` never.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Label
+from resolvent.wording import short
 
 _CONSTANTS = ("True", "False")
 _SYNTAX = "&|()\\"
+_LITERAL = re.compile(r"((?:!\s*)*)(.*)", re.DOTALL)
 
 
 class Term(NamedTuple):
@@ -100,7 +103,7 @@ def check_proposition(name: str) -> None:
         or any(sign in name for sign in _SYNTAX)
     ):
         raise ModelError(
-            f"a formula cannot hold the proposition {name!r}: rename it without "
+            f"a formula cannot hold the proposition {short(repr(name))}: rename it without "
             f"{' '.join(_SYNTAX)}, a leading !, spaces at its ends and control characters"
         )
 
@@ -111,18 +114,19 @@ def _term(text: str, formula: str) -> Term | None:
     forbidden: set[str] = set()
     possible = True
     for literal in text.split("&"):
-        name = literal.strip()
-        holds = True
-        while name.startswith("!"):
-            name, holds = name[1:].strip(), not holds
+        signs, name = _LITERAL.fullmatch(literal.strip()).groups()  # type: ignore[union-attr]
+        holds = signs.count("!") % 2 == 0
         if not name:
-            raise ModelError(f"the formula {formula!r} lacks a proposition beside one of its signs")
+            raise ModelError(
+                f"the formula {short(repr(formula))} lacks a proposition beside one of its signs"
+            )
         if name in _CONSTANTS:
             possible &= holds is (name == "True")
             continue
         if "(" in name or ")" in name:
             raise ModelError(
-                f"the formula {formula!r} has parentheses: write terms of & and !, joined by |"
+                f"the formula {short(repr(formula))} has parentheses: write terms of & and !, "
+                f"joined by |"
             )
         check_proposition(name)
         (required if holds else forbidden).add(name)

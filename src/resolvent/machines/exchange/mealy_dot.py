@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
+from resolvent.arguments import check_arguments
 from resolvent.machines.drawing import graph_name
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN, State
@@ -48,6 +49,7 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
       s1 -> s1 [label="label:key/ok"];
       s1 -> s1 [label="ask:corridor:up/cyanroom"];
     """
+    check_arguments(to_mealy_dot, locals())
     states: list[State] = list(range(machine.states))
     if complete and _loses_itself(machine):
         states.append(UNSEEN)

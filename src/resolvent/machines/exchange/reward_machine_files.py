@@ -18,10 +18,12 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError
 from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.exchange.guards import Guard, check_proposition
+from resolvent.wording import short
 
 _MOST_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"
@@ -55,6 +57,7 @@ def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
         ModelError: when the file cannot be read, pays by anything but a constant,
             or has two edges that hold for the same label and disagree.
     """
+    check_arguments(read_reward_machine, locals())
     try:
         with Path(path).open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -178,8 +181,8 @@ def _edge(line: "_Line") -> Edge:
     function = line.take("name", f"{_CONSTANT}(…)")
     if function != _CONSTANT:
         line.fail(
-            f"the reward is {function}(…), which depends on more than the label: only {_CONSTANT} "
-            f"can be read"
+            f"the reward is {short(function)}(…), which depends on more than the label: only "
+            f"{_CONSTANT} can be read"
         )
     line.sign("(")
     reward = float(line.take("number", "the reward, a number"))
@@ -231,7 +234,7 @@ class _Line:
         """Take a state's number."""
         text = self.take("number", what)
         if not _STATE.fullmatch(text):
-            self.fail(f"{text} is no state: number them 0, 1, 2, …")
+            self.fail(f"{short(text)} is no state: number them 0, 1, 2, …")
         return int(text)
 
     def finish(self) -> None:

@@ -15,8 +15,10 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
-from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
+from resolvent.limits import check_limit, check_table, telling_of_memory
 from resolvent.machines.columns import is_among, places
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
@@ -35,15 +37,19 @@ from resolvent.traces.vocabulary import Codes, Vocabulary
 FORMAT = "resolvent-machines"
 VERSION = 2
 
-MOST_ASKED = 1 << 27
-"""Pairs of a state and a constant question that a file may name: sets of states are shared, so
-that a small file can name very many."""
+_ASKED_BYTES = 24
+"""What a pair of a state and a constant question takes while a file is read. Sets of states are
+shared, so that a small file can name very many."""
+
+_CELL_BYTES = 12
+"""What each label takes in each state: where it leads, and how often it did."""
 
 _Numbers = NDArray[np.int64]
 
 
 def save(machines: Machines, path: str | Path) -> None:
     """Write machines to a JSON file, whole or not at all."""
+    check_arguments(save, locals())
     with atomic_write(path) as file:
         file.write(encode(machines))
 
@@ -96,13 +102,15 @@ def load(path: str | Path) -> Machines:
         ModelError: when the file is missing, cut short, of a later version, or
             not consistent in itself.
     """
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path} does not exist") from None
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    return decode(data, str(path))
+    check_arguments(load, locals())
+    with telling_of_memory(f"{path} was read"):
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            raise ModelError(f"{path} does not exist") from None
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        return decode(data, str(path))
 
 
 def decode(data: bytes, source: str = "machines") -> Machines:
@@ -131,6 +139,10 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         )
     try:
         return _machines(_content(data, header.version))
+    except OutOfMemory:
+        raise
+    except TooLarge as error:
+        raise TooLarge(f"{source}: {error}") from error
     except (
         msgspec.ValidationError,
         ValueError,
@@ -277,6 +289,11 @@ def _machine(
         raise ValueError(f"{called} has no state")
     if tables.states > len(tables.transitions) + 1:  # before tables of that size are made
         raise ValueError(f"{called} has more states than its transitions reach")
+    for alphabet in ("labels", "observations", "actions", "outputs"):
+        if not getattr(tables, alphabet):
+            raise ValueError(f"{called} has no {alphabet}")
+    check_limit("labels", len(tables.labels), f"{called} reads {len(tables.labels):,} labels,")
+    check_table(tables.states, len(tables.labels), _CELL_BYTES, f"{called}: states by labels")
     labels = Vocabulary(frozenset(label) for label in tables.labels)
     observations = Vocabulary(map(as_symbol, tables.observations))
     actions = Vocabulary(map(as_symbol, tables.actions))
@@ -348,8 +365,7 @@ def _where_asked(
         (column,) = _columns([(state,) for state in one], (states,), "asked")
         _rising(column, "asked")
     sizes = np.array([len(one) for one in asked.sets], np.int64)[asked.rows]
-    if sizes.sum() > MOST_ASKED:
-        raise ValueError(f"asked names more than {MOST_ASKED:,} pairs of state and question")
+    check_table(int(sizes.sum()), 1, _ASKED_BYTES, "asked: the pairs of a state and a question")
     state = np.array([state for row in asked.rows for state in asked.sets[row]], np.int32)
     question = np.repeat(questions, sizes)
     order = np.argsort(state, kind="stable")  # within a state, questions stay in their order

@@ -101,7 +101,7 @@ def content_of(machine: Machine, most_states: int = MOST_STATES) -> Content:
 
 def _box(machine: Machine, state: int, leads_out: bool, told: list[Edge]) -> StateBox:
     moves = moves_of(state, told)
-    if state not in machine.reachable():
+    if state and machine.first_move(state) is None:
         hover = f"state {state}: no labels lead here"
         return StateBox(state, ("not reached",), hover, leads_out, moves)
     history = machine.history(state)

@@ -21,12 +21,9 @@ Edge = tuple[int, int, list[str]]
 
 def first_ways(machine: Machine, known: Iterable[Edge]) -> set[tuple[int, int]]:
     """Return for each state from where the shortest history of labels leads there, and it."""
-    ways = set()
-    reachable = set(machine.reachable())
-    for target in {target for _, target, _ in known} & reachable:
-        if history := machine.history(target):
-            ways.add((machine.run(history[:-1]), target))
-    return {(source, target) for source, target in ways if isinstance(source, int)}
+    targets = {target for _, target, _ in known}
+    moves = {target: machine.first_move(target) for target in targets}
+    return {(move[0], target) for target, move in moves.items() if move is not None}
 
 
 def moves_of(state: int, known: Iterable[Edge]) -> tuple[str, ...]:

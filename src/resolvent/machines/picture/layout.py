@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from resolvent.errors import MissingExtra, ResolventError
+from resolvent.workers.forking import in_child
 
 START_DOT = 10.0
 """Across the dot from which an arrow leads to the initial state."""
@@ -24,6 +25,12 @@ _POINTS_PER_INCH = 72
 _FILLER_SIZE, _FILLER_LETTER, _FILLER_LINE = 4, 0.6, 1.2  # of Courier, in points and font sizes
 _SECONDS_FOR_DOT = 120
 _ONE_AT_A_TIME = Lock()
+
+
+@in_child
+def _renew() -> None:
+    global _ONE_AT_A_TIME
+    _ONE_AT_A_TIME = Lock()
 
 
 class Point(NamedTuple):
@@ -134,8 +141,14 @@ def _run_graphviz(source: str) -> bytes:
                 "or install the program dot"
             ) from error
         return _run_program(program, source)
-    with _ONE_AT_A_TIME:
-        return _run_wheel(graphviz, sandbox, source)
+    try:
+        with _ONE_AT_A_TIME:
+            return _run_wheel(graphviz, sandbox, source)
+    except ResolventError:
+        # The sandbox sets 4 GiB of addresses apart, which are not to be had everywhere.
+        if (program := shutil.which("dot")) is None:
+            raise
+        return _run_program(program, source)
 
 
 def _run_wheel(graphviz: Any, sandbox: Any, source: str) -> bytes:

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import MissingExtra, OptionError
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.content import MOST_STATES
@@ -28,6 +29,7 @@ def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2
     Raises:
         MissingExtra: when resvg, its font or Graphviz is not installed.
     """
+    check_arguments(to_png, locals())
     if not 0.1 <= scale <= 10:
         raise OptionError(f"scale={scale}: use 0.1 to 10")
     resvg, faces = _resvg_and_faces()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import hypot
 
+from resolvent.arguments import check_arguments
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.content import (
     LABEL_SIZE,
@@ -45,6 +46,7 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     Raises:
         MissingExtra: when Graphviz is there neither as a wheel nor as a program.
     """
+    check_arguments(to_svg, locals())
     return draw(machine, most_states, SCREEN_STYLE)
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.reproduction.running.run import Run, function_called
+from resolvent.workers.safely import starting_safely
 
 SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0
@@ -28,8 +29,7 @@ _MARK: Final = "RESOLVENT_RUNS_APART"
 _STARTED: Final = "started"
 _FINISHED: Final = "finished"
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-_starting: Final = threading.Lock()  # processes take over the environment, which all threads share
+_ENVIRONMENT: Final = {_MARK: "1", **dict.fromkeys(_THREADS, "1")}
 
 if _MARK in os.environ:  # this is where runs come from, and whoever started it says when to stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -82,7 +82,8 @@ def run_apart(
     work = (theirs, run, time_limit)
     process = context.Process(target=_work, args=work, daemon=True)
     try:
-        with _starting, _interruptions_wait(), _environment_of_runs():
+        # On one thread, so that all methods have the same.
+        with _interruptions_wait(), starting_safely(**_ENVIRONMENT):
             process.start()
         theirs.close()
         watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)
@@ -164,22 +165,6 @@ def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     return context
-
-
-@contextmanager
-def _environment_of_runs() -> Iterator[None]:
-    """Let processes that begin here compute on one thread, so that all methods have the same."""
-    wanted = {_MARK: "1", **dict.fromkeys(_THREADS, "1")}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import msgspec
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, ResolventError
+from resolvent.json_files import decode_json, read_json
 from resolvent.reproduction.running.run import Run
 
 FORMAT: Final = 1
@@ -55,7 +56,10 @@ class Results:
     @classmethod
     def from_lines(cls, content: bytes) -> "Results":
         """Read what `lines` wrote."""
-        about, *records = map(msgspec.json.decode, content.splitlines())
+        try:
+            about, *records = (decode_json(line, dict[str, Any]) for line in content.splitlines())
+        except ValueError as error:
+            raise ModelError(f"these are no results, as lines of JSON: {error}") from error
         return cls(about, records)
 
 
@@ -150,12 +154,9 @@ def _version(package: str) -> str | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
-        raise ModelError(f"{path} is no record of a run ({error}): delete it and go on") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path} is no record of a run: delete it and go on")
-    return found
+        return read_json(path, dict[str, Any], "a record of a run")
+    except ModelError as error:
+        raise ModelError(f"{error}; delete it and go on") from error
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

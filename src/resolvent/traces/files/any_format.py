@@ -13,15 +13,17 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from resolvent.arguments import check_arguments, shown
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
+from resolvent.limits import telling_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import check_column_names
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.files.json_lines import json_lines, read_json_lines
 from resolvent.traces.files.lines import BUFFER_BYTES, Line, read_lines
 from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
 from resolvent.traces.minari.datasets import minari_id
-from resolvent.traces.minari.reading import read_minari
 from resolvent.traces.minari.writing import write_minari
 from resolvent.traces.tables.headers import header_of
 from resolvent.traces.tables.roles import NAME_COLUMNS
@@ -58,8 +60,11 @@ def read_traces(
     others to read: columns of a Parquet table, keys of the lines beside
     `"rewards"`, or infos of a Minari dataset.
     """
+    check_arguments(read_traces, locals(), leaving=["columns"])
     named = check_column_names(columns)
     if dataset_id := minari_id(path):
+        from resolvent.traces.minari.reading import read_minari  # and with it Gymnasium
+
         _check_no_format(path, format)
         return read_minari(dataset_id, progress, label_of, named)
     if label_of is not None:
@@ -67,7 +72,8 @@ def read_traces(
     path = Path(path)
     _check_format(format)
     try:
-        traces = _read(path, format, named, progress)
+        with telling_of_memory(f"{path} was read"):
+            traces = _read(path, format, named, progress)
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
     except OSError as error:
@@ -92,11 +98,12 @@ def _read(
             raise TraceError(f"{path} is empty")
         if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
             return _read_parquet(path, columns, progress)
-        lines = read_lines(file, str(path), progress)
-        first = next(lines, None)
-        if first is None:
-            raise TraceError(f"{path} holds no traces: it has only blank lines")
-        return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
+        with unchanged(path):
+            lines = read_lines(file, str(path), progress)
+            first = next(lines, None)
+            if first is None:
+                raise TraceError(f"{path} holds no traces: it has only blank lines")
+            return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
 
 
 def _line_format(line: Line, path: Path) -> str:
@@ -144,6 +151,7 @@ def write_traces(
     or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say it yourself.
     `"minari:NAMESPACE/NAME-v0"` makes a new Minari dataset of that id.
     """
+    check_arguments(write_traces, locals())
     if dataset_id := minari_id(path):
         _check_no_format(path, format)
         write_minari(traces, dataset_id)
@@ -173,12 +181,12 @@ def written_format(path: Path, format: str | None) -> str:  # noqa: A002
 
 def _check_format(format: str | None) -> None:  # noqa: A002
     if format is not None and format not in FORMATS:
-        raise OptionError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+        raise OptionError(f"unknown format {shown(format)}: use one of {', '.join(FORMATS)}")
 
 
 def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
     if format is not None:
-        raise OptionError(f"{path} is a Minari dataset: leave out the format {format!r}")
+        raise OptionError(f"{path} is a Minari dataset: leave out the format {shown(format)}")
 
 
 def _format_of_name(path: Path) -> str:

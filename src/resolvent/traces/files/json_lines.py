@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from resolvent.errors import locating
+from resolvent.errors import TraceError, locating
 from resolvent.traces.column_names import (
     ACTION,
     LABEL,
@@ -26,6 +26,7 @@ from resolvent.traces.column_names import (
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder, check_column_lengths, episodes
 from resolvent.traces.files.lines import Line, decode_line
 from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import visible
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
 _STEP_PATH = re.compile(r"\$\.(observation|label|action|reward)s\[(\d+)\]")
@@ -78,7 +79,14 @@ def _episode_with(columns: Sequence[str]) -> type[_Episode]:
     ]
     if not fields:
         return _Episode
-    return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
+    try:
+        return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
+    except ValueError as error:  # a name that JSON would write otherwise
+        named = ", ".join(map(visible, columns))
+        raise TraceError(
+            f"columns {named}: one of them has quotes or control characters, and stands under "
+            f'"columns" in JSON lines: leave it out here ({error})'
+        ) from error
 
 
 def _field(name: str) -> str:

@@ -7,12 +7,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from resolvent.errors import TraceError
+from resolvent.errors import TooLarge, TraceError
+from resolvent.limits import bytes_text, check_expansion, how_to_raise, limit, ran_out_of_memory
 from resolvent.progress import FractionListener
 
 T = TypeVar("T")
@@ -35,9 +37,16 @@ def read_lines(
     """Yield the lines that are not blank, decompressed if need be, each with its end."""
     size = os.fstat(file.fileno()).st_size  # 0 for a pipe, whose end is not known
     next_report = time.monotonic()
-    number = 0
+    number, longest = 0, limit("line_bytes")
     try:
-        for number, text in enumerate(_decompressed(file), 1):
+        readline = _decompressed(file, name).readline
+        for number, text in enumerate(iter(partial(readline, longest + 1), b""), 1):
+            if len(text) > longest:
+                raise TooLarge(
+                    f"{name}, line {number} is longer than the limit of {bytes_text(longest)}: put "
+                    f"each episode on one line of its own; "
+                    f"{how_to_raise('line_bytes', 4 * longest)}"
+                )
             if progress and size and time.monotonic() >= next_report:
                 progress(min(file.tell() / size, 1.0))
                 next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
@@ -46,18 +55,57 @@ def read_lines(
             if not text.isspace():
                 yield Line(f"{name}, line {number}", text)
     except OSError as error:
+        if ran_out_of_memory(error):
+            raise
         raise TraceError(
             f"{name}: cannot be read past line {number} ({error}): "
             f"the file looks cut short or damaged; make it again"
         ) from error
 
 
-def _decompressed(file: "io.BufferedReader[Any]") -> "io.BufferedReader[Any]":
+def _decompressed(file: "io.BufferedReader[Any]", name: str) -> "io.BufferedReader[Any]":
     compression = compression_of(file.peek(4))
     if compression is None:
         return file
-    stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), compression)
-    return io.BufferedReader(stream, BUFFER_BYTES)
+    return io.BufferedReader(_Decompressed(file, compression, name), BUFFER_BYTES)
+
+
+class _Decompressed(io.RawIOBase):
+    """What a compressed file holds, until it is suspiciously more than the file's own size."""
+
+    def __init__(self, file: "io.BufferedReader[Any]", compression: str, name: str) -> None:
+        self._packed = _Counted(file)
+        self._stream = pa.CompressedInputStream(pa.PythonFile(self._packed, "r"), compression)
+        self._name = name
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = int(self._stream.readinto(buffer))
+        self._read += count
+        check_expansion(self._name, self._read, self._packed.read_bytes)
+        return count
+
+
+class _Counted:
+    """A file that knows how many of its bytes were read; a pipe's size is not known before."""
+
+    closed = False
+
+    def __init__(self, file: "io.BufferedReader[Any]") -> None:
+        self._file = file
+        self.read_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        """Read some bytes."""
+        data = self._file.read(size)
+        self.read_bytes += len(data)
+        return data
+
+    def close(self) -> None:
+        """Leave closing to whoever opened the file."""
 
 
 def compression_of(start: bytes) -> str | None:

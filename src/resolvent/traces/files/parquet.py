@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
+from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.column_names import (
     ACTION,
@@ -35,10 +36,13 @@ from resolvent.traces.column_names import (
     column_text,
     no_column,
 )
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
+from resolvent.traces.tables.column_types import OF_TYPES, first_line, words_of_types
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.roles import NAME_COLUMNS
+from resolvent.traces.tables.sources import without_views
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import Column, TraceSet
 from resolvent.traces.vocabulary import Codes
@@ -73,7 +77,7 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
-    with readable(path):
+    with unchanged(path), readable(path):
         table, further = _read_table(path, columns)
         return _Rows.of(table).traces(further)
 
@@ -84,8 +88,12 @@ def readable(path: Path) -> Iterator[None]:
     with locating(str(path)):
         try:
             yield
+        except OF_TYPES as error:
+            raise TraceError(words_of_types(error)) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = str(error).splitlines()[0]
+            if ran_out_of_memory(error):
+                raise
+            reason = first_line(error)
             raise TraceError(
                 f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
             ) from error
@@ -95,10 +103,23 @@ def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]
     """Return the table, and the names of the further columns in it that count."""
     with pq.ParquetFile(path) as file:
         wanted, further = own_columns(file.schema_arrow, columns)
+        check_rows(path, file.metadata, len(wanted))
         table = file.read(wanted)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
     return table, further
+
+
+def check_rows(path: Path, metadata: pq.FileMetaData, columns: int) -> None:
+    """Raise `TooLarge` if a file tells of far more rows than its size suggests.
+
+    A value that repeats takes hardly any room in a file, and four bytes a row in memory.
+    """
+    check_expansion(
+        f"it has {metadata.num_rows:,} rows, and so",
+        4 * columns * metadata.num_rows,
+        path.stat().st_size,
+    )
 
 
 def own_columns(
@@ -157,6 +178,7 @@ class _Rows:
     @classmethod
     def of(cls, table: pa.Table) -> "_Rows":
         """Sort a table's rows and find where its episodes start and end."""
+        table = without_views(table)
         episode = _episode_keys(table)
         if "step" not in table.column_names:
             return cls._in_order(table, episode)
@@ -281,7 +303,12 @@ def _steps(table: pa.Table) -> NDArray[np.int64]:
     _check_present(column, "step")
     if not pa.types.is_integer(column.type):
         raise TraceError(f"the column `step` is of type {column.type}: steps must be integers")
-    return np.asarray(column.cast(pa.int64()).to_numpy())
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid as error:
+        raise TraceError(
+            f"a step is out of range ({first_line(error)}): steps must be 0, 1, 2, …"
+        ) from error
 
 
 def _check_present(column: pa.ChunkedArray, name: str) -> None:

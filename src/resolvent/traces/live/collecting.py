@@ -5,12 +5,13 @@ from typing import Any
 
 import gymnasium as gym
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import OptionError
 from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
-from resolvent.traces.live.making import NamedEnvironment
+from resolvent.traces.live.making import NamedEnvironment, check_maker
 from resolvent.traces.live.naming import AnyEnv, told_if_any
-from resolvent.traces.live.playing import Play, random_policy
+from resolvent.traces.live.playing import Play, ReadingPolicy, random_policy
 from resolvent.traces.live.spreading import play_side_by_side
 from resolvent.traces.live.vector_collecting import collect_from_vector
 from resolvent.traces.trace_set import TraceSet
@@ -38,6 +39,8 @@ def collect(
     at random. The same seed gives the same traces if environment and policy are
     deterministic: the seed goes to the first reset, and the random policy draws by
     another that follows from it, so that its actions do not follow the environment's chance.
+    A policy with methods `begin(label)` and `read(label)`, as that of an experiment has, is told
+    the label of every reset and of every step.
 
     Labels are those in `info["labels"]`, `info["label"]` or `info["events"]`, or
     what the environment's `get_events()` or `labels()` returns. A reset that
@@ -82,6 +85,7 @@ def collect(
     >>> len(traces), traces[0].observations[0], list(traces.labels)[0]
     (20, 'corridor', frozenset())
     """
+    check_arguments(collect, locals(), leaving=["env", "columns"])
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: collect at least one")
     if max_steps is not None and max_steps < 1:
@@ -95,6 +99,7 @@ def collect(
         inner = getattr(policy, "acts_inside", False)
     play = Play(policy, label_of, labelling, name_of, named, max_steps, inner)
     make = NamedEnvironment(env) if isinstance(env, str) else env
+    check_maker(make)
     if on is not None:
         return play_side_by_side(make, play, episodes, seed, on, progress)
     if isinstance(make, gym.Env | gym.vector.VectorEnv):
@@ -126,6 +131,8 @@ def _collected(
     if isinstance(env, gym.vector.VectorEnv):
         if play.inner:
             raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
+        if isinstance(play.policy, ReadingPolicy):
+            raise OptionError("a policy that reads labels plays one environment, not a VectorEnv")
         return collect_from_vector(
             env,
             play.policy or random_policy(env, seed),

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from resolvent.arguments import needs_arguments, shown
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.wording import listed
 
@@ -30,6 +31,15 @@ class NamedEnvironment:
     def __call__(self) -> gym.Env[Any, Any]:
         """Make it."""
         return make_environment(self.name, self.arguments, self.imports)
+
+
+def check_maker(make: Any) -> None:
+    """Raise `OptionError` for a function that should make an environment and needs arguments."""
+    if callable(make) and needs_arguments(make):
+        raise OptionError(
+            f"{shown(make)} cannot make the environment, for it needs arguments: give a function "
+            f"that needs none"
+        )
 
 
 def make_environment(

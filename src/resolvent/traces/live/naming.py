@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
@@ -215,7 +216,7 @@ def finite_reward(reward: Any) -> float:
     try:
         number = float(reward)
     except (TypeError, ValueError):
-        raise TraceError(f"the reward is {reward!r}; rewards must be numbers") from None
+        raise TraceError(f"the reward is {shown(reward)}; rewards must be numbers") from None
     if not math.isfinite(number):
         raise TraceError(f"the reward is {number}; rewards must be finite")
     return number + 0.0  # one zero, not two

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
@@ -12,7 +12,22 @@ from resolvent.traces.live.naming import AnyEnv, told_if_any
 from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import rolling_world, time_limit
+from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
+
+
+@runtime_checkable
+class ReadingPolicy(Protocol):
+    """A policy that goes by labels as well as by what is seen."""
+
+    def begin(self, label: Label) -> None:
+        """Take the label of what a reset showed."""
+
+    def read(self, label: Label) -> None:
+        """Take the label of what a step led to."""
+
+    def __call__(self, observation: Any) -> Any:
+        """Return what to do."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +93,18 @@ def _play(
 ) -> None:
     """Play one episode into the recorder."""
     observation, info = env.reset(seed=seed)
-    recorder.begin(observation, info)
+    label = recorder.begin(observation, info)
+    reading = choose if isinstance(choose, ReadingPolicy) else None
+    if reading is not None:
+        reading.begin(label)
     taken = 0
     terminated = truncated = False
     while not (terminated or truncated):
         action = choose(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        recorder.step(action, observation, reward, info)
+        label = recorder.step(action, observation, reward, info)
+        if reading is not None:
+            reading.read(label)
         taken += 1
         truncated = truncated or (taken == max_steps and not terminated)
     recorder.end(terminated=terminated, truncated=truncated)

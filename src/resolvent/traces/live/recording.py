@@ -95,6 +95,15 @@ class Recorder:
         codes = self._coder.code(self._lists)
         self._played.add(codes, terminated=bool(terminated), truncated=bool(truncated))
 
+    def cut(self) -> None:
+        """Close an episode whose last step failed, without that step."""
+        beside = {OBSERVATION: 1, LABEL: 1}  # as many as steps, and one for the beginning
+        steps = min(len(one) - beside.get(name, 0) for name, one in self._lists.items())
+        for name, one in self._lists.items():
+            del one[steps + beside.get(name, 0) :]
+        if steps:
+            self.end(terminated=False, truncated=True)
+
     def trace_set(self) -> TraceSet:
         """Return all episodes that were closed."""
         return self._played.trace_set(self._coder.values())

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from resolvent.errors import OptionError, locating
+from resolvent.errors import locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
 from resolvent.traces.labelling import Labelling
@@ -17,6 +16,7 @@ from resolvent.traces.live.vector_naming import (
     Mask,
     VectorEnv,
     VectorEpisodes,
+    check_single_resets,
     one_environment,
     split,
 )
@@ -44,13 +44,14 @@ def collect_from_vector(
     episode k // n of environment k % n, where there are n. To return those that
     end first would favour short ones.
 
+    >>> import gymnasium as gym
     >>> envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="sync")
     >>> traces = collect_from_vector(envs, lambda rooms: [3, 4], episodes=2, max_steps=5)
     >>> [trace.actions for trace in traces]
     [('right', 'right', 'right', 'right', 'right'), ('sit', 'sit', 'sit', 'sit', 'sit')]
     """
     if max_steps is not None:
-        _check_can_cut(envs)
+        check_single_resets(envs, "max_steps cannot cut episodes")
     with one_environment(envs) as env:
         names = Names(env, "observation", name_of), Names(env, "action")
     if labelling is not None and not labelling.is_given:
@@ -71,21 +72,6 @@ def collect_from_vector(
             told += 1
             progress(told / episodes)
     return plays.trace_set()
-
-
-def _check_can_cut(envs: VectorEnv) -> None:
-    """Refuse to cut episodes where single environments cannot be reset."""
-    inner = envs.unwrapped
-    by_mask = (
-        envs.metadata.get("autoreset_mode") is AutoresetMode.DISABLED
-        or isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
-        or getattr(inner, "resets_by_mask", False)
-    )
-    if not by_mask:
-        raise OptionError(
-            f"max_steps cannot cut episodes of {type(inner).__name__}, which may reset all its "
-            "environments together: give it a time limit of its own"
-        )
 
 
 class _Play:

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
-from resolvent.errors import TraceError, locating
+from resolvent.errors import OptionError, TraceError, locating
 from resolvent.traces.live.naming import STEP_AND_INFO, AnyEnv, Labels, label_method
 from resolvent.traces.symbols import INFO_KEYS
 
@@ -117,6 +117,36 @@ class VectorEpisodes:
             infos = infos.get("final_info", {})  # the others are of the next episode's reset
         return info_of(number, infos)
 
+    def told_at_reset(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
+        """Return what those say that were reset, with the labels that a method of theirs tells."""
+        return self._with_labels(which, {one: info_of(one, infos) for one in _numbers(which)})
+
+    def told_after_step(self, infos: Infos) -> dict[int, dict[str, Any]]:
+        """Return what all say of the last step, with the labels that a method of theirs tells."""
+        told = {one: self.info_after_step(one, infos) for one in _numbers(self._all)}
+        if self.mode is AutoresetMode.SAME_STEP and self._method:
+            for number in _numbers(self._ended):
+                if not _tells(told[number]):
+                    raise self._asked_too_late()
+        return self._with_labels(self._all, told)
+
+    def _with_labels(
+        self, which: Mask, told: dict[int, dict[str, Any]]
+    ) -> dict[int, dict[str, Any]]:
+        """Ask a method for labels, where there is one, unless all tell theirs by themselves."""
+        if self._method and not all(map(_tells, told.values())):
+            asked = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
+            for number in _numbers(which):
+                told[number].setdefault(INFO_KEYS[0], asked[number])
+        return told
+
+    def _asked_too_late(self) -> TraceError:
+        return TraceError(
+            f"{self._method}() cannot be asked for the label at an episode's end, since the "
+            'next one has begun in the same step: put labels into info["labels"], '
+            "pass label_of=, or use another autoreset mode"
+        )
+
     def _step_with_ends(
         self, ended: Mask, actions: Any, observations: Any, infos: Infos
     ) -> VectorStep:
@@ -124,11 +154,7 @@ class VectorEpisodes:
         labels = list(self._after_step(~ended, actions, observations, infos))
         final_infos = infos.get("final_info", {})
         if not self._labels.made and self._method and not _tells(final_infos):
-            raise TraceError(
-                f"{self._method}() cannot be asked for the label at an episode's end, since the "
-                'next one has begun in the same step: put labels into info["labels"], '
-                "pass label_of=, or use another autoreset mode"
-            )
+            raise self._asked_too_late()
         last: list[Any] = [None] * self._envs.num_envs
         if self._labels.made:
             for number, observation in self.final_observations(ended, infos).items():
@@ -265,5 +291,25 @@ def split(space: gym.Space[Any], batch: Any) -> list[Any]:
     return list(iterate(space, batch))
 
 
+def check_single_resets(envs: VectorEnv, what: str) -> None:
+    """Refuse `what` where single environments cannot be reset while the others go on."""
+    inner = envs.unwrapped
+    by_mask = (
+        envs.metadata.get("autoreset_mode") is AutoresetMode.DISABLED
+        or isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+        or getattr(inner, "resets_by_mask", False)
+    )
+    if not by_mask:
+        raise OptionError(
+            f"{what} of {type(inner).__name__}, which may reset all its environments together: "
+            f"give it a time limit of its own, or use gymnasium's SyncVectorEnv"
+        )
+
+
 def _tells(infos: Infos) -> bool:
     return any(key in infos for key in INFO_KEYS)
+
+
+def _numbers(which: Mask) -> list[int]:
+    numbers: list[int] = np.flatnonzero(which).tolist()
+    return numbers

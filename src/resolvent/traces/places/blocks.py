@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
+from resolvent.limits import ran_out_of_memory
 from resolvent.traces.places.addresses import (
     file_system,
     is_missing,
@@ -29,6 +30,7 @@ from resolvent.traces.places.addresses import (
     storage_error,
 )
 from resolvent.traces.places.listing import StoredFile
+from resolvent.workers.forking import in_child
 
 FILE_NAME = "__filename"
 """A column that every file has: what it is called. PyArrow's data sets have it, too."""
@@ -163,22 +165,32 @@ class StoredFiles:
         """
         stored = self.files[number]
         with in_parquet(stored, of), _opened(stored) as source:
-            if self.seals and (now := _seal(stored, source)) != self.seals[number]:
-                raise TraceError(
-                    f"the file has changed since it was opened ({_change(self.seals[number], now)})"
-                    f": scan the place again, when nobody writes to it"
-                )
+            self._check_unchanged(number, _seal(stored, source) if self.seals else None)
             texts = [name for name in names if name in self.texts]
             known = _ends.get((stored, self.seals[number]) if self.seals else None)
-            with pq.ParquetFile(
-                _Roomy(source) if roomy else source,
-                metadata=known,
-                read_dictionary=texts,
-                page_checksum_verification=True,
-            ) as file:
-                if self.seals:
-                    _ends.keep((stored, self.seals[number]), file.metadata)
-                yield file
+            try:
+                with pq.ParquetFile(
+                    _Roomy(source) if roomy else source,
+                    metadata=known,
+                    read_dictionary=texts,
+                    page_checksum_verification=True,
+                ) as file:
+                    if self.seals:
+                        _ends.keep((stored, self.seals[number]), file.metadata)
+                    yield file
+            except (pa.ArrowException, OSError):
+                # What somebody writes to meanwhile looks damaged, and is not.
+                self._check_unchanged(number, _seal_now(stored))
+                raise
+            if stored.root is None:  # elsewhere a file is replaced as a whole, if at all
+                self._check_unchanged(number, _seal_now(stored))
+
+    def _check_unchanged(self, number: int, now: Seal | None) -> None:
+        if self.seals and now is not None and now != self.seals[number]:
+            raise TraceError(
+                f"the file has changed since it was opened ({_change(self.seals[number], now)}): "
+                f"scan the place again, when nobody writes to it"
+            )
 
 
 class _Ends:
@@ -202,6 +214,12 @@ class _Ends:
 
 
 _ends = _Ends()
+
+
+@in_child
+def _renew() -> None:
+    global _ends
+    _ends = _Ends()
 
 
 def _opened(stored: StoredFile) -> Any:
@@ -261,6 +279,15 @@ def _seal(stored: StoredFile, source: Any) -> Seal:
     return Seal(source.size(), info.mtime_ns)
 
 
+def _seal_now(stored: StoredFile) -> Seal | None:
+    """Return what a file is like that may have changed while it was open; None if it is gone."""
+    try:
+        with file_system(stored.root)[0].open_input_file(stored.path) as source:
+            return _seal(stored, source)
+    except (OSError, pa.ArrowException):
+        return None
+
+
 def _change(before: Seal, now: Seal) -> str:
     if before.size != now.size:
         return f"it had {before.size:,} bytes, and has {now.size:,}"
@@ -296,6 +323,8 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
     except _Stored as error:
         raise error.args[0] from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if ran_out_of_memory(error):
+            raise
         if is_of_storage(error) if stored.root is not None else is_passing(error):
             raise storage_error(stored.name, stored.root, error) from error
         lines = str(error).splitlines() or [type(error).__name__]

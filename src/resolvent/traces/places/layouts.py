@@ -15,6 +15,7 @@ from resolvent.traces.places.alike import check_alike
 from resolvent.traces.places.blocks import FILE_NAME, Footer, StoredFiles
 from resolvent.traces.places.listing import StoredFile
 from resolvent.traces.places.pieces import Pieces, Rows, footers, pieces_of
+from resolvent.traces.tables.column_types import known_types
 from resolvent.traces.tables.episodes import rows_in_order
 from resolvent.traces.tables.roles import Roles, as_names
 from resolvent.traces.tables.rows import traces_of_rows
@@ -61,11 +62,13 @@ class OwnLayout:
         if not rows.table.num_rows:
             rewards = [REWARD] if REWARD in self.columns else []
             return _no_traces([*rewards, *self.further]), False
+        rows = rows._replace(table=without_views(rows.table))
         table = _blank_at_ends(rows.table, self.constant, [ACTION])
-        with locating(rows.spans[0][0]):
-            traces = traces_of_own(table, self.further)
         counted = "step" in self.columns
-        return traces, counted and rows_in_order(rows.table, ["episode"], ["step"])
+        name = rows.spans[0][0]
+        with known_types(name), locating(name):
+            traces = traces_of_own(table, self.further)
+            return traces, counted and rows_in_order(rows.table, ["episode"], ["step"])
 
     def without_order(self) -> "OwnLayout":
         """Return a layout for rows in order."""
@@ -99,7 +102,8 @@ class NamedLayout:
         of_steps = [name for name in self.roles.of_steps if name not in self.constant]
         table = _blank_at_ends(without_views(rows.table), self.constant, of_steps)
         source = _Read(list(self.columns), table.select, rows=rows)
-        return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
+        with known_types(rows.spans[0][0]):
+            return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
 
     def without_order(self) -> "NamedLayout":
         """Return a layout for rows in order."""

@@ -6,7 +6,7 @@ names are `key=value`, for that is how data sets are partitioned; others need a 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import iglob
 from pathlib import Path
@@ -22,7 +22,8 @@ from resolvent.traces.places.addresses import (
     root_of,
     without_secrets,
 )
-from resolvent.wording import amount
+from resolvent.traces.tables.column_types import first_line
+from resolvent.wording import amount, short
 
 SUFFIX = ".parquet"
 _GLOB = re.compile(r"[*?\[]")
@@ -96,12 +97,15 @@ def files_of(place: Any) -> list[StoredFile]:
 
 
 def _files_of_list(places: Any) -> list[StoredFile]:
-    if not isinstance(places, Iterable) or isinstance(places, bytes):
+    try:
+        listed = None if isinstance(places, bytes) else list(places)
+    except TypeError:
+        listed = None
+    if listed is None:
         raise TraceError(
             f"a value of type {type(places).__name__} is no place: give a folder, a file, a glob, "
             f"an address, or a list of these"
         )
-    listed = list(places)
     if not listed:
         raise TraceError("the list of places is empty: name at least one file")
     for place in listed:
@@ -120,9 +124,16 @@ def _files_of_list(places: Any) -> list[StoredFile]:
 
 def _files_of_path(text: str) -> list[StoredFile]:
     path = Path(text)
+    try:
+        path.stat()
+        there = True
+    except (FileNotFoundError, NotADirectoryError):
+        there = False  # a glob, perhaps
+    except (OSError, ValueError) as error:  # a name that is too long, a folder that is closed
+        raise TraceError(f"{short(text)} cannot be looked at ({first_line(error)})") from error
     if path.is_dir():
         return _parquet_in(text, None, str(path.absolute()), str(path))
-    if path.exists():
+    if there:
         return [StoredFile(text, str(path.absolute()))]
     if not is_glob(text):
         raise TraceError(f"{text} does not exist")

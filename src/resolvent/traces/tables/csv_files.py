@@ -7,6 +7,7 @@ stay different: where two of them are the same number, as 7 and 007 are, all sta
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from resolvent.errors import TraceError
+from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
+from resolvent.traces.files.changes import unchanged
 from resolvent.traces.files.lines import compression_of
 from resolvent.traces.tables.headers import MISSING, header_of
 
@@ -29,6 +32,8 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
 _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?[0-9]+$"
+# A handler of Arrow's would be given the row as text, which it need not be.
+_ODD_ROW = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 _EXACT = float(1 << 53)
 """Below this, every integer is a float."""
 
@@ -46,7 +51,7 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
         with pa.OSFile(str(path)) as raw:
             start = bytes(_decompressed(raw).read(_HEADER_BYTES))
     except OSError as error:
-        raise _unreadable(path, [], error) from error
+        raise _unreadable(path, error) from error
     names, found = header_of(start + _END.encode(), str(path), delimiter)
     if names and names[-1].endswith(_END):
         raise TraceError(
@@ -67,7 +72,8 @@ def read_csv(
 
     Decimals stay texts in columns of `events`, whose names they are: 2.50 is not 2.5 there.
     """
-    texts = _read_texts(path, columns, delimiter, missing, progress)
+    with unchanged(path):
+        texts = _read_texts(path, columns, delimiter, missing, progress)
     typed = {}
     for name in columns:  # the texts of a column are let go as soon as its type is known
         typed[name] = _typed(texts[name], (_integers,) if name in events else (_integers, _floats))
@@ -82,18 +88,13 @@ def _read_texts(
     missing: Sequence[str],
     progress: FractionListener | None,
 ) -> pa.Table:
-    odd_rows: list[pa_csv.InvalidRow] = []
     with pa.OSFile(str(path)) as raw:
         size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
         try:
             with pa_csv.open_csv(
                 _decompressed(raw),
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=delimiter,
-                    newlines_in_values=True,
-                    invalid_row_handler=_remember(odd_rows),
-                ),
+                parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=list(columns),
                     column_types=dict.fromkeys(columns, _TEXT),
@@ -101,32 +102,27 @@ def _read_texts(
                     strings_can_be_null=True,
                 ),
             ) as reader:
-                batches = []
+                batches, held = [], 0
                 for batch in reader:
                     batches.append(batch)
+                    held += batch.nbytes
+                    check_expansion(str(path), held, raw.tell())
                     if progress:
                         progress(min(raw.tell() / size, 1.0))
                 return pa.Table.from_batches(batches, reader.schema)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, odd_rows, error) from error
+            if ran_out_of_memory(error):
+                raise
+            raise _unreadable(path, error) from error
 
 
-def _remember(odd_rows: list[pa_csv.InvalidRow]) -> Callable[[pa_csv.InvalidRow], str]:
-    def handle(row: pa_csv.InvalidRow) -> str:
-        odd_rows.append(row)
-        return "error"
-
-    return handle
-
-
-def _unreadable(path: Path, odd_rows: Sequence[pa_csv.InvalidRow], error: Exception) -> TraceError:
-    if odd_rows:
-        row = odd_rows[0]
-        where = f", line {row.number}" if row.number else ""
+def _unreadable(path: Path, error: Exception) -> TraceError:
+    if odd := _ODD_ROW.search(str(error)):
+        number, expected, found, text = odd.groups()
+        where = f", line {number}" if number else ""
         return TraceError(
-            f"{path}{where}: {row.actual_columns} fields where the header has "
-            f"{row.expected_columns} ({row.text[:60]!r}): complete the row or remove it, "
-            f"and quote fields that hold the delimiter"
+            f"{path}{where}: {found} fields where the header has {expected} ({text[:60]!r}): "
+            f"complete the row or remove it, and quote fields that hold the delimiter"
         )
     reason = str(error).splitlines()[0]
     if "UTF8" in reason or "UTF-8" in reason:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolvent.errors import OptionError
+from resolvent.limits import telling_of_memory
 from resolvent.progress import FractionListener
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.tables.headers import MISSING
@@ -220,7 +221,8 @@ def _read(
     from resolvent.traces.tables.sources import open_table
 
     events = as_names(roles.label) + as_names(roles.next_label)
-    opened = open_table(
-        source, delimiter=delimiter, missing=missing, progress=progress, events=events
-    )
-    return traces_of(opened, roles, moved_by_actions=moved_by_actions)
+    with telling_of_memory("a table was read"):
+        opened = open_table(
+            source, delimiter=delimiter, missing=missing, progress=progress, events=events
+        )
+        return traces_of(opened, roles, moved_by_actions=moved_by_actions)

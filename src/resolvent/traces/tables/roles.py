@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.traces.column_names import RESERVED, check_column_name
 from resolvent.traces.symbols import Symbol
@@ -175,4 +176,4 @@ def _name(name: Any, role: str) -> str:
         return name
     if isinstance(name, Integral) and not isinstance(name, bool):
         return str(int(name))
-    raise OptionError(f"{role} is {name!r}, which names no column: give the name of one")
+    raise OptionError(f"{role} is {shown(name)}, which names no column: give the name of one")

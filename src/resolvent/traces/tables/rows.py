@@ -16,6 +16,7 @@ from resolvent import _core
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
+from resolvent.traces.tables.column_types import known_types
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.episodes import Episodes, RowNumbers, episodes_of, numbers_of
 from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
@@ -38,7 +39,8 @@ def traces_of(source: TableSource, roles: Roles, *, moved_by_actions: bool = Fal
         warnings.warn(text, TableWarning, stacklevel=8)
 
     table = source.read(roles.wanted)
-    return traces_of_rows(source, table, roles, warn, moved_by_actions)[0]
+    with known_types(str(source.path or "the table")):
+        return traces_of_rows(source, table, roles, warn, moved_by_actions)[0]
 
 
 def traces_of_rows(

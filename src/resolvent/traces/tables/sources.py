@@ -120,7 +120,7 @@ def _no_table(source: Any) -> TraceError:
 def without_views(table: pa.Table) -> pa.Table:
     """Return a table whose texts and bytes are of a type that Arrow can sort and code."""
     schema = pa.schema([(field.name, _without_view(field.type)) for field in table.schema])
-    return table.cast(schema)
+    return table if "_view" not in str(table.schema.types) else table.cast(schema)
 
 
 def _without_view(kind: pa.DataType) -> pa.DataType:
@@ -225,7 +225,8 @@ def _open_file(
 
 def _open_parquet(path: Path) -> TableSource:
     """Open a Parquet file, or all in a folder, whose rows then follow each other by file name."""
-    from resolvent.traces.files.parquet import parquet_files, readable
+    from resolvent.traces.files.changes import unchanged
+    from resolvent.traces.files.parquet import check_rows, parquet_files, readable
 
     files = parquet_files(path) if path.is_dir() else [path]
     with readable(files[0]):
@@ -234,8 +235,9 @@ def _open_parquet(path: Path) -> TableSource:
     def load(columns: list[str]) -> pa.Table:
         tables = []
         for file in files:
-            with readable(file):
-                tables.append(pq.ParquetFile(file).read(columns))
+            with unchanged(file), readable(file), pq.ParquetFile(file) as opened:
+                check_rows(file, opened.metadata, len(columns))
+                tables.append(opened.read(columns))
         try:
             return pa.concat_tables(tables, promote_options="permissive")
         except pa.ArrowException as error:

@@ -20,9 +20,8 @@ from resolvent.control.planning.chance.counted import arriving_by, number_of, pa
 from resolvent.control.planning.chance.paying import Pay
 from resolvent.control.planning.chance.tallies import Tally
 from resolvent.control.planning.ending import ENDS, GOES_ON, Ending
-from resolvent.control.planning.labelling import Labelling
+from resolvent.control.planning.labelling import Labelling, LabelsByChance
 from resolvent.control.planning.steps import Keys, Space, Steps, are_known, moves_of
-from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.traces.vocabulary import Codes
 
@@ -64,8 +63,8 @@ class Branching:
         trust_constants: bool,
     ) -> None:
         self.space, self.ending = space, ending
-        self.labelling = _labelling(machines, steps, space)
         self.moves = [moves_of(machine, steps.labels) for machine in machines.values()]
+        self.labelling = _labelling(machines, steps, space, self.moves)
         self.pairing = machines.reward.supplemented
         told = np.flatnonzero(are_known(steps.states))
         o, a = steps.observation[told], steps.action[told]
@@ -215,11 +214,14 @@ def _pays(tally: Tally, keys: Keys, came: Keys, pay: Numbers, outcomes: int) -> 
     return paid
 
 
-def _labelling(machines: Machines, steps: Steps, space: Space) -> Labelling | None:
-    """Return what labels follow from, or None if chance has a part in them."""
+def _labelling(
+    machines: Machines, steps: Steps, space: Space, moves: Sequence[Codes]
+) -> Labelling | None:
+    """Return what labels follow from, or None if chance has a part in them.
+
+    With a lag that is an error: what was read then is not known any more when it matters.
+    """
     try:
-        return Labelling.of(steps, machines.timing, space)
-    except ModelError:
-        if machines.timing.lag:  # what was read then is not known any more when it matters
-            raise
+        return Labelling.of(steps, machines.timing, space, moves)
+    except LabelsByChance:
         return None

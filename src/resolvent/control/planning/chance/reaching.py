@@ -53,7 +53,7 @@ def _put_together(
     order = np.lexsort((there, -share, step))
     known = np.diff(offset) > 0
     first = there[order[offset[:-1][known]]]
-    likeliest[known] = np.where(first < 0, -1, situations[first])
+    likeliest[known] = np.where(first < 0, -1, situations[np.maximum(first, 0)])
     over = np.bincount(step, there == ENDED, steps)
     ends = (over > 0) & (over == np.diff(offset))
     shape = len(situations), actions
@@ -63,6 +63,7 @@ def _put_together(
         ends.reshape(shape),
         known.reshape(shape),
         ((over > 0) & ~ends).reshape(shape),
+        np.full(shape, -1, np.int32),
     )
     possible = branching.space.situations * actions
     chances = Chances(

@@ -1,0 +1,82 @@
+"""The commands and what `resolvent --help` says of them, without importing any."""
+
+import os
+import sys
+from textwrap import wrap
+
+COMMANDS = {
+    "demo": "See it all at once: a small house, its traces, its two machines, a check and a plan.",
+    "solve": "Explore an environment on purpose until nothing better is possible, and say why it "
+    "stops.",
+    "collect": "Play random actions in an environment and write what happened.",
+    "diagnose": "Say what traces are like before anything is inferred from them, and what to do "
+    "about it.",
+    "infer": "Infer the machines that explain traces: by default a Transition and a Reward "
+    "Machine.",
+    "show": "Print machines as tables, as a drawing, or as other tools read them.",
+    "check": "Replay traces through machines: how many steps do they predict right?",
+    "report": "Write one HTML page: the machines drawn, traces replayed, and the evidence.",
+    "plan": "Find the best way to act from machines and traces, with no further interaction.",
+    "train": "Learn to act in an environment by tabular Q-learning, as in the paper.",
+    "convert": "Write traces in another format; how TRACES is written is told by its content.",
+    "reproduce": "Run the paper's experiments again, and set its figures beside what comes out.",
+    "doctor": "Look at this installation: versions, how the core was built, extras, a trial run.",
+}
+"""Each command with the first sentence of its docstring.
+
+A command `name` is the function `name` of the module `resolvent.cli.commands.name`.
+"""
+
+OPTIONS = {
+    "--version": "Print the version and exit.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the "
+    "installation.",
+    "--help, -h": "Show this message and exit.",
+}
+"""The options of `resolvent` itself."""
+
+_WIDEST = 100
+
+
+def help_text() -> str:
+    """Return what `resolvent --help` prints, as wide as the terminal."""
+    width = min(_columns(), _WIDEST)
+    purpose = "Infer the smallest memory that makes a partially observable world Markovian."
+    exits = (
+        "Exit codes: 0 done, 1 `check` found a wrong prediction or none or `doctor` a fault, "
+        "2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a signal."
+    )
+    lines = [
+        "Usage: resolvent [OPTIONS] COMMAND [ARGS]...",
+        *("", *wrap(purpose, width), "", "New here? Run `resolvent demo`."),
+        *("", "Options:", *_rows(OPTIONS, width)),
+        *("", "Commands:", *_rows(COMMANDS, width)),
+        *("", "`resolvent COMMAND --help` explains a command.", "", *wrap(exits, width)),
+    ]
+    return "\n".join(lines)
+
+
+def _rows(texts: dict[str, str], width: int) -> list[str]:
+    name_width = max(map(len, texts)) + 4
+    return [
+        f"{f'  {name}' if first else '':<{name_width}}{line}"
+        for name, text in texts.items()
+        for first, line in _told_apart(wrap(text, max(width - name_width, 20)))
+    ]
+
+
+def _told_apart(lines: list[str]) -> list[tuple[bool, str]]:
+    return [(position == 0, line) for position, line in enumerate(lines)]
+
+
+def _columns() -> int:
+    # As shutil.get_terminal_size finds it, whose module takes as long as all the rest here.
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80

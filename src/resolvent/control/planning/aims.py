@@ -1,0 +1,79 @@
+"""An experiment → how far an episode is with it, label by label."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from resolvent.machines import UNSEEN, Machine, Machines
+from resolvent.machines.situations import KINDS
+from resolvent.traces import Label
+from resolvent.trust import Experiment
+
+States: TypeAlias = tuple[int, ...]
+"""The states of all machines, in their order."""
+
+OFF: Final = -1
+"""How far an episode is that can no longer get there."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What has to be read before an experiment's question.
+
+    How far an episode is, is a number, 0 at first. `wanted` are states of some of the machines,
+    by their places. Without `labels`, being in these states is all. With `labels`, they have to
+    be read one after another, from the beginning if `exact`, else from the wanted states on.
+    Labels that are `trivial` do not count.
+    """
+
+    wanted: tuple[tuple[int, int], ...]
+    labels: tuple[Label, ...]
+    exact: bool
+    trivial: frozenset[Label]
+
+    def after(self, reached: int, states: States | None, label: Label) -> int:
+        """Return how far it is once a label is read in these states."""
+        if label in self.trivial or reached == OFF or not (self.labels or self.exact):
+            return reached
+        is_next = reached < len(self.labels) and self.labels[reached] == label
+        if is_next and (reached or self.exact or self._fits(states)):
+            return reached + 1
+        if self.exact:
+            return OFF
+        return 1 if self.labels[0] == label and self._fits(states) else 0
+
+    def is_reached(self, reached: int, states: States | None) -> bool:
+        """Whether the question may be asked now."""
+        return reached == len(self.labels) if self.labels or self.exact else self._fits(states)
+
+    def _fits(self, states: States | None) -> bool:
+        return states is not None and all(states[place] == state for place, state in self.wanted)
+
+
+def aim_of(experiment: Experiment, machines: Machines) -> Aim:
+    """Return what has to be read for an experiment, as these machines read labels."""
+    kinds = list(machines)
+    if experiment.situation is not None:
+        acting = [kind for kind in KINDS if kind in machines]
+        states = zip(acting, experiment.situation[1:], strict=False)
+        wanted = tuple((kinds.index(kind), state) for kind, state in states)
+        return Aim(wanted, (), False, frozenset())
+    history, about = experiment.history, _about(experiment, machines)
+    trivial = frozenset.intersection(*(frozenset(one.trivial_labels) for one in about.values()))
+    if not experiment.exact:
+        # All that is known of where the labels lead; the rest has to be read.
+        for known in range(len(history), -1, -1):
+            led = {kind: one.run(history[:known]) for kind, one in about.items()}
+            if UNSEEN not in led.values():
+                wanted = tuple((kinds.index(kind), state) for kind, state in led.items())
+                return Aim(wanted, history[known:], False, trivial)
+    return Aim((), history, True, trivial)
+
+
+def _about(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
+    """Return the machines whose states matter for an experiment."""
+    if experiment.machine is None or experiment.machine not in machines:
+        return dict(machines.items())
+    names = [experiment.machine]
+    if machines[names[0]].supplemented and "transition" in machines:
+        names.insert(0, "transition")
+    return {name: machines[name] for name in names}

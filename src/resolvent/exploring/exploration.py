@@ -1,0 +1,415 @@
+"""One call of `solve` under way: episode after episode, with checkpoints, until it is enough."""
+
+import copy
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from resolvent.control.planning.plans import Plan, plan
+from resolvent.errors import (
+    EnvironmentFailed,
+    ModelError,
+    OptionError,
+    ResolventError,
+    TraceError,
+    locating,
+)
+from resolvent.exploring.chance import ByChance
+from resolvent.exploring.checkpoint import Point, restored, whole_point
+from resolvent.exploring.explorer import Explorer
+from resolvent.exploring.identity import World
+from resolvent.exploring.log import CUT
+from resolvent.exploring.playing import Shown, playing
+from resolvent.exploring.relabelling import labels_in_words, stored_events
+from resolvent.exploring.repeating import Repeating
+from resolvent.exploring.solved import TRACES, Round, Solved
+from resolvent.exploring.statement import Kind, Statement
+from resolvent.traces import TraceSet
+from resolvent.traces.live.naming import AnyEnv
+
+MOST_STEPS: Final = 2_000
+"""Episodes of an environment without a limit are cut after so many steps."""
+
+FIRST_POINT, POINTS_APART = 500, 1.25
+"""When a checkpoint is made: it makes decisions those of whoever resumes there."""
+
+SECONDS_BETWEEN_NEWS: Final = 0.1
+
+WRITING_SHARE: Final = 0.05
+"""The share of the time that may be spent on writing to the folder."""
+
+FIRST_WRITTEN: Final = 0.1
+"""So many seconds pass at least before anything is written to the folder."""
+
+Listener: TypeAlias = Callable[[Round], object]
+
+
+class Solving:
+    """One call of `solve` under way."""
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        explorer: Explorer,
+        budget: int,
+        limit: int | None,
+        folder: str | Path | None,
+        progress: Listener | None,
+        world: World | None = None,
+    ) -> None:
+        self.playing, self.explorer, self.world = playing(env), explorer, world
+        self.limit = limit or (None if self.playing.has_limit else MOST_STEPS)
+        if budget < self.playing.count:
+            raise OptionError(
+                f"budget={budget}: allow at least one step in each of the "
+                f"{self.playing.count} environments"
+            )
+        self.budget, self.progress = budget, progress
+        self.folder = None if folder is None else Path(folder)
+        self.history: list[Round] = []
+        self.resets = 0
+        self.point: Point | None = None
+        self.shown: dict[int, Shown] = {}
+        self.chosen: dict[int, Any] = {}
+        self._next_point = FIRST_POINT
+        self._written, self._writing, self._told = time.monotonic(), 0.0, 0.0
+
+    def run(self) -> Solved:
+        """Explore until nothing is left to find out, or nothing may be spent any more."""
+        with _interruptions() as interrupted:
+            try:
+                why = self._explore(interrupted)
+            except TraceError as error:
+                raise self._failed(error) from error
+        if why == "interrupted" and not self.explorer.steps:
+            raise KeyboardInterrupt
+        return self._kept(self.solved(why))
+
+    def _kept(self, solved: Solved) -> Solved:
+        if self.folder is not None:
+            solved.save(self.folder)
+        return solved
+
+    def _failed(self, error: TraceError, solved: Solved | None = None) -> EnvironmentFailed:
+        """Return the error for an environment that failed, with what was found until then."""
+        failed = EnvironmentFailed(str(error))
+        if solved is None and self.explorer.steps:
+            with suppress(ResolventError):  # too few steps may not even make machines
+                solved = self.solved("failed", str(error))
+        if solved is not None:
+            failed.solved = self._kept(solved)
+            if self.folder is not None:
+                failed = EnvironmentFailed(
+                    f"{error} (what was found is kept in {self.folder}: resume goes on from there)"
+                )
+                failed.solved = solved
+        elif self.explorer.steps:
+            self.keep_traces()
+        return failed
+
+    def by_chance(self, chance: ByChance, why: str) -> Solved:
+        """Go on in a world that has turned out to be random."""
+        with _interruptions() as interrupted:
+            while True:
+                found = chance.think()
+                sizes = {kind: one.states for kind, one in found.machines.items()}
+                bound = found.bound if np.isfinite(found.bound) else None
+                steps, episodes = chance.traces.steps, len(chance.traces)
+                self.history.append(
+                    Round(steps, episodes, sizes, found.value, bound, "how often what comes")
+                )
+                if self.progress is not None:
+                    self.progress(self.history[-1])
+                solved = self._kept(self._solved_by_chance(chance, found, why))
+                if (
+                    steps >= self.budget
+                    or interrupted()
+                    or found.largest_gap <= self.explorer.target
+                ):
+                    return solved
+                try:
+                    chance.explore(found, self.budget, interrupted)
+                except TraceError as error:
+                    raise self._failed(
+                        error, self._solved_by_chance(chance, found, why, str(error))
+                    ) from error
+
+    def _solved_by_chance(
+        self, chance: ByChance, found: Plan, why: str, failure: str | None = None
+    ) -> Solved:
+        statement = Statement(
+            "chance",
+            chance.traces.steps,
+            len(chance.traces),
+            {kind: one.states for kind, one in found.machines.items()},
+            len(found.model),
+            0,
+            found.model.unknown,
+            found.largest_gap,
+            1,
+            found.reward_range,
+            self.explorer.capped + chance.capped,
+            found.confidence,
+            why,
+            labels=labels_in_words(chance.options.labels),  # type: ignore[arg-type]
+            failure=failure,
+        )
+        return Solved(
+            found,
+            found.machines,
+            chance.traces,
+            tuple(self.history),
+            statement,
+            self.explorer.seed,
+            self.explorer.reward_range,
+            world=self.world,
+        )
+
+    def keep_traces(self) -> None:
+        """Write all that was seen to the folder, where machines cannot explain it."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.explorer.traces().save(self.folder / TRACES)
+
+    def _explore(self, interrupted: Callable[[], bool]) -> Kind | None:
+        explorer, count = self.explorer, self.playing.count
+        while not explorer.done:
+            if explorer.relabelled and count == 1:  # which may have come of asking
+                self._make_point()
+            if explorer.steps + count > self.budget:
+                return "budget"
+            if interrupted():
+                return "interrupted"
+            self._begin()
+            for which in range(count):
+                if which not in self.chosen:
+                    action = explorer.act(*self.shown[which], which)
+                    if action is None:
+                        del self.shown[which]
+                    else:
+                        self.chosen[which] = action
+            if len(self.chosen) == count:
+                self._step()
+        return None
+
+    def _step(self) -> None:
+        explorer, cursors, chosen = self.explorer, self.explorer.mind.cursors, self.chosen
+        self.chosen = {}
+        with locating(f"episode {explorer.episodes}: step {len(cursors[0].episode)}"):
+            came = self.playing.step(chosen)
+        for one in came:
+            cut = one.truncated or len(cursors[one.which].episode) + 1 == self.limit
+            explorer.learn(
+                one.action, one.observation, one.reward, one.terminated, cut, one.info, one.which
+            )
+            self.shown[one.which] = one.observation, one.info
+            if one.terminated or cut:
+                del self.shown[one.which]
+            self._after_step(explorer.changed)
+
+    def _after_step(self, changed: bool) -> None:
+        if changed:
+            self._note()
+        alone = self.playing.count == 1
+        ready = self.explorer.steps >= self._next_point and not self.explorer.mind.cursors[0].way
+        if alone and (ready or self.explorer.relabelled):
+            self._make_point()
+        self._write()
+        self._tell()
+
+    def _reset(self) -> Shown:
+        """Begin an episode where there is one environment."""
+        self.shown.pop(0, None)
+        self._begin()
+        return self.shown.pop(0)
+
+    def _begin(self) -> None:
+        """Begin episodes where none is, each by a seed that follows from ours and its number."""
+        idle = [one for one in range(self.playing.count) if one not in self.shown]
+        if not idle:
+            return
+        seeds = {}
+        for which in idle:
+            drawn = np.random.SeedSequence((self.explorer.seed, self.resets)).generate_state(1)[0]
+            seeds[which] = int(drawn) >> 1
+            self.resets += 1
+        with locating(f"episode {self.explorer.episodes}"):
+            self.shown.update(self.playing.reset(seeds))
+
+    def _note(self) -> None:
+        """Put down how far it is, unless that was done hardly any steps ago."""
+        steps = self.explorer.steps
+        if self.history and steps < 1.02 * self.history[-1].steps:
+            return
+        self.history.append(self._round(*self.explorer.worth()))
+
+    def _round(self, value: float, bound: float) -> Round:
+        explorer = self.explorer
+        return Round(
+            explorer.steps,
+            explorer.episodes,
+            explorer.sizes,
+            value,
+            bound if np.isfinite(bound) else None,
+            explorer.after,
+        )
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if self.progress is not None and now >= self._told:
+            self._told = now + SECONDS_BETWEEN_NEWS
+            self.progress(self._round(*self.explorer._worth_before()))
+
+    def _make_point(self) -> None:
+        """Work out all that is known anew: from here, whoever resumes decides the same."""
+        mind, explorer = self.explorer.mind, self.explorer
+        self._note()
+        mind.log.forget_left_starts([one.episode for one in mind.cursors])
+        mind.rebuild()
+        explorer.relabelled = False
+        self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
+        self.point = self._point_now()
+
+    def _point_now(self) -> Point:
+        mind, explorer = self.explorer.mind, self.explorer
+        traces, cursor, tables = explorer.traces(), mind.cursors[0], mind.beliefs.tables
+        return Point(
+            mind.log.episodes,
+            len(cursor.episode) if cursor.goes_on else -1,
+            self.resets,
+            mind.beliefs.thorough_at,
+            mind.log.observations.numbers_in(traces.observations),
+            mind.log.labels.numbers_in(traces.labels),
+            [] if tables is None else list(tables.kinds),
+            [] if tables is None else [one.tolist() for one in tables.moves],
+            mind.beliefs.options.timing.value,
+            explorer.labelling.reads,
+            explorer.may_tell,
+            explorer.capped,
+            len(self.history),
+            sorted(list(one) for one in mind.confirmed),
+            mind.confirming,
+            mind.rechecked,
+            mind.beliefs.options.remove_trivial,
+            stored_events(explorer.labelling),
+            explorer.events_at,
+            explorer.events_states,
+        )
+
+    def _write(self) -> None:
+        """Write what was found to the folder, if not too much time went into that already."""
+        now = time.monotonic()
+        since = now - self._written
+        if self.folder is None or since < max(FIRST_WRITTEN, self._writing / WRITING_SHARE):
+            return
+        if self.explorer.mind.beliefs.tables is None:
+            return
+        with self._leaving_all_as_it_is():
+            self.solved("interrupted").save(self.folder)
+        self._written = time.monotonic()
+        self._writing = self._written - now
+
+    @contextmanager
+    def _leaving_all_as_it_is(self) -> Iterator[None]:
+        """Have nothing follow from when a folder is written: that depends on the clock."""
+        mind = self.explorer.mind
+        hopes, weighed = copy.copy(mind.hopes), mind._weighed_at
+        try:
+            yield
+        finally:
+            mind.hopes, mind._weighed_at = hopes, weighed
+
+    def solved(self, why: Kind | None, failure: str | None = None) -> Solved:
+        """Return what was found so far."""
+        explorer, alone = self.explorer, self.playing.count == 1
+        if alone and explorer.relabelled:
+            self._make_point()
+        statement = explorer.statement(why, failure)
+        machines, traces = explorer.machines(), explorer.traces()
+        ends = list(explorer.mind.log.ends)
+        if alone:
+            point = self._renumbered(self.point, traces)
+        else:  # where many were under way, all count as cut
+            ends += [CUT] * (len(traces) - len(ends))
+            options = explorer.mind.beliefs.options
+            point = whole_point(traces, explorer.labelling, options, self.resets, explorer.capped)
+        return Solved(
+            plan(machines, traces, gamma=explorer.gamma, reward_range=explorer.reward_range),
+            machines,
+            traces,
+            (*self.history, self._round(*explorer._worth_before())),
+            statement,
+            explorer.seed,
+            explorer.reward_range,
+            point,
+            tuple(ends),
+            self.world,
+        )
+
+    def _renumbered(self, point: Point | None, traces: TraceSet) -> Point | None:
+        """Return a point with the numbers that observations and labels have in these traces."""
+        if point is None:
+            return None
+        log = self.explorer.mind.log
+        return msgspec.structs.replace(
+            point,
+            observations=log.observations.numbers_in(traces.observations, len(point.observations)),
+            labels=log.labels.numbers_in(traces.labels, len(point.labels)),
+        )
+
+    def resume(self, before: Solved) -> None:
+        """Go on from what an earlier call gave, without taking its steps again."""
+        explorer, mind = self.explorer, self.explorer.mind
+        labelling = before.machines.senses.labelling
+        if not explorer._auto and explorer.labelling != labelling:
+            raise ModelError(
+                f"what to go on from has other labels ({labelling.reads}, not "
+                f"{explorer.labelling.reads}): resume with the same ones"
+            )
+        point = before.point or Point(0, -1, 0, mind.beliefs.thorough_at, [], [], may_tell=True)
+        ends = list(before.ends)
+        if self.playing.count > 1 and point.episodes < len(before.traces):
+            ends += [CUT] * (len(before.traces) - len(ends))
+            options, resets = mind.beliefs.options, max(point.resets, len(before.traces))
+            point = whole_point(before.traces, labelling, options, resets, point.capped)
+        found = restored(point, before.traces, ends, mind.log.actions)
+        explorer._restore(point, found.log, found.under_way)
+        self.history = list(before.history[: point.rounds])
+        self.point, self.resets = before.point, point.resets
+        if mind.log.steps and mind.beliefs.tables is None:  # many were under way
+            mind.beliefs.rethink(())
+            mind.rebuild()
+        if point.episodes:
+            self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
+        try:
+            Repeating(self, found, ends[point.episodes :]).run()
+        except TraceError as error:
+            raise self._failed(error, before) from error
+
+
+@contextmanager
+def _interruptions() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether somebody asked to stop; asking twice stops at once."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,216 @@
+"""An environment, or many side by side → resets and steps, each told apart, for whoever explores.
+
+All that an environment may do wrong by itself is found here: it raises, returns something
+else than it should, or has other spaces than it began with.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.traces.live.making import check_maker
+from resolvent.traces.live.naming import AnyEnv
+from resolvent.traces.live.rolling import time_limit
+from resolvent.traces.live.vector_naming import (
+    VectorEnv,
+    VectorEpisodes,
+    check_single_resets,
+    one_environment,
+    split,
+)
+
+Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
+"""What a reset or a step shows: an observation and the info beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What came of an action in one of the environments."""
+
+    which: int
+    action: Any
+    observation: Any
+    reward: Any
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, Any]
+
+
+class OneEnvironment:
+    """An environment by itself, which has the number 0."""
+
+    count = 1
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env = env
+        self._spaces = env.action_space, env.observation_space
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
+        """Begin an episode in those environments that are named, each by its seed."""
+        observation, info = told_by(partial(self.env.reset, seed=seeds[0]), "reset", 2)
+        check_spaces(self._spaces, (self.env.action_space, self.env.observation_space))
+        return {0: (observation, info)}
+
+    def step(self, actions: Mapping[int, Any]) -> list[Came]:
+        """Take a step in every environment."""
+        told = told_by(partial(self.env.step, actions[0]), "step", 5)
+        observation, reward, terminated, truncated, info = told
+        return [Came(0, actions[0], observation, reward, bool(terminated), bool(truncated), info)]
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether episodes are cut by the environment itself."""
+        return time_limit(self.env) is not None
+
+    @contextmanager
+    def one(self) -> Iterator[gym.Env[Any, Any]]:
+        """Give one environment that is played alone."""
+        yield self.env
+
+
+class ManyEnvironments:
+    """The environments of a vector environment, in whichever way it resets by itself.
+
+    Whoever explores begins every episode by a seed of its own. So an episode that a vector
+    environment begins by itself is begun again, and its mode makes no difference.
+    """
+
+    def __init__(self, envs: VectorEnv) -> None:
+        check_single_resets(envs, "episodes cannot be begun one by one in environments")
+        self.envs, self.count = envs, int(envs.num_envs)
+        inner = envs.unwrapped
+        self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+        self._seeded = False
+        self._live = VectorEpisodes(envs, _no_label)
+        self._spaces = envs.single_action_space, envs.single_observation_space
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
+        """Begin an episode in those environments that are named, each by its seed."""
+        mask = np.zeros(self.count, bool)
+        mask[list(seeds)] = True
+        asked: Any = [seeds.get(number) for number in range(self.count)]
+        if not self._seeds_each:  # one that draws for all of them is seeded once
+            asked, self._seeded = None if self._seeded else seeds[0], True
+        options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
+        call = partial(self.envs.reset, seed=asked, options=options)
+        observations, infos = told_by(call, "reset", 2)
+        spaces = self.envs.single_action_space, self.envs.single_observation_space
+        check_spaces(self._spaces, spaces)
+        self._live.reset(observations, infos, mask)
+        told = self._live.told_at_reset(mask, infos)
+        seen = split(self.envs.observation_space, observations)
+        return {number: (seen[number], told[number]) for number in sorted(seeds)}
+
+    def step(self, actions: Mapping[int, Any]) -> list[Came]:
+        """Take a step in every environment."""
+        batch = np.array([actions[one] for one in range(self.count)], self.envs.action_space.dtype)
+        told = told_by(partial(self.envs.step, batch), "step", 5)
+        observations, rewards, terminations, truncations, infos = told
+        self._live.step(batch, observations, rewards, terminations, truncations, infos)
+        seen = split(self.envs.observation_space, observations)
+        ended = terminations | truncations
+        if self._live.mode is AutoresetMode.SAME_STEP and ended.any():
+            for number, last in self._live.final_observations(ended, infos).items():
+                seen[number] = last
+        told_of = self._live.told_after_step(infos)
+        return [
+            Came(
+                number,
+                actions[number],
+                seen[number],
+                rewards[number],
+                bool(terminations[number]),
+                bool(truncations[number]),
+                told_of[number],
+            )
+            for number in range(self.count)
+        ]
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether episodes are cut by the environments themselves."""
+        with one_environment(self.envs) as one:
+            if isinstance(one, gym.Env):
+                return time_limit(one) is not None
+        spec = self.envs.spec
+        return spec is not None and spec.max_episode_steps is not None
+
+    @contextmanager
+    def one(self) -> Iterator[gym.Env[Any, Any]]:
+        """Give one environment that is played alone."""
+        with one_environment(self.envs) as one:
+            if not isinstance(one, gym.Env):
+                raise OptionError(
+                    f"the world is random, and {type(self.envs.unwrapped).__name__} has no single "
+                    f"environments: solve one of them, made by gym.make"
+                )
+            yield one
+
+
+Playing: TypeAlias = OneEnvironment | ManyEnvironments
+
+
+def playing(env: AnyEnv) -> Playing:
+    """Return how an environment, or a vector of them, is played."""
+    return ManyEnvironments(env) if isinstance(env, gym.vector.VectorEnv) else OneEnvironment(env)
+
+
+def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:
+    """Return the environment, and whether it was made here."""
+    if isinstance(env, gym.Env | gym.vector.VectorEnv):
+        return env, False
+    if isinstance(env, str):
+        try:
+            return gym.make(env), True
+        except ResolventError:
+            raise
+        except Exception as error:  # of Gymnasium, or of the module that the name begins with
+            raise OptionError(f"cannot make environment '{env}': {error}") from error
+    if not callable(env):
+        raise OptionError(
+            f"solve needs a gymnasium.Env or VectorEnv, the id of one or a function that makes "
+            f"one, not a {type(env).__name__}: use gym.make"
+        )
+    check_maker(env)
+    made = env()
+    if not isinstance(made, gym.Env | gym.vector.VectorEnv):
+        raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
+    return made, True
+
+
+def told_by(call: Callable[[], Any], method: str, parts: int) -> tuple[Any, ...]:
+    """Return what an environment gives, or an error that says what is wrong with it."""
+    try:
+        given = call()
+    except ResolventError:
+        raise
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise TraceError(f"the environment's {method}() raised {told}") from error
+    if not isinstance(given, tuple) or len(given) != parts:
+        wanted = "(observation, info)" if parts == 2 else "five values"
+        raise TraceError(f"the environment's {method}() has to return {wanted}")
+    return given
+
+
+def check_spaces(
+    before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]], since: str = "at the beginning"
+) -> None:
+    """Refuse an environment whose actions or observations are others than they were."""
+    for what, was, is_now in zip(("actions", "observations"), before, now, strict=True):
+        if was is not is_now and was != is_now:
+            raise TraceError(
+                f"the environment's {what} are {is_now} and were {was} {since}: they have to "
+                f"stay the same, so let its spaces hold all that may ever come"
+            )
+
+
+def _no_label(following: Any) -> None:
+    """Labels are made by whoever explores."""

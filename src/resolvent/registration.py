@@ -1,0 +1,87 @@
+"""Names of our worlds → Gymnasium's registry, whether or not Gymnasium is imported yet."""
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
+WORLDS: dict[str, tuple[str, dict[str, object], int | None]] = {
+    "House": ("house:House", {"pays": "sofa"}, None),
+    "HouseInterference": ("house:House", {"pays": "cyanroom"}, None),
+    "PhaseGrid3": ("phase_grid:PhaseGrid", {"size": 3}, None),
+    "PhaseGrid4": ("phase_grid:PhaseGrid", {"size": 4}, None),
+    "PhaseGrid5": ("phase_grid:PhaseGrid", {"size": 5}, None),
+    "RandomWorld": ("random_world:RandomWorld", {}, None),
+    "OfficeCoffee": ("office:Office", {"task": "coffee"}, 1_000),
+    "OfficeMail": ("office:Office", {"task": "mail"}, 1_000),
+    "OfficeBoth": ("office:Office", {"task": "both"}, 1_000),
+    "OfficePatrol": ("office:Office", {"task": "patrol"}, 1_000),
+    "Cookie": ("cookie:Cookie", {}, 5_000),
+    "TwoKeys": ("two_keys:TwoKeys", {}, 5_000),
+    "Symbol": ("symbol:Symbol", {}, 5_000),
+    "TMaze": ("t_maze:TMaze", {}, None),
+}
+"""By name: where the world is, its arguments, and after how many steps `gym.make` cuts episodes."""
+
+
+def register() -> None:
+    """Make `resolvent/House-v0` and its kin known to Gymnasium, which is imported for it."""
+    from gymnasium.envs.registration import register, registry
+
+    for name, (place, arguments, max_steps) in WORLDS.items():
+        # Gymnasium warns on a second registration, which a reload would cause.
+        if f"resolvent/{name}-v0" not in registry:
+            world = place.partition(":")[2]
+            register(
+                f"resolvent/{name}-v0",
+                entry_point=f"resolvent.environments.worlds.{place}",
+                vector_entry_point=f"resolvent.environments.vector_worlds:Vector{world}",
+                kwargs=arguments,
+                max_episode_steps=max_steps,
+            )
+
+
+def register_when_possible() -> None:
+    """Register our worlds at once if Gymnasium is imported, otherwise right after it is.
+
+    So `import resolvent` does not wait for Gymnasium, and `gym.make` knows our worlds
+    whichever of the two is imported first.
+    """
+    if "gymnasium" in sys.modules:
+        register()
+    elif not any(isinstance(finder, _OnceGymnasiumIsThere) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _OnceGymnasiumIsThere())
+
+
+class _OnceGymnasiumIsThere:
+    """Has Gymnasium imported by whoever imports it otherwise, and registers our worlds then.
+
+    It stays among the finders: taking it out while another thread goes through them would
+    make that thread miss one.
+    """
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> "ModuleSpec | None":
+        """Return how to import Gymnasium and what comes after; nothing of other modules."""
+        if self._used or name != "gymnasium":
+            return None
+        self._used = True
+        from importlib.util import find_spec
+
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec

@@ -1,0 +1,73 @@
+"""How the command `resolvent` begins: before anything else of this package is imported.
+
+In other programs that import the package, nothing is done here.
+"""
+
+import os
+import sys
+
+_FIRST = sys.argv[0] if sys.argv else ""
+_AS_MODULE = _FIRST == "-m" and sys.orig_argv[1:].count("resolvent") > 0
+"""Whether Python is on its way to `python -m resolvent`; it has not set the first argument yet."""
+
+
+def is_command() -> bool:
+    """Whether this process is the command `resolvent`, and not a program of somebody else."""
+    path = os.path
+    of_scripts = path.dirname(path.realpath(_FIRST)) == path.dirname(sys.executable)
+    named = path.splitext(path.basename(_FIRST))[0] == "resolvent"
+    return _AS_MODULE or (named and of_scripts)
+
+
+def _leave_out_current_folder() -> None:
+    """Take the folder that `python -m` puts before all others off the search path.
+
+    A file there, such as a `random.py`, would be imported in place of the module of that name.
+    Modules that a user names, as `module:Class`, are still looked for there, and the folder stays
+    if this package itself was found in it.
+    """
+    path = os.path
+    here = path.realpath(sys.path[0] or os.curdir)
+    ours = path.dirname(path.dirname(path.realpath(__file__)))
+    if here == path.realpath(os.curdir) and here != ours:
+        del sys.path[0]
+
+
+def _end_at_once(number: int, frame: object) -> None:
+    """End a command that is still being imported: nothing has been done, nothing is to tidy up."""
+    os.write(2, b"resolvent: interrupted\n" if number == 2 else b"resolvent: ended by a signal\n")
+    os._exit(128 + number)
+
+
+if _AS_MODULE and sys.path and not sys.flags.safe_path:
+    _leave_out_current_folder()
+
+import signal  # noqa: E402 -- now it is Python's own
+
+if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end_at_once)
+
+
+def end_by_exceptions() -> None:
+    """Have Ctrl-C, and a request to end, raise `KeyboardInterrupt` from now on.
+
+    So what is under way is left as it is left on Ctrl-C: half-written files are removed.
+    """
+    if signal.getsignal(signal.SIGINT) is _end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+
+
+def was_ended() -> bool:
+    """Whether a request to end has come, as `kill` and shutdowns send it."""
+    return _ended
+
+
+def _end(number: int, frame: object) -> None:
+    global _ended
+    _ended = True
+    raise KeyboardInterrupt
+
+
+_ended = False

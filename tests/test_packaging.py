@@ -1,0 +1,77 @@
+"""What a release says of itself agrees: versions, licences, dependencies, names of files."""
+
+import re
+import sys
+import tomllib
+from email.message import Message
+
+import pytest
+
+from pages import ROOT
+
+sys.path.insert(0, str(ROOT / "packaging"))
+from licences import allowed, installed_with, licence_of
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+
+
+def test_versions_agree():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, re.M)[1] == PROJECT["version"]
+    assert re.search(r'version: "(.*)"', CONDA)[1] == PROJECT["version"]
+    assert re.search(r"^## (\S+)", changelog, re.M)[1] == PROJECT["version"]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/**/*.yml")), ids=lambda path: path.name)
+def test_what_github_reads_is_yaml(path):
+    yaml = pytest.importorskip("yaml")
+    assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
+def test_conda_asks_for_what_pip_asks_for():
+    run = CONDA.partition("  run:\n")[2].partition("\n\n")[0]
+    asked = [line.strip().removeprefix("- ").replace(" ", "") for line in run.split("\n")]
+    assert asked[1:] == PROJECT["dependencies"]
+
+
+def test_the_licences_of_what_the_core_contains_come_along():
+    assert PROJECT["license-files"] == ["LICENSE", "THIRD_PARTY_LICENSES"]
+    text = (ROOT / "THIRD_PARTY_LICENSES").read_text(encoding="utf-8")
+    for owner in ("Wenzel Jakob", "Thibaut Goetghebuer-Planchon"):
+        assert f"{owner} <" in text
+    assert "Redistributions in binary form must reproduce" in text
+    assert "The above copyright notice and this permission notice shall be included" in text
+
+
+def test_everybody_may_use_what_an_installation_brings_along():
+    found = installed_with("resolvent")
+    assert {"numpy", "gymnasium", "cloudpickle"} <= found.keys()  # the last one by the second
+    assert [name for name, licence in found.items() if not allowed(licence)] == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "licence", "fine"),
+    [
+        ([("License-Expression", "MIT"), ("License", "GPL")], "MIT", True),
+        ([("Classifier", "License :: OSI Approved :: MIT License")], "MIT", True),
+        (
+            [
+                ("Classifier", "License :: OSI Approved :: MIT License"),
+                ("Classifier", "License :: OSI Approved :: GNU General Public License (GPL)"),
+            ],
+            "MIT AND GNU General Public License (GPL)",
+            False,
+        ),
+        ([("License", "Apache License 2.0\n\n long text")], "Apache-2.0", True),
+        ([("Classifier", "License :: OSI Approved"), ("License", "ISC")], "ISC", True),
+        ([], "", False),
+    ],
+)
+def test_a_licence_is_read_where_it_is_said_best(lines, licence, fine):
+    about = Message()
+    for name, text in lines:
+        about[name] = text
+    assert licence_of(about) == licence
+    assert allowed(licence) is fine

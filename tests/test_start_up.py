@@ -1,0 +1,148 @@
+"""What is imported when: nothing that takes long before it is asked for."""
+
+import inspect
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+import resolvent as rs
+from resolvent.cli.app import app, function_of
+from resolvent.cli.table import COMMANDS, OPTIONS, help_text
+from resolvent.registration import WORLDS
+
+SLOW = {"gymnasium", "msgspec", "numpy", "pyarrow", "rich", "typer"}
+
+
+def printed(code: str) -> str:
+    """What a fresh Python prints that runs this code."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def imported_by(code: str) -> set[str]:
+    shown = printed(f"import sys\n{code}\nprint('modules:', *sys.modules)")
+    return set(shown.rpartition("modules:")[2].split())
+
+
+def test_help_imports_nothing_slow():
+    modules = imported_by("from resolvent.cli import main; main(['--help'])")
+    assert not {name.partition(".")[0] for name in modules} & SLOW
+    assert sorted(name for name in modules if name.startswith("resolvent")) == [
+        "resolvent",
+        "resolvent.cli",
+        "resolvent.cli.table",
+        "resolvent.errors",
+        "resolvent.registration",
+        "resolvent.starting",
+        "resolvent.wording",
+    ]
+
+
+def test_the_package_alone_imports_nothing_slow():
+    modules = imported_by("import resolvent")
+    assert not {name.partition(".")[0] for name in modules} & SLOW
+    assert {name for name in modules if name.startswith("resolvent")} == {
+        "resolvent",
+        "resolvent.registration",
+        "resolvent.starting",
+    }
+
+
+def test_machines_are_inferred_without_what_draws_and_explores():
+    modules = imported_by("from resolvent import infer, read_traces")
+    left_out = ("baselines", "cli", "control", "display", "exploring", "reproduction")
+    assert "resolvent.pipeline" in modules
+    assert not {f"resolvent.{room}" for room in left_out} & modules
+    assert not {"gymnasium", "rich", "typer"} & modules
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "import resolvent, gymnasium",
+        "import gymnasium, resolvent",
+        "import resolvent.errors, gymnasium",
+        "import resolvent.environments, gymnasium",
+        "import resolvent, importlib; importlib.reload(resolvent); import gymnasium",
+    ],
+)
+def test_gymnasium_knows_our_worlds_whichever_is_imported_first(order):
+    code = f"{order}\nprint(*(name for name in gymnasium.registry if 'resolvent/' in name))"
+    assert printed(code).split() == [f"resolvent/{name}-v0" for name in WORLDS]
+
+
+def test_gymnasium_is_loaded_as_without_us():
+    code = "import gymnasium; print(type(gymnasium.__loader__), gymnasium.__spec__.origin)"
+    assert printed(f"import resolvent\n{code}") == printed(code)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_worlds_are_where_the_table_says(name):
+    assert gym.spec(f"resolvent/{name}-v0").kwargs == WORLDS[name][1]
+    assert type(gym.make(f"resolvent/{name}-v0").unwrapped).__module__.endswith(
+        f"worlds.{WORLDS[name][0].partition(':')[0]}"
+    )
+
+
+def test_names_come_from_where_the_table_says():
+    for module, names in rs.NAMES.items():
+        for name in names:
+            assert getattr(rs, name) is getattr(sys.modules[module], name)
+    assert {*rs.__all__, "__version__"} <= set(dir(rs))
+
+
+def test_rooms_are_attributes_too():
+    assert (
+        printed("import resolvent; print(resolvent.machines.Knowledge.__name__)") == "Knowledge\n"
+    )
+
+
+def test_all_names_at_once():
+    code = "from resolvent import *; print(infer.__module__, baselines.__name__)"
+    assert printed(code) == "resolvent.pipeline resolvent.baselines\n"
+
+
+def test_a_name_that_there_is_not():
+    with pytest.raises(AttributeError, match="module 'resolvent' has no attribute 'infir'"):
+        _ = rs.infir
+    with pytest.raises(ImportError, match="infir"):
+        from resolvent import infir  # noqa: F401
+
+
+def test_help_says_what_the_commands_say():
+    documented = {
+        name: inspect.cleandoc(function_of(name).__doc__).partition("\n\n")[0].replace("\n", " ")
+        for name in COMMANDS
+    }
+    assert documented == COMMANDS
+
+
+def test_help_names_the_options_that_there_are():
+    from typer.main import get_command
+
+    command = get_command(app)
+    context = command.make_context("resolvent", [], resilient_parsing=True)
+    # Typer keeps the two flags for help in a set, in any order.
+    flags = {frozenset(one.opts): one.help for one in command.get_params(context)}
+    told = {frozenset(names.split(", ")): text for names, text in OPTIONS.items()}
+    assert flags.keys() == told.keys()
+    assert flags[frozenset(["--version"])] == OPTIONS["--version"]
+
+
+@pytest.mark.parametrize("width", ["20", "60", "100", "300", "wide"])
+def test_help_fits_the_terminal(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    text = help_text()
+    assert all(name in text for name in COMMANDS)
+    if width in {"60", "100"}:
+        assert max(map(len, text.split("\n"))) <= int(width)
+
+
+def test_help_among_other_words_is_the_same_help():
+    from resolvent.cli import main
+
+    code = "from resolvent.cli import main; main(%r)"
+    assert printed(code % ["--help", "infer"]) == printed(code % ["--help"])
+    assert main(["-h"]) == 0
