@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from cli_outcome import Run
 
 
@@ -30,6 +31,12 @@ def test_shows_sitting_before_and_after_the_toilet(run: Run) -> None:
         ("toilet not visited", "reward 0", "reward 0"),
         ("toilet visited", "reward 1", "reward 1"),
     ]
+
+
+def test_a_command_to_copy_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    last = run("demo").out.splitlines()[-1]
+    assert last.endswith(" plan machines.json house.jsonl --environment resolvent/House-v0")
 
 
 def test_json(run: Run) -> None:

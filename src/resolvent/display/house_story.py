@@ -144,13 +144,14 @@ def _tell_next(story: HouseStory, program: str) -> None:
         f"not told, {amount(story.unsupplemented_states, 'state')}.",
     )
     _title("Your turn")
-    show(
-        Text(f"{program} collect resolvent/House-v0 -o house.jsonl", "green"),
-        Text(f"{program} infer house.jsonl -o machines.json", "green"),
-        Text(f"{program} show machines.json", "green"),
-        Text(f"{program} report machines.json house.jsonl -o house.html", "green"),
-        Text(f"{program} plan machines.json house.jsonl --environment resolvent/House-v0", "green"),
+    commands = (
+        "collect resolvent/House-v0 -o house.jsonl",
+        "infer house.jsonl -o machines.json",
+        "show machines.json",
+        "report machines.json house.jsonl -o house.html",
+        "plan machines.json house.jsonl --environment resolvent/House-v0",
     )
+    show(*(Text(f"{program} {command}", "green") for command in commands), wrapped=False)
 
 
 def _machine_table(

@@ -8,12 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 
-def show(*blocks: RenderableType) -> None:
-    """Print blocks on standard output, with no blanks at the ends of lines."""
+def show(*blocks: RenderableType, wrapped: bool = True) -> None:
+    """Print blocks on standard output, with no blanks at the ends of lines.
+
+    Commands are not wrapped: whoever copies a line wants all of it.
+    """
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for block in blocks:
-            console.print(block)
+            console.print(block, soft_wrap=not wrapped)
     for line in captured.get().splitlines():
         print(line.rstrip())
 
