@@ -16,6 +16,17 @@ MaxSteps = Annotated[
     int | None,
     typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
 ]
+Gamma = Annotated[
+    float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
+]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="LOW HIGH",
+        help="What a step nobody has taken may pay.",
+        show_default="the least and most that was paid",
+    ),
+]
 
 
 On = Annotated[

@@ -14,10 +14,12 @@ from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_
 from resolvent.cli.gathering import shown_by
 from resolvent.cli.options import (
     Damaged,
+    Gamma,
     Json,
     Machines,
     MaxSteps,
     On,
+    RewardRange,
     choice,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
@@ -36,17 +38,8 @@ def plan(
     machines: Machines,
     traces: Place,
     table: TableOptions,
-    gamma: Annotated[
-        float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
-    ] = 0.95,
-    reward_range: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            help="What a step nobody has taken may pay.",
-            show_default="the least and most that was paid",
-        ),
-    ] = None,
+    gamma: Gamma = 0.95,
+    reward_range: RewardRange = None,
     trust_constants: Annotated[
         bool,
         typer.Option(

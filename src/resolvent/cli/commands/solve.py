@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
-from resolvent.cli.options import Json, MaxSteps, choice
+from resolvent.cli.options import Gamma, Json, MaxSteps, RewardRange, choice
 from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.targets import check_folder
 from resolvent.display.progress import ProgressBar
@@ -43,17 +43,8 @@ def solve(
         float,
         typer.Option(metavar="X", min=0, help="How far below the best the plan may be at most."),
     ] = 0.0,
-    gamma: Annotated[
-        float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
-    ] = 0.95,
-    reward_range: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            help="What a step nobody has taken may pay.",
-            show_default="the least and most that was paid",
-        ),
-    ] = None,
+    gamma: Gamma = 0.95,
+    reward_range: RewardRange = None,
     labels: Annotated[
         str,
         choice(
