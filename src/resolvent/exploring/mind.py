@@ -464,7 +464,7 @@ class Mind:
             cursor.context = (read, *knowledge.situations[row][1:])
             knowledge.read_word(recent_labels(knowledge, cursor.episode))
         taken = knowledge.take(row, action, reward, seen, label, before, ended)
-        cursor.row = max(taken.following, UNKNOWN) if taken.following >= 0 else UNKNOWN
+        cursor.row = taken.following if taken.following >= 0 else UNKNOWN
         if planned == [(row, action)]:
             cursor.way.pop(0)
             self.confirming += cursor.why == _PLAN_HOLDS
