@@ -637,12 +637,12 @@ class InferenceResult:
 def cut_short(result: InferenceResult) -> Finding:
     """Say which machines are the best found until time ran out, and how wrong they are."""
     shares = result.unfinished
-    told = listed(f"{short(kind)}: {_percent(share)}" for kind, share in shares.items())
+    told = listed(f"{_percent(share)} ({short(kind)})" for kind, share in shares.items())
     return Finding(
         "time-ran-out",
         Severity.WARNING,
         f"Time ran out before all states were told apart. The machines are the best found by "
-        f"then, and get some of the answers wrong that they were learned from ({told}). Raise "
+        f"then; of the answers that they were learned from they get wrong {told}. Raise "
         f"time_limit (--time-limit), give more traces, or declare labels that change nothing as "
         f"trivial.",
         {"machines": list(shares), "wrong": list(shares.values())},

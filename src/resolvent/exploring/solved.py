@@ -161,7 +161,9 @@ class Solved(ByValue):
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"{path}: not what Resolvent wrote: {error}") from error
+            raise ModelError(
+                f"{path}: not what Resolvent wrote: {error}; remove the folder or name another"
+            ) from error
         if (about.format, about.version) != (FORMAT, VERSION):
             raise ModelError(
                 f"{path}: this is {about.format} {about.version}, not {FORMAT} {VERSION}"

@@ -116,7 +116,7 @@ def load(path: str | Path) -> Machines:
 def decode(data: bytes, source: str = "machines") -> Machines:
     """Return the machines that `encode` turned into bytes; `source` names them in errors."""
     if not data.strip():
-        raise ModelError(f"{source} is empty")
+        raise ModelError(f"{source} is empty: write it with `resolvent infer TRACES -o FILE`")
     try:
         header = layout.Header()
         if data.lstrip().startswith(b"{"):  # anything else is some other file
@@ -125,7 +125,8 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         header = layout.Header()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(
-            f"{source} is not valid JSON, perhaps it was cut short: {error}; infer it again"
+            f"{source} is not valid JSON, perhaps it was cut short or holds traces: {error}; "
+            f"infer it again"
         ) from error
     if header.format != FORMAT:
         raise ModelError(

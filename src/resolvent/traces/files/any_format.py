@@ -95,7 +95,7 @@ def _read(
     with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
         start = file.peek(len(_PARQUET_MAGIC))
         if not start:
-            raise TraceError(f"{path} is empty")
+            raise TraceError(f"{path} is empty: make it again, or name another file")
         if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
             return _read_parquet(path, columns, progress)
         with unchanged(path):

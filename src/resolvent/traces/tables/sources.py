@@ -208,7 +208,7 @@ def _open_file(
         reason = (error.strerror or str(error)).lower()
         raise TraceError(f"{path} cannot be read: {reason}") from error
     if not start:
-        raise TraceError(f"{path} is empty")
+        raise TraceError(f"{path} is empty: make it again, or name another file")
     if start == _PARQUET_MAGIC:
         return _open_parquet(path)
     if start.lstrip()[:1] in (b"{", b"["):
