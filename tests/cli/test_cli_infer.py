@@ -122,7 +122,8 @@ def test_out_of_time_the_best_machines_so_far_are_written(
     outcome = run("infer", house, "--engine", "python", "--time-limit", "1e-6", "-o", path)
     assert outcome.code == 0
     assert "Time ran out before all states were told apart" in outcome.out
-    assert "they get wrong" in outcome.out and "(transition)" in outcome.out
+    assert "they get wrong" in outcome.out
+    assert "(transition)" in outcome.out
     assert rs.load(path).transition.states >= 1
 
 
