@@ -58,6 +58,33 @@ def test_the_experiments_are_as_large_as_in_the_paper():
     assert len({run.repetition for run in settings().runs("policy")}) == 10
 
 
+class Repeated(type(tiny())):
+    """A method that is too slow, one that is not, and one that is too slow only the second time."""
+
+    def runs(self, experiment):
+        if experiment == "baselines":
+            for repetition in range(3):
+                yield run("sleeps", "slow", repetition, seconds=60)
+                yield run("answers", "fast", repetition)
+                yield run("sleeps", "at times", repetition, seconds=60 * (repetition == 1))
+
+
+@pytest.mark.parametrize("on", [None, ShuffledWorkers(3)], ids=["alone", "side by side"])
+def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path, on):
+    chosen = Repeated(**tiny(time_limit=0.3).as_dict())
+    records = reproduce(store_in(tmp_path / "r", chosen), chosen, on=on).records
+    assert {(one["method"], one["repetition"]) for one in records} == {
+        ("slow", 0),
+        *(("fast", repetition) for repetition in range(3)),
+        *(("at times", repetition) for repetition in range(3)),
+    }
+    again = []
+    reproduce(
+        store_in(tmp_path / "r", chosen), chosen, on=on, finished=lambda *told: again.append(told)
+    )
+    assert again == []
+
+
 # ---- over workers ----------------------------------------------------------
 
 

@@ -100,6 +100,13 @@ def test_the_first_that_is_enough_ends_the_others(workers):
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("on", [Threads(2), Processes(2)], ids=["threads", "processes"])
+def test_no_pieces_are_no_work(on):
+    assert list(on.each(doubled, [], called="doubling")) == []
+    assert on.first(slept, [], is_short, called="sleeping") == []
+    on.close()
+
+
 def test_the_core_uses_a_share_of_the_cores(workers):
     shares = workers.together(cores_here, range(2), joined, called="looking")
     assert shares == ([max(CORES // 2, 1)] * 2 if isinstance(workers, Threads) else [1, 1])

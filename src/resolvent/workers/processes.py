@@ -71,6 +71,8 @@ class Processes:
         What was made is returned without the warnings that came with it.
         """
         made: list[Made | None] = [None] * len(pieces)
+        if not pieces:
+            return made
         pool = _begun(min(self.processes, len(pieces)))
         try:
             with _explaining(called):

@@ -67,8 +67,9 @@ def reproduce(
     """Run the paper's experiments again, and set its figures beside what comes out.
 
     Each run is kept as soon as it is done: after an interruption the same command
-    goes on. What hits a limit, fails or is not installed is recorded as such. With --on
-    many run at once, and their seconds are not those of a machine with nothing else to do.
+    goes on. What hits a limit, fails or is not installed is recorded as such, and what hit a
+    limit the first time is not repeated. With --on many run at once, and their seconds are
+    not those of a machine with nothing else to do.
     """
     check_folder(output)
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)

@@ -18,7 +18,8 @@ LEGEND = """\
   not read the first label, which here counts for nothing.
 - *seconds* are those of the method alone, by the wall clock, in a process of its own on one
   thread; traces are made and results judged outside. `> n` was stopped after n
-  seconds; what is said of its machine is about the best it had by then.
+  seconds, and not repeated if it was so the first time; what is said of its machine is about
+  the best it had by then.
 - *times ours* compares medians, a stopped run counting as its limit.
 - *compared with the truth*: world and machine are walked together through all that can be
   reached. `exact`: the true machine but for the names of states. `true states`: the true

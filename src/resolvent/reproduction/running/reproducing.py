@@ -30,6 +30,7 @@ def reproduce(
 
     They are done one by one, so that each has the machine to itself, or `on` workers side by side:
     then each record names the processor, and seconds are those of a machine that had more to do.
+    What ran into a limit the first time is not repeated: it would cost as much again.
     """
     runs = [run for experiment in experiments for run in settings.runs(experiment)]
     apart = _Apart(settings.time_limit, settings.memory_limit_mb)
@@ -37,7 +38,7 @@ def reproduce(
         _side_by_side(store, runs, apart, on, finished)
         return store.results()
     for done, run in enumerate(runs):
-        if store.has(run):
+        if not store.wants(run):
             continue
 
         def tick(done: int = done, run: Run = run) -> object:
@@ -71,8 +72,7 @@ class _Apart:
 def _side_by_side(
     store: Store, runs: list[Run], apart: _Apart, on: str | Workers, finished: Finished
 ) -> None:
-    left = [run for run in runs if not store.has(run)]
-    done = len(runs) - len(left)
+    done = 0
 
     def kept(made: tuple[Run, dict[str, Any]]) -> bool:
         nonlocal done
@@ -83,4 +83,7 @@ def _side_by_side(
         return False  # the others are wanted as well
 
     with at_work(on) as workers:
-        workers.first(apart, left, kept, called="reproducing")
+        for again in (False, True):  # whether a run is repeated depends on how the first one ended
+            left = [run for run in runs if bool(run.repetition) == again and store.wants(run)]
+            done = sum(store.has(run) for run in runs)
+            workers.first(apart, left, kept, called="reproducing")

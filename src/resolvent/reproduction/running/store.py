@@ -2,7 +2,7 @@
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,8 @@ from resolvent.reproduction.running.run import Run
 
 FORMAT: Final = 1
 _ABOUT: Final = "about.json"
+_LIMITS: Final = ("time limit", "memory limit")
+"""How a run ends that was stopped."""
 _PACKAGES: Final = (
     "aalpy",
     "gymnasium",
@@ -90,6 +92,13 @@ class Store:
     def has(self, run: Run) -> bool:
         """Whether a run is done."""
         return (self.folder / run.file).exists()
+
+    def wants(self, run: Run) -> bool:
+        """Whether a run is neither done nor the repetition of one that ran into a limit."""
+        if self.has(run):
+            return False
+        first = self.folder / replace(run, repetition=0).file
+        return not (first.exists() and _read(first).get("status") in _LIMITS)
 
     def add(self, run: Run, record: dict[str, Any]) -> None:
         """Keep the record of a run, whole or not at all."""
