@@ -163,6 +163,42 @@ def test_labels_that_come_by_chance_are_planned_for(budget):
         assert solved.plan.run(Lamp(pays_dark=0.2), episodes=20, seed=3).returns.min() == 1
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_random_world_that_paid_nothing_yet_is_looked_at_further(seed):
+    env = gym.make("FrozenLake-v1")
+    solved = rs.solve(env, budget=3_000, seed=seed)
+    assert solved.steps == 3_000
+    assert solved.value > 0
+    early = rs.solve(env, budget=30, seed=seed)
+    assert early.statement.gap == float("inf")
+    assert "below the best" not in early.why_stopped
+
+
+def test_labels_that_the_machines_have_not_read_are_no_obstacle():
+    solved = rs.solve(gym.make("Blackjack-v1"), budget=150, seed=0)
+    assert solved.statement.kind == "chance"
+
+
+class Measured(gym.ObservationWrapper):
+    """A house seen through a sensor: the number of the room, and a little more or less."""
+
+    def __init__(self):
+        super().__init__(House())
+        self.observation_space = gym.spaces.Box(-1, 10, dtype=np.float64)
+        self.noise = np.random.default_rng(0)
+
+    def observation(self, observation):
+        return np.array([observation + self.noise.uniform(-0.2, 0.2)])
+
+
+def test_numbers_that_do_not_come_back_are_said_to_be_that():
+    solved = rs.solve(Measured())
+    assert solved.statement.kind == "readings"
+    assert solved.steps == 1_000
+    assert "hardly ever come back" in solved.why_stopped
+    assert rs.solve(Measured(), name_of=lambda seen: round(float(seen[0]))).optimal
+
+
 def test_labels_that_come_by_chance_may_be_left_alone():
     solved = rs.solve(Lamp(pays_dark=0.2), budget=800, noise="none")
     assert solved.statement.kind == "out of reach"

@@ -16,6 +16,7 @@ from resolvent.control.planning.situations import that_matter
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import TraceError, locating
 from resolvent.exploring.playing import OneEnvironment
+from resolvent.machines import Machines
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.senses.live import LiveSenses
@@ -52,16 +53,35 @@ class ByChance:
 
     def think(self) -> Plan:
         """Infer machines from all traces, and plan by them."""
+        return self._planned(infer_with(self.options, self.traces).machines, self.reward_range)
+
+    def gap(self, found: Plan) -> float:
+        """Return by how much acting otherwise could be better than a plan, at most.
+
+        Where all that was ever paid is the same, nobody knows: unless somebody said what could be.
+        """
+        return float("inf") if self._pays_alike(found) else found.largest_gap
+
+    def _pays_alike(self, found: Plan) -> bool:
+        return found.vacuous is not None and self.reward_range is None
+
+    def _planned(self, machines: Machines, reward_range: tuple[float, float] | None) -> Plan:
         return plan(
-            infer_with(self.options, self.traces),
+            machines,
             self.traces,
             gamma=self.gamma,
-            reward_range=self.reward_range,
+            reward_range=reward_range,
             confidence=self.confidence,
         )
 
     def explore(self, followed: Plan, budget: int, stops: Callable[[], bool]) -> None:
-        """Play another batch by what a plan hopes for, within a budget of steps in all."""
+        """Play another batch by what a plan hopes for, within a budget of steps in all.
+
+        Where nothing pays so far, it hopes that what is not known does.
+        """
+        if self._pays_alike(followed):
+            least, most = followed.reward_range
+            followed = self._planned(followed.machines, (least, most + 1))
         batch = min(max(FIRST_BATCH, self.traces.steps // 2), budget - self.traces.steps)
         machines = followed.machines
         env = self.env.env

@@ -40,6 +40,9 @@ MOST_STEPS: Final = 2_000
 FIRST_POINT, POINTS_APART = 500, 1.25
 """When a checkpoint is made: it makes decisions those of whoever resumes there."""
 
+ENOUGH_READINGS: Final = 1_000
+"""After so many steps numbers would have come back, if they ever did."""
+
 SECONDS_BETWEEN_NEWS: Final = 0.1
 
 WRITING_SHARE: Final = 0.05
@@ -128,11 +131,8 @@ class Solving:
                 if self.progress is not None:
                     self.progress(self.history[-1])
                 solved = self._kept(self._solved_by_chance(chance, found, why))
-                if (
-                    steps >= self.budget
-                    or interrupted()
-                    or found.largest_gap <= self.explorer.target
-                ):
+                settled = chance.gap(found) <= self.explorer.target
+                if settled or steps >= self.budget or interrupted():
                     return solved
                 try:
                     chance.explore(found, self.budget, interrupted)
@@ -152,7 +152,7 @@ class Solving:
             len(found.model),
             0,
             found.model.unknown,
-            found.largest_gap,
+            chance.gap(found),
             1,
             found.reward_range,
             self.explorer.capped + chance.capped,
@@ -187,6 +187,8 @@ class Solving:
                 return "budget"
             if interrupted():
                 return "interrupted"
+            if explorer.steps >= ENOUGH_READINGS and explorer.sees_numbers_once:
+                return "readings"
             self._begin()
             for which in range(count):
                 if which not in self.chosen:

@@ -397,6 +397,14 @@ class Explorer:
             mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True
         mind.rebuild()
 
+    @property
+    def sees_numbers_once(self) -> bool:
+        """Whether what is seen are measured numbers, hardly any of which ever came back."""
+        seen = self.mind.log.observations.values
+        if len(seen) < 0.9 * (self.steps + self.episodes):
+            return False
+        return any(isinstance(one, float) and not one.is_integer() for one in _parts(seen[0]))
+
     def traces(self) -> TraceSet:
         """Return all that was seen and done, with episodes under way as traces cut short."""
         return self.mind.log.traces(0, [one.episode for one in self.mind.cursors])
@@ -471,6 +479,15 @@ class Explorer:
                 done = symbol_text(self.mind.log.actions[action])
                 return f"which label comes after {done} in {where}, or whether it ends, varies"
         return None
+
+
+def _parts(symbol: Any) -> Iterator[Any]:
+    """Go through what a symbol is made of, however deep."""
+    if isinstance(symbol, tuple):
+        for one in symbol:
+            yield from _parts(one)
+    else:
+        yield symbol
 
 
 @contextmanager

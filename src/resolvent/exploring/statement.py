@@ -1,7 +1,7 @@
 """Why exploring stopped, as a statement with its numbers."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from resolvent.errors import ModelError
 from resolvent.wording import amount, listed
@@ -15,10 +15,13 @@ Kind: TypeAlias = Literal[
     "nothing pays",
     "out of reach",
     "chance",
+    "readings",
 ]
 """Nothing is better; nothing is better by more than asked for; no steps are left; somebody
 interrupted; the environment failed; nothing ever paid; what is left could not be reached; the
-world is random."""
+world is random; what is seen are numbers that do not come back."""
+
+MORE: Final = "say with reward_range what could be paid, or try on with a larger budget"
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Statement:
         return text
 
     def _why(self) -> str:
+        seen = amount(self.steps, "step")
         tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
         if self.at_most is not None:
             tested += self._more_states(self.at_most)
@@ -104,8 +108,7 @@ class Statement:
         if self.kind == "nothing pays":
             return (
                 "nothing that was tried pays differently from anything else, so that no way to act "
-                "is better than another; say with reward_range what could be paid, or try on with "
-                "a larger budget"
+                f"is better than another; {MORE}"
             )
         if self.kind == "out of reach":
             where = "begins in starts that no longer came up"
@@ -114,13 +117,19 @@ class Statement:
             below = f"at most {self.gap:.4g} below the best in {self.worlds}"
             return f"what could still be better {where}: {below}"
         if self.kind == "chance":
+            random = f"the world is random ({self.contradiction}); after {seen}"
+            if self.gap == float("inf"):
+                return f"{random} nothing was paid that tells how to act: {MORE}"
             sure = f"{100 * (self.confidence or 0):.6g}%"
+            return f"{random} with {sure} confidence at most {self.gap:.4g} below the best"
+        if self.kind == "readings":
             return (
-                f"the world is random ({self.contradiction}); with {sure} confidence at most "
-                f"{self.gap:.4g} below the best"
+                f"what is seen are numbers that hardly ever come back: in {seen} "
+                f"{self.situations:,} different situations; make intervals of them, "
+                "for example with name_of=lambda seen: tuple(seen.round(1).tolist())"
             )
         spent = {"budget": "the budget is spent", "failed": "the environment failed"}
-        why = f"{spent.get(self.kind, 'interrupted')} after {amount(self.steps, 'step')}"
+        why = f"{spent.get(self.kind, 'interrupted')} after {seen}"
         return f"{why} ({self.failure})" if self.failure else why
 
     def _more_states(self, at_most: int) -> str:

@@ -142,8 +142,9 @@ def supposed(
     led, paid, ended = _by_label(knowledge, parts, states, actions)
     here = np.arange(states)[:, None, None, None]
     action = np.arange(actions)[None, None, :, None]
-    after, pays = led[here, label], paid[here, label, action]
-    ends = ended[here, label, action]
+    read = np.where(label < led.shape[1] - 2, label, -1)  # the machines do not know newer ones
+    after, pays = led[here, read], paid[here, read, action]
+    ends = ended[here, read, action]
     possible = (label >= 0) & np.isfinite(pays) & (ends | (after >= 0))
     target = np.where(ends, ENDS, come.astype(np.int64) * states + after)
     # Whether anything that nobody has seen may come: a step never taken, or one that changed
