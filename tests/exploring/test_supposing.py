@@ -78,13 +78,20 @@ def test_what_changed_nothing_may_do_something_elsewhere(hall):
     assert novelty[HALL * 2 + 1, ON] == 0  # it led somewhere
 
 
-def test_a_label_that_was_never_read_in_a_state_leads_anywhere(hall):
-    log, tables = hall
-    knowledge = known_of(log, tables)
+def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
+    log, _ = hall
+    log.close(seen(*RUNG, *THROUGH), ENDED)
+    # In the second state, which the bell leads to, the way through the door is known. In the
+    # first the door is shut, and in the third nobody has rung the bell.
+    knowledge = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
     world = supposed(knowledge, *knowledge.tables())
-    ring = world.possible[HALL * 2 + 1].reshape(3, world.width)[RING]
-    assert not ring.any()
-    assert world.novelty[HALL * 2 + 1, RING] == 1
+    third = HALL * 3 + 2
+    assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
+    assert world.novelty[third, RING] == 1
+    solved, following = world.solved(0.0, None, 0.5)
+    assert following[third].reshape(3, world.width)[RING, 0] == TOWER * 3 + 1
+    assert solved.value[TOWER * 3 + 1] == 0.5**2  # back in the hall, to the door, and through it
+    assert not world.anywhere[HALL * 3].any()  # there it is known where the bell leads
 
 
 def test_the_best_of_several_outcomes_is_supposed(hall):
@@ -95,7 +102,7 @@ def test_the_best_of_several_outcomes_is_supposed(hall):
     world = supposed(knowledge, *knowledge.tables())
     door = world.following[DOOR * 3 + 2].reshape(3, world.width)[ON]
     assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
-    solved = world.solved(0.0, None, 0.5)
+    solved, _ = world.solved(0.0, None, 0.5)
     assert solved.value[DOOR * 3 + 2] == 1
     assert solved.value[HALL * 3 + 2] == 0.5
 

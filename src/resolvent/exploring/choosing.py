@@ -17,6 +17,7 @@ from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
 from resolvent.exploring.supposing import Supposition, supposed
+from resolvent.traces.vocabulary import Codes
 
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
@@ -112,13 +113,13 @@ class Hopes:
             self._mark(2, following, known, hope, safe.rounding + better.rounding, starts)
             return
         self.novelty = world.novelty[world.place]
-        closed = world.solved(worst, None, self.gamma)
+        closed, led = world.solved(worst, None, self.gamma)
         unseen = self._unseen(closed.value, following, reward, known, likely)
-        better = world.solved(worst, unseen, self.gamma)
-        hope = world.hope(better, unseen, self.gamma)
+        better, leads = world.solved(worst, unseen, self.gamma)
+        hope = world.hope(better.value, leads, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.place]
         self._mark(2, following, known, hope, slack, starts)
-        self._rely(knowledge, world, closed, safe)
+        self._rely(knowledge, world, closed, led, safe)
 
     def _unseen(
         self,
@@ -142,7 +143,12 @@ class Hopes:
         return np.minimum(likely, hope)
 
     def _rely(
-        self, knowledge: Knowledge, world: Supposition, hoped: Solution, safe: Solution
+        self,
+        knowledge: Knowledge,
+        world: Supposition,
+        hoped: Solution,
+        following: Codes,
+        safe: Solution,
     ) -> None:
         """Find the unknown steps that the best way to act takes if all comes as is supposed."""
         best, rounding = hoped.value[world.place], hoped.rounding[world.place]
@@ -151,7 +157,7 @@ class Hopes:
         here = world.place[starts]
         met = np.zeros(len(world.row), bool)
         action = hoped.policy // world.width
-        led = world.following[np.arange(len(world.row)), hoped.policy]
+        led = following[np.arange(len(world.row)), hoped.policy]
         while len(here):
             met[here] = True
             further = np.unique(led[here][led[here] >= 0]).astype(np.int64)

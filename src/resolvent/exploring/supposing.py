@@ -2,7 +2,9 @@
 
 The same action where the same was seen did one thing in one state and maybe another in the
 next, as a door does that is open or shut. A step that nobody has taken is supposed to do
-whichever of these is best. So a plan by what is supposed finds out soonest what it is after:
+whichever of these is best, or what a rule says that holds for the actions everywhere
+(`regularities.py`). A label that was never read in a state may lead to any state, and is supposed
+to lead to the best. So a plan by what is supposed finds out soonest what it is after:
 it is either right, or a step that it relies on is shown to do something else.
 """
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.solving import Solution, solve
+from resolvent.exploring.regularities import with_regularities
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ MOST_OUTCOMES: Final = 4
 
 MOST_STEPS: Final = 2_000_000
 """Above so many steps to suppose something of, nothing is supposed."""
+
+TRIES: Final = 4
+"""The best state that an unread label may lead to is looked for so often: it depends on itself."""
 
 ENDS: Final = -1
 
@@ -77,7 +83,8 @@ class Supposition:
 
     `place` is the number that each situation has there, `row` the other way round, −1 where
     it was never met. Each action has as many columns as it may have outcomes, and one more for
-    an outcome that nobody has seen.
+    an outcome that nobody has seen. Of the steps in `anywhere` it is supposed what is seen next,
+    but not in which of the `states`.
     """
 
     place: NDArray[np.int64]
@@ -85,24 +92,44 @@ class Supposition:
     following: Codes
     reward: NDArray[np.float64]
     possible: NDArray[np.bool_]
+    anywhere: NDArray[np.bool_]
+    states: int
     known: NDArray[np.bool_]
     novelty: NDArray[np.float64]
     width: int
 
-    def solved(self, worst: float, unseen: NDArray[np.float64] | None, gamma: float) -> Solution:
-        """Return the best way to act if what nobody has seen pays so much and ends, or is none."""
+    def solved(
+        self, worst: float, unseen: NDArray[np.float64] | None, gamma: float
+    ) -> tuple[Solution, Codes]:
+        """Return the best way to act, and where steps lead then.
+
+        What nobody has seen pays so much and ends, or is not hoped for at all.
+        """
         reward = np.where(self.possible, self.reward, worst)
         if unseen is not None:
-            reward = reward.copy()
             last = reward.reshape(len(reward), -1, self.width)[:, :, -1]
             last[:] = np.where(self.novelty > 0, unseen[:, None], last)
-        return solve(self.following, reward, gamma)
+        solution = solve(self.following, np.where(self.anywhere, worst, reward), gamma)
+        following, seen = self.following, self.following[self.anywhere] // self.states
+        for number in range(TRIES if len(seen) else 0):
+            best = solution.value.reshape(-1, self.states).argmax(axis=1)
+            led = seen * self.states + best[seen]
+            if number and np.array_equal(led, following[self.anywhere]):
+                break
+            following = following.copy()
+            following[self.anywhere] = led
+            solution = solve(following, reward, gamma)
+        return solution, following
 
     def hope(
-        self, solution: Solution, unseen: NDArray[np.float64], gamma: float
+        self,
+        value: NDArray[np.float64],
+        following: Codes,
+        unseen: NDArray[np.float64],
+        gamma: float,
     ) -> NDArray[np.float64]:
         """Return what each action in each situation that was met may be worth."""
-        after = np.append(solution.value, 0.0)[self.following[self.place]]
+        after = np.append(value, 0.0)[following[self.place]]
         worth = np.where(
             self.possible[self.place], self.reward[self.place] + gamma * after, -np.inf
         )
@@ -129,7 +156,7 @@ def supposed(
         return None
     outcomes = knowledge.outcomes
     outcomes.grow(observations)
-    of = outcomes.of[:observations]
+    of = with_regularities(outcomes.of[:observations])
     width = max(int((of >= 0).sum(axis=2).max(initial=0)), 1)
     parts = np.unravel_index(np.arange(states), sizes)
     told = outcomes.told[:, :observations][parts[0]]  # state, observation, action
@@ -145,15 +172,17 @@ def supposed(
     read = np.where(label < led.shape[1] - 2, label, -1)  # the machines do not know newer ones
     after, pays = led[here, read], paid[here, read, action]
     ends = ended[here, read, action]
-    possible = (label >= 0) & np.isfinite(pays) & (ends | (after >= 0))
-    target = np.where(ends, ENDS, come.astype(np.int64) * states + after)
+    unread = (come >= 0) & (label >= 0) & ~ends & (after < 0)
+    pays = np.where(unread & ~np.isfinite(pays), knowledge.usual or 0.0, pays)
+    possible = (label >= 0) & np.isfinite(pays)
+    target = np.where(ends, ENDS, come.astype(np.int64) * states + np.maximum(after, 0))
     # Whether anything that nobody has seen may come: a step never taken, or one that changed
     # nothing in the few states in which it was taken, or that reads a label where it never was.
+    of = outcomes.of[:observations]
     still = (of[:, :, 0] == np.arange(observations)[:, None]) & (of[:, :, 1] < 0)
     asked = (outcomes.told[:, :observations] >= 0).sum(axis=0)
     new = np.where(asked == 0, 1.0, np.where(still, 1.0 / (1 + asked), 0.0))
     novelty = np.where(settled, 0.0, new[None])
-    unread = (come >= 0) & (label >= 0) & ~ends & (after < 0)
     novelty[unread.any(axis=3)] = 1.0
 
     def turned(array: NDArray[Any]) -> NDArray[Any]:
@@ -167,6 +196,7 @@ def supposed(
 
     possible, target = padded(turned(possible), False), padded(turned(target), ENDS)
     pays = padded(turned(pays), 0.0)
+    anywhere = padded(turned(unread), False)
     novelty = turned(novelty)
     situations = np.array(knowledge.situations, np.int64)
     place = situations[:, 0] * states + np.ravel_multi_index(tuple(situations[:, 1:].T), sizes)
@@ -174,7 +204,7 @@ def supposed(
     row[place] = np.arange(len(place))
     which, done = np.nonzero(known)
     at = place[which]
-    possible[at, done] = False
+    possible[at, done] = anywhere[at, done] = False
     possible[at, done, 0] = True
     led_to = following[which, done]
     target[at, done, 0] = np.where(led_to < 0, ENDS, place[np.maximum(led_to, 0)])
@@ -183,7 +213,7 @@ def supposed(
     taken = np.zeros(novelty.shape, bool)
     taken[at, done] = True
     for met, tried in knowledge.unsettled:
-        possible[place[met], tried] = False
+        possible[place[met], tried] = anywhere[place[met], tried] = False
         novelty[place[met], tried] = 0.0
     columns = (observations * states, actions * (width + 1))
     target = np.where(possible, target, ENDS)
@@ -193,6 +223,8 @@ def supposed(
         target.reshape(columns).astype(np.int32),
         np.where(possible, pays, 0.0).reshape(columns),
         possible.reshape(columns),
+        anywhere.reshape(columns),
+        states,
         taken,
         novelty,
         width + 1,
