@@ -5,8 +5,8 @@ end differently. Wherever something is decided or written down by one, it is tak
 is only shown, rounded, may take NumPy's. docs/decisions/arithmetic.md says why.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent import _core
 
 Reals = NDArray[np.float64]
+Many = NDArray[Any] | Sequence[float]
 
 _ROOT_OF_PI = 1.7724538509055160273
 _TAIL, _TERMS = 2.0, 100
 """From where on the tail of `erfc` is a fraction, and how many terms both ways have."""
 
 
-def _of_each(one: Callable[[float], float], many: Callable[[Reals], Reals], x: ArrayLike) -> Any:
+def _of_each(one: Callable[[float], float], many: Callable[[Reals], Reals], x: float | Many) -> Any:
     """Apply a function of the core to a number, or to each number of an array of any shape."""
     if isinstance(x, int | float):
         return one(x)
@@ -28,7 +29,11 @@ def _of_each(one: Callable[[float], float], many: Callable[[Reals], Reals], x: A
     return many(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
 
 
-def log(x: ArrayLike) -> Any:
+@overload
+def log(x: float) -> float: ...
+@overload
+def log(x: Many) -> Any: ...
+def log(x: float | Many) -> Any:
     """Return the natural logarithm; −∞ of 0, and without a warning.
 
     >>> log(1), log([0, 1]).tolist()
@@ -37,22 +42,38 @@ def log(x: ArrayLike) -> Any:
     return _of_each(_core.natural_log, _core.natural_logs, x)
 
 
-def log2(x: ArrayLike) -> Any:
+@overload
+def log2(x: float) -> float: ...
+@overload
+def log2(x: Many) -> Any: ...
+def log2(x: float | Many) -> Any:
     """Return the logarithm to base 2, exact for powers of two."""
     return _of_each(_core.binary_log, _core.binary_logs, x)
 
 
-def log1p(x: ArrayLike) -> Any:
+@overload
+def log1p(x: float) -> float: ...
+@overload
+def log1p(x: Many) -> Any: ...
+def log1p(x: float | Many) -> Any:
     """Return ln(1 + x)."""
     return _of_each(_core.log_one_plus, _core.logs_one_plus, x)
 
 
-def exp(x: ArrayLike) -> Any:
+@overload
+def exp(x: float) -> float: ...
+@overload
+def exp(x: Many) -> Any: ...
+def exp(x: float | Many) -> Any:
     """Return e to the power of x."""
     return _of_each(_core.exponential, _core.exponentials, x)
 
 
-def log_gamma(x: ArrayLike) -> Any:
+@overload
+def log_gamma(x: float) -> float: ...
+@overload
+def log_gamma(x: Many) -> Any: ...
+def log_gamma(x: float | Many) -> Any:
     """Return ln Γ(x)."""
     return _of_each(_core.log_gamma, _core.log_gammas, x)
 
@@ -74,7 +95,7 @@ def erfc(x: float) -> float:
     fraction = x  # by Laplace's continued fraction, from its end
     for n in range(_TERMS, 0, -1):
         fraction = x + n / 2 / fraction
-    return float(exp(-x * x) / (fraction * _ROOT_OF_PI))
+    return exp(-x * x) / (fraction * _ROOT_OF_PI)
 
 
 def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
@@ -122,5 +143,5 @@ def product(left: ArrayLike, right: ArrayLike) -> Any:
     shape = (*one.shape[:-1], *other.shape[1:])
     if not inner or 0 in shape:
         return np.zeros(shape)[()]
-    flat = (np.ascontiguousarray(table).ravel() for table in (one, other))
-    return _core.product(*flat, inner).reshape(shape)[()]
+    factors = np.ascontiguousarray(one).ravel(), np.ascontiguousarray(other).ravel()
+    return _core.product(*factors, inner).reshape(shape)[()]

@@ -126,4 +126,5 @@ def regrets(row: Keys, count: Numbers, rows: int, values: int) -> Numbers:
     fitted = np.bincount(row, count * log(np.where(count > 0, count, 1)), rows)
     fitted -= total * log(np.where(total > 0, total, 1))
     bet = np.bincount(row, log_gamma(count + prior) - log_gamma(prior), rows)
-    return np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
+    regret: Numbers = np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
+    return regret
