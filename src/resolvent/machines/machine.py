@@ -501,6 +501,10 @@ class Machine:
         """Return the states that labels lead to from the initial one."""
         return sorted(self._first_ways)
 
+    def nearest_first(self) -> list[int]:
+        """Return the states that labels lead to, those with the shortest histories first."""
+        return list(self._first_ways)
+
     @cached_property
     def _first_ways(self) -> dict[int, tuple[int, int]]:
         """For each state that can be reached, from where and by which label it first is."""
