@@ -11,7 +11,7 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["wording", "_core", "starting"],
+    ["wording", "_core", "starting", "global_lock"],
     ["errors", "arithmetic"],
     ["arguments", "atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
     ["registration"],
