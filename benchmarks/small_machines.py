@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ RESULTS = Path(__file__).parent / "small_machines.json"
 Word = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Batch:
     """Machines, and the words along which they are asked.
 
@@ -63,6 +64,21 @@ class Batch:
     targets: dict[str, Target]
     words: tuple[Word, ...]
     complete: bool
+
+    @cached_property
+    def prefixes(self) -> list[tuple[int, int]]:
+        """All that words begin with, each once: the place of what is one shorter, and a label.
+
+        The first is the empty word, which is not listed.
+        """
+        place: dict[Word, int] = {(): 0}
+        found = []
+        for word in self.words:
+            for length in range(1, len(word) + 1):
+                if word[:length] not in place:
+                    place[word[:length]] = len(place)
+                    found.append((place[word[: length - 1]], word[length - 1]))
+        return found
 
 
 def drawn(number: int) -> Batch:
@@ -222,23 +238,19 @@ def check(number: int) -> dict[str, int]:
 
 
 def _explains(machine: rs.Machine, target: Target, batch: Batch, name: str) -> None:
-    """Walk every word, and compare each answer with the target's."""
-    asked = [(alpha, f"look {alpha}") for alpha in target.alphas]
+    """Walk along every word, and compare each answer with the target's."""
+    looks = [f"look {alpha}" for alpha in target.alphas]
     values = (0.0, 1.0, 2.0) if name == "reward" else ("zero", "one", "two")
-    labels = [{_label(one)} for one in target.labels]
-    met: set[Word] = set()
-    for word in batch.words:
-        state: Any = 0
-        for length in range(len(word) + 1):
-            if length:
-                state = machine.step(state, labels[word[length - 1]])
-            if word[:length] in met:
-                continue
-            met.add(word[:length])
-            truth = target.answer[target.run(word[:length])]
-            for alpha, look in asked:
-                told = machine.output(state, "zero", look)
-                assert told == values[truth[alpha]], f"{name}: after {word[:length]} {told!r}"
+    labels = [frozenset({_label(one)}) for one in target.labels]
+    state: list[Any] = [0]
+    truth = [0]
+    for before, label in batch.prefixes:
+        state.append(machine.step(state[before], labels[label]))
+        truth.append(target.step[truth[before]][label])
+    for at, true in enumerate(truth):
+        told = [machine.output(state[at], "zero", look) for look in looks]
+        wanted = [values[one] for one in target.answer[true]]
+        assert told == wanted, f"{name}: after prefix {at} {told!r}"
 
 
 def _is_the_truth(machine: rs.Machine, target: Target, name: str) -> None:

@@ -53,9 +53,12 @@ def summary() -> list[str]:
         kinds = list(fuzzed["outcomes"].values())
         inputs = sum(sum(one.values()) for one in kinds)
         failed = sum(one.get("failed", 0) for one in kinds)
+        fixed = sum(one.get("fixed", 0) for one in kinds)
         told = "a result, or a `ResolventError`, each time"
-        if failed:
-            told = f"{failed:,} failed, the others gave a result or a `ResolventError`"
+        wrong = [f"{failed:,} failed"] if failed else []
+        wrong += [f"{fixed:,} failed then and are fixed since"] if fixed else []
+        if wrong:
+            told = f"{', '.join(wrong)}; the others gave a result or a `ResolventError`"
         time = _hours(fuzzed["cpu_seconds"])
         rows.append(
             _row(
@@ -112,7 +115,7 @@ def fuzzed_targets() -> list[str]:
     fuzzed = _held("fuzz.json") or {"outcomes": {}}
     rows = []
     for name, kinds in sorted(fuzzed["outcomes"].items()):
-        told = [kinds.get(kind, 0) for kind in ("result", "refused", "failed")]
+        told = [kinds.get(kind, 0) for kind in ("result", "refused", "failed", "fixed")]
         rows.append(_row(f"`{name}`", *(f"{one:,}" for one in (sum(told), *told))))
     return rows
 
@@ -123,12 +126,12 @@ def laws() -> list[str]:
     return [_row(law, f"{times:,}") for law, times in held.items()]
 
 
-def failures() -> list[str]:
-    """Return what failed and has not been tried again since, with how to try it again."""
-    fuzzed = _held("fuzz.json") or {"failures": {}}
+def failures(kind: str) -> list[str]:
+    """Return what failed and still does ("failures") or no longer ("fixed"), and how to try it."""
+    fuzzed = _held("fuzz.json") or {}
     return [
         f"- {place.partition(chr(10))[0]}: {known['times']:,} times; `{known['replay'][0]}`"
-        for place, known in sorted(fuzzed["failures"].items())
+        for place, known in sorted(fuzzed.get(kind, {}).items())
     ]
 
 
@@ -144,12 +147,13 @@ def section() -> str:
             "",
             "## Readers and calls",
             "",
-            "| reader or call | inputs | results | refused | failed |",
-            "|---|---:|---:|---:|---:|",
+            "| reader or call | inputs | results | refused | failed | fixed since |",
+            "|---|---:|---:|---:|---:|---:|",
             *targets,
         ]
-    if rows := failures():
-        lines += ["", "What failed in these runs:", "", *rows]
+    for kind, said in (("failures", "What fails:"), ("fixed", "What failed and is fixed:")):
+        if rows := failures(kind):
+            lines += ["", said, "", *rows]
     if rows := laws():
         lines += ["", "## Laws", "", "| law | machines it held for |", "|---|---:|", *rows]
     return "\n".join(lines)

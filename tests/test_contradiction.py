@@ -295,7 +295,7 @@ def quarrelling_traces(draw):
     return rs.TraceSet(traces)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(quarrelling_traces(), st.sampled_from(rs.LabelTiming), st.booleans())
 def test_advice_that_is_followed_helps(traces, timing, supplement):
     options = {"timing": timing, "supplement": supplement}
@@ -315,7 +315,7 @@ def alike(traces, error, timing):
                 yield number, step, after[error.output == "reward"], read
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(quarrelling_traces(), st.sampled_from(rs.LabelTiming))
 def test_the_fields_are_what_the_traces_hold(traces, timing):
     error = complaint(traces, {"timing": timing, "trivial": ()})

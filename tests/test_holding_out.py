@@ -82,7 +82,7 @@ def test_steps_are_counted_as_by_hand(sessions):
 
 
 def test_neither_order_nor_repeats_make_a_difference():
-    traces = read(log(40, seed=1))
+    traces = read(log(24, seed=1))
     found = rs.held_out(rs.infer(traces), traces)
     order = np.random.default_rng(0).permutation(len(traces))
     shuffled = traces.take(order)

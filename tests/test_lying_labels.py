@@ -121,7 +121,7 @@ def test_random_worlds(lies):
 
 
 def test_labels_are_true_where_observations_lie():
-    clean = rs.collect(small_world(2), episodes=600, seed=2)
+    clean = rs.collect(small_world(2), episodes=400, seed=2)
     random = np.random.default_rng(0)
     drawn = random.integers(0, len(clean.observations), len(clean.observation_codes))
     seen = np.where(random.random(len(drawn)) < 0.05, drawn, clean.observation_codes)

@@ -57,7 +57,7 @@ def test_a_dict_of_a_picture_and_a_text_needs_no_label_function():
 def test_layouts_of_minigrid_are_told_apart_before_anything_is_claimed():
     pytest.importorskip("minigrid")
     env = gym.make("MiniGrid-MemoryS7-v0")
-    traces = rs.collect(env, episodes=60, seed=0, labels="observation")
+    traces = rs.collect(env, episodes=30, seed=0, labels="observation")
     with pytest.raises(rs.ContradictoryTraces):
         rs.infer(traces, labels="observation", noise="none")
     assert {"random-start", "contradictions"} <= kinds(

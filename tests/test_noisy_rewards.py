@@ -140,7 +140,8 @@ def test_flipped_rewards_keep_the_world_exact(clean):
 
 
 @pytest.mark.parametrize(
-    "noise", ["gaussian", pytest.param("uniform", marks=pytest.mark.slow), "laplace"]
+    "noise",
+    ["gaussian", *(pytest.param(one, marks=pytest.mark.slow) for one in ("uniform", "laplace"))],
 )
 def test_a_random_world_whose_levels_overlap(noise):
     env = gym.make("resolvent/RandomWorld-v0", world_seed=0)

@@ -11,8 +11,8 @@ SOURCE = Path(resolvent.__file__).parent
 
 # From the top down. A room may import any room on an earlier line, and itself.
 ROOMS = [
-    ["wording", "_core", "starting"],
-    ["errors"],
+    ["wording", "_core", "starting", "global_lock"],
+    ["errors", "arithmetic"],
     ["arguments", "atomic_file", "by_value", "installation", "json_files", "limits", "progress"],
     ["registration"],
     ["workers"],

@@ -34,6 +34,7 @@ def test_help_imports_nothing_slow():
         "resolvent.cli",
         "resolvent.cli.table",
         "resolvent.errors",
+        "resolvent.global_lock",
         "resolvent.registration",
         "resolvent.starting",
         "resolvent.wording",
@@ -45,6 +46,7 @@ def test_the_package_alone_imports_nothing_slow():
     assert not {name.partition(".")[0] for name in modules} & SLOW
     assert {name for name in modules if name.startswith("resolvent")} == {
         "resolvent",
+        "resolvent.global_lock",
         "resolvent.registration",
         "resolvent.starting",
     }

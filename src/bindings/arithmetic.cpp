@@ -1,16 +1,44 @@
-// The core's own logarithms and their kin, for tests that hold them to known values.
+// The core's own logarithms and their kin, of one number and of many.
 
-#include <nanobind/nanobind.h>
-
+#include "arrays.hpp"
 #include "elementary.hpp"
+#include "table_product.hpp"
 
-namespace nb = nanobind;
+namespace {
+
+template <double (*function)(double)>
+nb::ndarray<nb::numpy, double, nb::ndim<1>> each(const Reals& x) {
+  std::vector<double> values(x.size());
+  {
+    nb::gil_scoped_release no_gil;
+    std::ranges::transform(span_of(x), values.begin(), function);
+  }
+  return array(std::move(values));
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> product(const Reals& left, const Reals& right, std::size_t inner) {
+  require(inner > 0 && left.size() % inner == 0 && right.size() % inner == 0, "the tables do not fit");
+  std::vector<double> values;
+  {
+    nb::gil_scoped_release no_gil;
+    values = resolvent::product(span_of(left), span_of(right), inner);
+  }
+  return array(std::move(values));
+}
+
+}  // namespace
 
 void bind_arithmetic(nb::module_& module) {
-  module.def("natural_log", &resolvent::natural_log, nb::arg("x"));
-  module.def("log_one_plus", &resolvent::log_one_plus, nb::arg("x"));
-  module.def("binary_log", &resolvent::binary_log, nb::arg("x"));
-  module.def("exponential", &resolvent::exponential, nb::arg("x"));
-  module.def("power", &resolvent::power, nb::arg("base"), nb::arg("exponent"));
-  module.def("log_gamma", &resolvent::log_gamma, nb::arg("x"));
+  module.def("natural_log", &resolvent::natural_log, "x"_a);
+  module.def("log_one_plus", &resolvent::log_one_plus, "x"_a);
+  module.def("binary_log", &resolvent::binary_log, "x"_a);
+  module.def("exponential", &resolvent::exponential, "x"_a);
+  module.def("power", &resolvent::power, "base"_a, "exponent"_a);
+  module.def("log_gamma", &resolvent::log_gamma, "x"_a);
+  module.def("natural_logs", &each<resolvent::natural_log>, "x"_a);
+  module.def("logs_one_plus", &each<resolvent::log_one_plus>, "x"_a);
+  module.def("binary_logs", &each<resolvent::binary_log>, "x"_a);
+  module.def("exponentials", &each<resolvent::exponential>, "x"_a);
+  module.def("log_gammas", &each<resolvent::log_gamma>, "x"_a);
+  module.def("product", &product, "left"_a, "right"_a, "inner"_a);
 }

@@ -14,6 +14,7 @@ import resolvent.starting  # noqa: F401
 # isort: split
 from importlib import import_module
 
+from resolvent import global_lock
 from resolvent.registration import register_when_possible
 
 NAMES = {
@@ -125,4 +126,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
 
 
+global_lock.check()
 register_when_possible()

@@ -5,12 +5,12 @@ again. Its answers are odd much more often than the noise of the other traces ex
 """
 
 from dataclasses import dataclass
-from math import lgamma, log
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log, log1p, log_gamma
 from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import TraceSet
@@ -103,7 +103,7 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
         chance = (odd_of_row + _BORROWED * overall) / (others + _BORROWED)
         chance = np.clip(chance, 1e-9, 0.5)
         as_others = np.bincount(
-            trace, np.where(told, np.where(odd, np.log(chance), np.log1p(-chance)), 0.0)
+            trace, np.where(told, np.where(odd, log(chance), log1p(-chance)), 0.0)
         )
         expected = np.bincount(trace, np.where(told, chance, 0.0))
         varied = np.bincount(trace, np.where(told, chance * (1 - chance), 0.0))
@@ -116,7 +116,7 @@ def _of_one_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Oddne
             break
         broken = now
     surprise: NDArray[np.float64] = np.bincount(
-        trace, np.where(against, -np.log(chance), 0.0), len(traces)
+        trace, np.where(against, -log(chance), 0.0), len(traces)
     ).astype(np.float64)
     return Oddness(asked_of, odd_of, nats, surprise, needed)
 
@@ -163,7 +163,7 @@ def failing(machines: Machines, traces: TraceSet) -> Failing:
 
 def _log_of_share(times: int, odd: int) -> float:
     """Return how likely it is that just these of so many are odd, any share being as likely."""
-    return lgamma(odd + 1) + lgamma(times - odd + 1) - lgamma(times + 2)
+    return log_gamma(odd + 1) + log_gamma(times - odd + 1) - log_gamma(times + 2)
 
 
 def _traces_of(

@@ -15,12 +15,13 @@ as a part of the senses.
 """
 
 from dataclasses import replace
-from math import floor, inf, log
+from math import floor, inf
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log
 from resolvent.broken import failing, oddness
 from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding

@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from resolvent import _core
+from resolvent import _core, global_lock
 
 EXTRAS = {
     "aalpy": "AALpy among the baselines",
@@ -62,7 +62,14 @@ def system() -> dict[str, str]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
         "encoding": f"{sys.stdout.encoding}",
+        "global lock": _global_lock(),
     }
+
+
+def _global_lock() -> str:
+    if not global_lock.is_off():
+        return "on"
+    return f"off: Resolvent does not run without it; {global_lock.ADVICE}"
 
 
 def core() -> dict[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import exp
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.arithmetic import exp
 from resolvent.diagnosis import Finding, Severity
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate

@@ -10,6 +10,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log2
 from resolvent.diagnosis import warnings_of
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.exact import Certificate
@@ -71,6 +72,11 @@ RARE_TIMES = 4
 each later one takes twice as many."""
 
 
+WORTH_A_THREAD = 20_000
+"""Steps from which a digest of traces is made beside learning: of fewer it takes no longer than
+to begin a thread."""
+
+
 class Run:
     """One inference under way: its clock, and what it counted.
 
@@ -112,7 +118,7 @@ class Run:
         if self.options.refine is not None or not corpus.in_memory:
             refines = self.options.refine is not False
         with ThreadPoolExecutor(1) as beside:  # learning leaves a core free
-            if corpus.in_memory:
+            if corpus.in_memory and corpus.steps > WORTH_A_THREAD:
                 beside.submit(lambda: corpus.digest)
             learner = self._learner(corpus, outputs_of(self.options, corpus.alphabets))
             chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
@@ -403,7 +409,7 @@ def _open_bits(shown: Replay) -> float:
     endings = shown.endings
     open_ones = endings[endings["ended"] < endings["count"]]
     share = open_ones["ended"] / open_ones["count"]
-    each = share * np.log2(share) + (1 - share) * np.log2(1 - share)
+    each = share * log2(share) + (1 - share) * log2(1 - share)
     return -float(np.sum(open_ones["count"] * each))
 
 

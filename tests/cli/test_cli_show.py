@@ -1,9 +1,11 @@
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_outcome import Run
 
+import resolvent as rs
 from noisy_worlds import loaded_die
 from resolvent import (
     load,
@@ -70,10 +72,31 @@ def test_a_missing_extra_is_one_line(
     assert 'pip install "resolvent[drawings]"' in outcome.error
 
 
+def test_json_of_a_long_chain_is_no_longer_than_the_chain(run: Run, tmp_path: Path) -> None:
+    """All label histories together would be as long as its square."""
+
+    def size(states: int) -> tuple[dict[str, Any], int]:
+        labels = [None, *["go"] * (states - 1)]
+        paid = [*[0.0] * (states - 2), 1.0]
+        trace = rs.Trace(["o"] * states, labels, ["a"] * (states - 1), paid)
+        machine = rs.infer([trace], strategy="rpni", noise="none", trivial=()).machines
+        machine.save(tmp_path / "chain.json")
+        outcome = run("show", tmp_path / "chain.json", "--json", "--machine", "reward")
+        return outcome.json["reward"], len(outcome.out)
+
+    (_, short), (told, long) = size(150), size(600)
+    assert long < 6 * short
+    assert told["states"] > 500
+    assert told["reached_after"][100] == [["go"]] * 100
+    assert told["reached_after"][101] is None
+    assert told["reached_by"][101] == {"from": 100, "label": ["go"]}
+
+
 def test_json_spells_everything_out(run: Run, machines: Path) -> None:
     tables = run("show", machines, "--json").json
     assert tables["timing"] == "current"
     assert tables["transition"]["reached_after"] == [[], [["key"]]]
+    assert tables["transition"]["reached_by"] == [None, {"from": 0, "label": ["key"]}]
     assert tables["transition"]["trivial_labels"] == [[]]
     assert {"from": 0, "label": ["key"], "to": 1} in tables["transition"]["transitions"]
     up = {"observation": "corridor", "action": "up"}

@@ -81,6 +81,8 @@ def said(counts: Counts) -> None:
     print(f"{counts.inputs:,} inputs in {counts.cpu_seconds:,.0f} CPU seconds over all runs")
     for where, known in sorted(counts.failures.items()):
         print(f"{where}: {known['times']} times; {known['replay'][0]}")
+    for where in sorted(counts.fixed):
+        print(f"{where}: failed once, and no longer does")
 
 
 if __name__ == "__main__":

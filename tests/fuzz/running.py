@@ -6,10 +6,12 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -18,6 +20,8 @@ from typing import Any
 from fuzz.targets import Reader, Target, targets
 from fuzz.trying import CORPUS, Outcome, attempt, attempt_files, files_of
 from resolvent.atomic_file import atomic_write
+
+TESTS = Path(__file__).parents[1]
 
 SECONDS = 5.0
 """Of processor time, for one input: more is a failure."""
@@ -40,12 +44,13 @@ class Counts:
     """What was tried over all runs, by target, and how it ended.
 
     `tried` says for each seed how many inputs of each target there were, so that a later run
-    with the same seed goes on with others.
+    with the same seed goes on with others. Failures whose inputs no longer fail are `fixed`.
     """
 
     outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
     tried: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fixed: dict[str, dict[str, Any]] = field(default_factory=dict)
     cpu_seconds: float = 0.0
 
     @classmethod
@@ -57,6 +62,16 @@ class Counts:
         """Write counts, whole or not at all."""
         with atomic_write(path) as file:
             file.write((json.dumps(vars(self), indent=1, sort_keys=True) + "\n").encode())
+
+    def try_again(self, fails: Callable[[str], bool]) -> None:
+        """Move failures to those that were fixed, if no command that replays one `fails` now."""
+        for place, known in list(self.failures.items()):
+            if any(map(fails, known["replay"])):
+                continue
+            self.fixed[place] = self.failures.pop(place)
+            outcomes = self.outcomes[place.partition(":")[0]]
+            outcomes["failed"] -= known["times"]
+            outcomes["fixed"] = outcomes.get("fixed", 0) + known["times"]
 
     @property
     def inputs(self) -> int:
@@ -201,6 +216,16 @@ def replay_command(name: str, seed: int, number: int) -> str:
     return f"PYTHONPATH=tests python -m fuzz --target {name} --seed {seed} --number {number}"
 
 
+def fails_again(replay: str) -> bool:
+    """Try an input again in a process of its own; say whether it fails."""
+    _, _, arguments = replay.partition(" -m fuzz ")
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, "-m", "fuzz", *arguments.split()]
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    return done.returncode != 0
+
+
 def keep(output: Path, name: str, seed: int, number: int, text: str) -> None:
     """Write a failing input, what it did, and how to try it again."""
     folder = output / f"{name}-{seed}-{number}"
@@ -262,8 +287,13 @@ def _tried_again(target: Target, folder: Path) -> list[Outcome]:
 def run(
     names: list[str], seed: int, seconds: float, processes: int, path: Path, output: Path
 ) -> Counts:
-    """Try inputs for so many seconds, in so many processes with seeds of their own."""
-    counts, began, kept = Counts.read(path), time.monotonic(), time.monotonic()
+    """Try inputs for so many seconds, in so many processes with seeds of their own.
+
+    What failed in earlier runs is tried again first.
+    """
+    counts = Counts.read(path)
+    counts.try_again(fails_again)
+    began = kept = time.monotonic()
     # Processes share no inputs: each has every so many of the seeds.
     workers = [Worker(names, seed * processes + one, counts, output) for one in range(processes)]
     try:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from fuzz.mutations import damaged, damaged_json
-from fuzz.running import Counts, Worker
+from fuzz.running import Counts, Worker, fails_again
 from fuzz.targets import Call, Reader, targets
 from fuzz.trying import CORPUS, attempt, attempt_files, files_of, tried
 
@@ -29,7 +29,7 @@ def fuzz(*arguments):
 def test_no_input_does_anything_but_give_a_result_or_be_refused(half):
     quick = [name for name in NAMES if name not in SLOW][half::2]
     slow = sorted(SLOW)[half::2]
-    for names, inputs in ((quick, 400), (slow, 60)):
+    for names, inputs in ((quick, 250), (slow, 40)):
         chosen = [part for name in names for part in ("--target", name)]
         done = fuzz(*chosen, "--inputs", str(inputs))
         assert done.returncode == 0, done.stdout + done.stderr
@@ -76,6 +76,23 @@ def test_a_crash_is_counted_and_the_next_input_is_tried(tmp_path, monkeypatch):
     assert (tmp_path / "jsonl-0-2" / "traces").read_bytes() == files_of(targets()["jsonl"], 0, 2)[
         "traces"
     ]
+
+
+def test_what_no_longer_fails_is_fixed():
+    good = "PYTHONPATH=tests python -m fuzz --target jsonl --seed 0 --number 4"
+    bad = "PYTHONPATH=tests python -m fuzz --target no-such-target --seed 0 --number 4"
+    counts = Counts(
+        outcomes={"jsonl": {"failed": 5, "result": 7}},
+        failures={
+            "jsonl: here": {"times": 2, "replay": [good]},
+            "jsonl: there": {"times": 3, "replay": [good, bad]},
+        },
+    )
+    counts.try_again(fails_again)
+    assert counts.outcomes == {"jsonl": {"failed": 3, "fixed": 2, "result": 7}}
+    assert list(counts.failures) == ["jsonl: there"]
+    assert counts.fixed == {"jsonl: here": {"times": 2, "replay": [good]}}
+    assert (counts.inputs, counts.failed) == (12, 3)
 
 
 def test_one_input_can_be_tried_again():

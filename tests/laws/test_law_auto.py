@@ -45,7 +45,7 @@ def test_the_chosen_one_is_the_shortest_of_all_tried(traces):
         assert chosen.states == result.statistics[kind].states
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(traces=world_traces())
 def test_repeats_and_the_order_of_traces_make_no_difference(traces):
     one = rs.infer(traces, noise="none")

@@ -9,7 +9,7 @@ from resolvent.errors import OptionError
 from resolvent.noise import most_likely, most_likely_hidden, weigh
 from resolvent.samples import Histories, LabelTiming, output_samples
 
-DRAWN = {"traces": 300, "steps": 40}
+DRAWN = {"traces": 200, "steps": 40}
 
 
 def hidden_ring(noise=0.0, **shares):

@@ -55,7 +55,7 @@ def is_the_ring(machine):
     ],
 )
 def test_events_that_nothing_else_shows_are_inferred(noise):
-    result = rs.infer(ring_traces(150, 0.1), noise=noise)
+    result = rs.infer(ring_traces(100, 0.1), noise=noise)
     assert is_the_ring(result.machines.transition)
     assert result.machines.transition.noise < 0.01
     assert result.machines.doubt.label_noise.missed == pytest.approx(0.1, abs=0.02)

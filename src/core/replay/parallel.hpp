@@ -1,6 +1,7 @@
 // Work in several threads, of which one is the caller's.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <thread>
@@ -15,6 +16,12 @@ struct Joined {
     for (auto& one : threads) one.join();
   }
 };
+
+// Into how many parts to cut so many small steps of work: a thread takes as long to begin as thousands.
+inline std::size_t worth_while(std::size_t steps, unsigned threads) {
+  constexpr std::size_t enough = 16384;
+  return std::max<std::size_t>(1, std::min<std::size_t>(threads, steps / enough));
+}
 
 // Calls work(0) … work(parts - 1), each in a thread of its own; what one throws is thrown.
 template <typename Work>

@@ -13,11 +13,12 @@ namespace {
 std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 // Cuts traces into parts of about equally many steps; returns where they begin and end.
-std::vector<std::size_t> cut(const TraceColumns& traces, unsigned parts) {
+std::vector<std::size_t> cut(const TraceColumns& traces, std::size_t machines, unsigned threads) {
   std::vector<std::size_t> cuts{0};
   const Row steps = traces.offsets.back();
+  const auto parts = static_cast<Row>(worth_while(static_cast<std::size_t>(steps) * machines, threads));
   for (std::size_t at = 0; at < traces.traces(); ++at)
-    if (traces.offsets[at] * parts >= steps * static_cast<Row>(cuts.size()) && cuts.size() < parts) cuts.push_back(at);
+    if (traces.offsets[at] * parts >= steps * static_cast<Row>(cuts.size()) && static_cast<Row>(cuts.size()) < parts) cuts.push_back(at);
   cuts.push_back(traces.traces());
   return cuts;
 }
@@ -38,9 +39,12 @@ class Store {
     Id rank = none;  // of the trace in which the first is
   };
 
-  Store(std::int64_t states, std::int64_t questions)
+  // `steps` is how many keys can come at most: for few of them a large table is not worth making.
+  Store(std::int64_t states, std::int64_t questions, Row steps)
       : questions_(static_cast<std::uint64_t>(questions)),
-        dense_(static_cast<std::uint64_t>(states) <= dense_at_most / std::max<std::uint64_t>(questions_, 1)) {
+        dense_(static_cast<std::uint64_t>(states) <=
+               std::clamp<std::uint64_t>(4 * static_cast<std::uint64_t>(steps), dense_at_least, dense_at_most) /
+                   std::max<std::uint64_t>(questions_, 1)) {
     if (dense_) {
       tallies_.resize(static_cast<std::size_t>(static_cast<std::uint64_t>(states) * questions_));
       places_.resize(tallies_.size());
@@ -82,6 +86,7 @@ class Store {
     std::size_t index;
   };
 
+  static constexpr std::uint64_t dense_at_least = 1 << 12;
   static constexpr std::uint64_t dense_at_most = 1 << 20;
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
 
@@ -153,11 +158,11 @@ void add_to(Sighting& seen, const Sighting& more) {
 // One machine, and what it has been shown.
 class Witness {
  public:
-  Witness(const ReplayedMachine& machine, Id labels, std::int64_t questions, Wanted wanted)
+  Witness(const ReplayedMachine& machine, Id labels, std::int64_t questions, Row steps, Wanted wanted)
       : machine_(machine),
         labels_(labels),
         wanted_(wanted),
-        answers_(std::int64_t{machine.states} + (wanted.unknown_states ? 1 : 0), questions),
+        answers_(std::int64_t{machine.states} + (wanted.unknown_states ? 1 : 0), questions, steps),
         moves_(machine.transitions.size()) {
     next_row_.reserve(machine.transitions.size());
     for (const Id state : machine.transitions) next_row_.push_back(state == none ? 0 : index(state) * index(labels));
@@ -294,9 +299,9 @@ class Witnesses {
         wanted_(wanted),
         counted_(answers_count_situations(machines)),
         first_states_(machines.empty() ? 1 : static_cast<std::uint64_t>(machines.front().states)),
-        situations_(1, counted_ || !wanted.situations ? 0 : all_situations()) {
+        situations_(1, counted_ || !wanted.situations ? 0 : all_situations(), traces.offsets.back()) {
     for (const ReplayedMachine& machine : machines)
-      witnesses_.emplace_back(machine, traces.labels, asked_of(machine), wanted);
+      witnesses_.emplace_back(machine, traces.labels, asked_of(machine), traces.offsets.back(), wanted);
     known_.resize(machines.size());
   }
 
@@ -422,7 +427,7 @@ bool answers_count_situations(std::span<const ReplayedMachine> machines) {
 
 Replay replay(const TraceColumns& traces, std::span<const Id> rank, Reading reading,
               std::span<const ReplayedMachine> machines, Wanted wanted, unsigned threads) {
-  const std::vector<std::size_t> cuts = cut(traces, std::max(1U, threads));
+  const std::vector<std::size_t> cuts = cut(traces, machines.size(), threads);
   std::vector<std::vector<Id>> states;
   if (wanted.states) states.assign(machines.size(), std::vector<Id>(index(traces.offsets.back()), none));
   std::vector<Witnesses> parts;

@@ -27,7 +27,7 @@ std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, u
     }
     return static_cast<Row>(key >> 1);  // not negative, so that it sorts the same everywhere
   };
-  const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(threads, out.size()));
+  const std::size_t parts = std::min(worth_while(traces.label.size(), threads), std::max<std::size_t>(1, out.size()));
   in_parallel(parts, [&](std::size_t part) {
     const std::size_t end = out.size() * (part + 1) / parts;
     for (std::size_t trace = out.size() * part / parts; trace < end; ++trace)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import log
 from resolvent.baselines.clock import Clock, Listener
 from resolvent.baselines.edges import canonical, edges_used, label_machine, renumbered
 from resolvent.baselines.outcome import Outcome, Status
@@ -165,7 +166,7 @@ class Compressed:
         seen = seen.reshape(-1, self.labels)
         several = np.maximum(np.count_nonzero(seen, axis=1), 1)
         # Rounded: machines that cost the same must not differ by the order of a sum.
-        return round(float(seen.sum(axis=1) @ np.log(several)), 6)
+        return round(float((seen.sum(axis=1) * log(several)).sum()), 6)
 
     def used(self, states: Codes, count: int) -> NDArray[np.bool_]:
         """Return by state and label whether any trace reads the label there."""

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import log
 from resolvent.diagnosis.findings import Finding, Severity
 from resolvent.diagnosis.labels_at_random import labels_at_random, shuffled_labels
 from resolvent.diagnosis.past import Past, pasts
@@ -211,7 +212,7 @@ def _in_all(ways: list[Past], table: NDArray[np.float64]) -> NDArray[np.float64]
     """
     total = np.bincount(table[0].astype(np.int64), table[2], len(ways))
     kinds = Counter(past.kind for past in ways)
-    total -= np.log([len(kinds) * kinds[past.kind] for past in ways])
+    total -= log([len(kinds) * kinds[past.kind] for past in ways])
     best = int(np.argmax(total))
     if total[best] <= SURE:
         return table[:, :0]

@@ -1,10 +1,9 @@
 """How long it takes to write down which sources are events, what they do, and all answers."""
 
-from math import log
-
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log
 from resolvent.events.steps import EventSteps, Table
 
 _DOUBT = 0.1
@@ -55,4 +54,4 @@ class Description:
 
 def _sums_of_logs(most: int, first: float) -> NDArray[np.float64]:
     """Return log(first) + log(first + 1) + … of 0 to `most` summands."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(most) + first))])
+    return np.concatenate([[0.0], np.cumsum(log(np.arange(most) + first))])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import exp, log, product
 from resolvent.events.steps import EventSteps, Table, TimeLeft, is_over
 
 Likely = NDArray[np.float64]
@@ -65,19 +66,20 @@ class Mixture:
     def expect(self, steps: EventSteps, power: float = 1.0) -> tuple[float, "Mixture"]:
         """Count what is expected of sources, classes and answers; with the log likelihood."""
         states = self.moves.shape[1]
-        read = np.einsum("xc,cqr->xqr", self.classes, self.moves)
+        by_class = self.moves.reshape(len(self.moves), -1)
+        read = product(self.classes, by_class)
         length, moved, given = _core.expected_moves(
             steps.source,
             steps.answer,
             steps.offsets,
             states=states,
             moves=read.astype(np.float32).ravel(),
-            answers=(self.answers**power).astype(np.float32).ravel(),
+            answers=exp(power * log(self.answers)).astype(np.float32).ravel(),
         )
         share = moved.reshape(read.shape) / np.maximum(read, 1e-30)
-        by_class = np.einsum("xqr,cqr->xc", share, self.moves) * self.classes
-        moves = np.einsum("xqr,xc->cqr", share, self.classes) * self.moves
-        return length, Mixture(by_class, moves, given.reshape(-1, states))
+        classes = product(share, by_class.T) * self.classes
+        moves = product(self.classes.T, share).reshape(self.moves.shape) * self.moves
+        return length, Mixture(classes, moves, given.reshape(-1, states))
 
     def maximised(self, question_of: NDArray[np.int64]) -> "Mixture":
         """Make likelihoods of counts."""

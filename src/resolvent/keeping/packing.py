@@ -5,6 +5,7 @@ can make no object but of the kinds that a reader asks for, so they may come fro
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -19,6 +20,9 @@ from resolvent.traces.vocabulary import Vocabulary
 _PLAIN = {type(None), bool, float, str, bytes}
 NameOf = Callable[[type], str]
 """What a kind of records is called, or an error if it is not known."""
+
+_NUMBERS = re.compile(r"[<>|][biufcSUV][0-9]{1,9}")
+"""What NumPy calls a kind of numbers or texts."""
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -120,7 +124,7 @@ def _unpacked(packed: Any, named: Mapping[str, type]) -> Any:
             return int(parts[0])
         case "array":
             descr, shape, content = parts
-            kind = np.lib.format.descr_to_dtype(_unpacked(descr, named))
+            kind = np.lib.format.descr_to_dtype(_checked(_unpacked(descr, named)))
             return np.frombuffer(content, kind).reshape(shape).copy()
         case "tuple":
             return tuple(_each(parts[0], named))
@@ -144,6 +148,21 @@ def _unpacked(packed: Any, named: Mapping[str, type]) -> Any:
             keys, values = (_each(part, named) for part in parts)
             return dict(zip(keys, values, strict=True))
     raise ValueError(f"no packed data (there is a {str(tag)[:20]!r})")
+
+
+def _checked(descr: Any) -> Any:
+    """Return what an array is made of, as NumPy says it today.
+
+    NumPy knows older names for the same kinds, and warns of them.
+    """
+    if isinstance(descr, list):  # columns: a name, what it is made of, perhaps a shape
+        for column in descr:
+            _checked(column[1] if isinstance(column, tuple) else column)
+    elif isinstance(descr, tuple):  # rows of numbers: what they are, and how many
+        _checked(descr[0])
+    elif not (isinstance(descr, str) and _NUMBERS.fullmatch(descr)):
+        raise ValueError(f"no packed data (an array of {str(descr)[:20]!r})")
+    return descr
 
 
 def _each(parts: list[Any], named: Mapping[str, type]) -> list[Any]:

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import log2
 from threading import Event as Flag
 from typing import Final
 
 import numpy as np
 
+from resolvent.arithmetic import log2
 from resolvent.learning.lesson import NO_TIME, Lesson
 from resolvent.machines import Machine
 from resolvent.machines.description import description_bits
@@ -77,6 +77,10 @@ MORE_STATES: Final = 8
 """A machine may have so many more states than the best one, or twice as many, before it is
 given up: regular moves may save the bits for more states, but not for so many."""
 
+
+WORTH_A_THREAD: Final = 2_000
+"""Nodes of the prefix tree below which strategies run one after another: a thread takes longer to
+begin than they take."""
 
 FEWEST: Final = 2
 """States that a machine has at least where answers vary."""
@@ -358,6 +362,8 @@ def _side_by_side(
     first, *others = contenders
     if share == NO_TIME:
         return []
+    if share is None and len(contest.samples.histories.tree) < WORTH_A_THREAD:
+        return [run(one, listen or _nobody) for one in contenders]
     with ThreadPoolExecutor(max(len(others), 1)) as threads:
         try:
             beside = [threads.submit(run, one, hear) for one in others]

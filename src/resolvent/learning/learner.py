@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import log2
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import log2
 from resolvent.contradiction import Asking, explain
 from resolvent.errors import ContradictoryTraces, TracePlace
 from resolvent.exact import Certificate, import_solvers, minimal_automaton

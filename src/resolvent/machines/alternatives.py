@@ -1,11 +1,11 @@
 """Noisy samples + the most likely machine → others that they hardly tell from it, with odds."""
 
 from dataclasses import dataclass
-from math import exp, log
 from typing import Any, Final
 
 import numpy as np
 
+from resolvent.arithmetic import exp, log
 from resolvent.machines.answering import answering
 from resolvent.machines.building import machine_of_tables
 from resolvent.machines.machine import Machine

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import product
 from resolvent.errors import ModelError
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
@@ -123,7 +124,7 @@ class Belief:
         if through is None:
             self.unseen += 1
         else:
-            self._shares = self._shares @ through
+            self._shares = product(self._shares, through)
 
     def _matrix(self, recorded: Label) -> NDArray[np.float64] | None:
         size = len(self.joint)

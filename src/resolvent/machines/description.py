@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._core import binary_log, log_gamma, natural_log, power
+from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent.machines.machine import Machine
 
 _HALF: Final = 0.5
@@ -94,10 +94,7 @@ def _adaptive(
 
 def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:
     """Return ln of start · (start + 1) · …, of so many factors."""
-    most, first = int(count.max(initial=0)), log_gamma(start)
-    values = np.fromiter(
-        (log_gamma(start + one) - first for one in range(most + 1)), float, most + 1
-    )
+    values = log_gammas(start + np.arange(int(count.max(initial=0)) + 1.0)) - log_gamma(start)
     return np.asarray(values[count])
 
 

@@ -5,12 +5,12 @@ answers that depend on the state: where they vary, the most likely one and its s
 """
 
 import re
-from math import log1p
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from resolvent.arguments import check_arguments
+from resolvent.arithmetic import log1p
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN

@@ -8,7 +8,7 @@ observation, the reward, or any other. A machine is partial: what was never seen
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import exp, log2, nan
+from math import nan
 from numbers import Integral
 from typing import Any, Final, Self
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.arguments import is_single, shown
+from resolvent.arithmetic import exp, log2
 from resolvent.errors import ModelError
 from resolvent.machines.answer import Answer
 from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
@@ -96,7 +97,7 @@ class Machine:
     @property
     def states(self) -> int:
         """How many states there are."""
-        return int(self.transitions.shape[0])
+        return len(self.transitions)
 
     @property
     def trivial_labels(self) -> tuple[Label, ...]:
@@ -117,7 +118,7 @@ class Machine:
         code = self.labels.get(as_label(label))
         if code is None:
             return UNSEEN
-        target = int(self.transitions[state, code])
+        target: int = self.transitions.item(state, code)
         return UNSEEN if target < 0 else target
 
     def run(self, labels: Iterable[Iterable[str]], state: State = 0) -> State:
@@ -500,6 +501,10 @@ class Machine:
         """Return the states that labels lead to from the initial one."""
         return sorted(self._first_ways)
 
+    def nearest_first(self) -> list[int]:
+        """Return the states that labels lead to, those with the shortest histories first."""
+        return list(self._first_ways)
+
     @cached_property
     def _first_ways(self) -> dict[int, tuple[int, int]]:
         """For each state that can be reached, from where and by which label it first is."""
@@ -514,6 +519,8 @@ class Machine:
         return ways
 
     def _check_state(self, state: int) -> None:
+        if type(state) is int and 0 <= state < self.states:  # asking for `Integral` takes long
+            return
         whole = isinstance(state, Integral) and not isinstance(state, bool)
         if not whole or not 0 <= state < self.states:
             raise ModelError(

@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import geometric, log, log1p, log_of_sum
+
 _SHARES: Final = np.linspace(0.05, 1.0, 20)
-_CHANCES: Final = np.concatenate([np.geomspace(0.002, 0.1, 20), np.linspace(0.12, 0.6, 25)])
+_CHANCES: Final = np.concatenate([geometric(0.002, 0.1, 20), np.linspace(0.12, 0.6, 25)])
 
 _FEW: Final = 0.3
 """In worlds without noise, memory matters to no more than about this share of the questions."""
@@ -76,11 +78,12 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
     questions = int(np.count_nonzero(asked))
     pairs, times = np.unique(np.stack([asked, odd]), axis=1, return_counts=True)
     asked, odd = pairs
-    varying = (odd[:, None] * np.log(_CHANCES) + (asked - odd)[:, None] * np.log1p(-_CHANCES))[
+    varying = (odd[:, None] * log(_CHANCES) + (asked - odd)[:, None] * log1p(-_CHANCES))[
         :, :, None
-    ] + np.log(_SHARES)
-    constant = np.where((odd == 0)[:, None], np.log(np.maximum(1 - _SHARES, 1e-300)), -np.inf)
-    likelihood = np.einsum("r,rcs->sc", times, np.logaddexp(varying, constant[:, None, :]))
+    ] + log(_SHARES)
+    constant = np.where((odd == 0)[:, None], log(np.maximum(1 - _SHARES, 1e-300)), -np.inf)
+    each = log_of_sum(varying, constant[:, None, :])  # row, chance, share
+    likelihood = (times[:, None, None] * each).sum(0).T
     best = likelihood.max(1)
     at = int(np.argmax(best))
     few = float(best[_SHARES <= _FEW].max())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import exp, log, product
 from resolvent.noise.label_noise import LabelNoise
 from resolvent.noise.label_tally import LabelTally
 from resolvent.samples import LabelTiming
@@ -229,12 +230,12 @@ def _surely_exact(tally: LabelTally) -> bool:
         return False
     main = np.bincount(tally.label, minlength=len(tally.labels))
     shares = (main + 0.5) / (len(pairs) + 0.5 * len(main))
-    exactly = np.log(shares[tally.label]).sum()
+    exactly = log(shares[tally.label]).sum()
     keys = tally.observation.astype(np.int64) * len(tally.labels) + tally.label
     _, place = np.unique(keys, return_inverse=True)
     each = np.bincount(place, tally.count)
     at_observation = np.bincount(tally.observation, tally.count)[tally.observation]
-    with_lies = (tally.count * np.log(each[place] / at_observation)).sum()
+    with_lies = (tally.count * log(each[place] / at_observation)).sum()
     return bool(exactly - with_lies > _FAR)
 
 
@@ -243,12 +244,12 @@ def _by_chance(counts: Floats) -> float:
     each = counts.sum(0)
     each = each[each > 0]
     total = each.sum()
-    return float(each @ np.log(each / total)) - _price(len(each) - 1, total)
+    return float((each * log(each / total)).sum()) - _price(len(each) - 1, total)
 
 
 def _price(parameters: int, total: float) -> float:
     """Return what it costs that parameters are fitted to so many labels."""
-    return parameters / 2 * float(np.log(total))
+    return parameters / 2 * float(log(total))
 
 
 def _fitted(rows: _Rows, counts: Floats, none: int | None, share: float | None) -> _Fit:
@@ -257,17 +258,17 @@ def _fitted(rows: _Rows, counts: Floats, none: int | None, share: float | None) 
     main = np.eye(labels)[counts.argmax(1)]  # what each source is: a distribution over labels
     before = LabelNoise(0.0, 0.0, 0.0)
     for _ in range(_MOST_ROUNDS):
-        noise = _rates(main.T @ counts, none, 0.5, share)
+        noise = _rates(product(main.T, counts), none, 0.5, share)
         shares = (main.sum(0) + 0.5) / (len(main) + 0.5 * labels)
-        joint = counts @ np.log(_chances(noise, labels, none)).T + np.log(shares)
+        joint = product(counts, log(_chances(noise, labels, none)).T) + log(shares)
         likeliest = joint.max(1, keepdims=True)
-        main = np.exp(joint - likeliest)
+        main = exp(joint - likeliest)
         sums = main.sum(1, keepdims=True)
         main /= sums
         if _close(noise, before):
             break
         before = noise
-    log_evidence = float((likeliest + np.log(sums)).sum())
+    log_evidence = float((likeliest + log(sums)).sum())
     log_evidence -= _price(3 + labels - 1, counts.sum())
     return _Fit(rows, counts, joint.argmax(1), none, log_evidence)
 

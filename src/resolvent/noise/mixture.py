@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import exp, log, product
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -155,7 +157,7 @@ class _Search:
         self.full = groups.where((groups.size >= FULL) & varies_so)
         self.sure = None if sure <= 1 else self.means.of_at_least(sure)
         self.even = 1 / max(float(np.ptp(groups.mean)), 10 * sigma)
-        self.price = price * np.log(max(len(groups.mean), 2))
+        self.price = price * log(max(len(groups.mean), 2))
 
     def found(self) -> Mixture | None:
         fullest = self.means.mean[np.argmax(self.means.count * self.means.size)]
@@ -227,8 +229,8 @@ class _Search:
     def _unexpected(self, now: Mixture) -> list[float]:
         """Return the places where a centre would gain most, at least σ from each other."""
         means = self.means
-        density = self._densities(now.centres, means) @ now.shares
-        density += self._off(now.centres, now.shares, means) @ now.off
+        density = product(self._densities(now.centres, means), now.shares)
+        density += product(self._off(now.centres, now.shares, means), now.off)
         weight = means.count / np.maximum(density, _TINY)
         cell = np.round(means.mean * (2 / self.sigma))
         places = np.unique(cell)
@@ -237,7 +239,7 @@ class _Search:
             places = places[np.sort(np.argsort(-gained, kind="stable")[:_MOST_PLACES])]
         places = places * (self.sigma / 2)
         gain = np.concatenate(
-            [weight @ self._densities(some, means) for some in np.array_split(places, 20)]
+            [product(weight, self._densities(some, means)) for some in np.array_split(places, 20)]
         )
         chosen: list[float] = []
         for place in places[np.argsort(-gain, kind="stable")].tolist():
@@ -256,28 +258,28 @@ class _Search:
             each = self._densities(centres, means) * shares
             away = self._off(centres, shares, means) * off
             density = np.maximum(each.sum(1) + away.sum(1), _TINY)
-            likelihood = float(means.count @ np.log(density))
+            likelihood = float((means.count * log(density)).sum())
             weight = means.count / density
             part = each * weight[:, None]
-            values = means.size @ part
+            values = product(means.size, part)
             if likelihood - before < _GAIN:
                 break
             before = likelihood
-            summed = (means.mean * means.size) @ part
+            summed = product(means.mean * means.size, part)
             centres = np.where(values > _TINY, summed / np.maximum(values, _TINY), centres)
             shares = part.sum(0) / total
-            off = np.maximum(weight @ away / total, 1e-9)
+            off = np.maximum(product(weight, away) / total, 1e-9)
         return Mixture(centres, shares, values, off, likelihood)
 
     def _off(self, centres: Floats, shares: Floats, means: _Means) -> Floats:
         """Return how dense means are that belong to no centre: anywhere, and near the centres."""
         width = _WIDE * self.sigma
         apart = (means.mean[:, None] - centres[None, :]) / width
-        near = np.exp(-0.5 * apart**2) @ shares / (width * np.sqrt(2 * np.pi) * shares.sum())
+        near = product(exp(-0.5 * apart**2), shares) / (width * np.sqrt(2 * np.pi) * shares.sum())
         return np.stack([np.full(len(near), self.even), near], axis=1)
 
     def _densities(self, centres: Floats, means: _Means) -> Floats:
         deviation = self.sigma / np.sqrt(means.size)[:, None]
         apart = (means.mean[:, None] - centres[None, :]) / deviation
-        found: Floats = np.exp(-0.5 * apart**2) / (deviation * np.sqrt(2 * np.pi))
+        found: Floats = exp(-0.5 * apart**2) / (deviation * np.sqrt(2 * np.pi))
         return found

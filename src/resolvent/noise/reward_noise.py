@@ -6,6 +6,7 @@ more than that over all its steps pays the same in all states: its mean is as go
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,7 +257,7 @@ def _shortest(number: float, error: float) -> float:
     >>> _shortest(0.0702, 0.001), _shortest(-3.6993, 0.004), _shortest(0.0003, 0.001)
     (0.07, -3.7, 0.0)
     """
-    first = -int(np.floor(np.log10(max(error, abs(number), 1e-300))))
+    first = -Decimal(max(error, abs(number), 1e-300)).adjusted()
     for decimals in range(first - 1, first + 17):
         if abs((shorter := round(number, decimals)) - number) <= error:
             return shorter + 0.0

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log, product
 from resolvent.noise.mixture import Floats
 from resolvent.samples import SampleSet
 from resolvent.senses import RewardLevels
@@ -31,7 +32,7 @@ def settled_questions(
     """
     counts = _counts(asked, samples.output, len(samples.outputs))
     mistaken = levels.mistaken(list(samples.outputs))
-    pure = counts @ np.log(mistaken + _NEVER).T
+    pure = product(counts, log(mistaken + _NEVER).T)
     best = pure.argmax(1)
     one = pure.max(1) + _WORTH >= _mixed(counts, mistaken)
     _, question = np.unique(asked, return_inverse=True)
@@ -51,7 +52,7 @@ def _mixed(counts: Floats, mistaken: Floats) -> Floats:
     total = counts.sum(1, keepdims=True)
     shares = np.full(counts.shape, 1 / counts.shape[1])
     for _ in range(_STEPS):
-        expected = shares @ mistaken + _NEVER
-        shares = shares * ((counts / expected) @ mistaken.T) / total
-    found: Floats = (counts * np.log(shares @ mistaken + _NEVER)).sum(1)
+        expected = product(shares, mistaken) + _NEVER
+        shares = shares * product(counts / expected, mistaken.T) / total
+    found: Floats = (counts * log(product(shares, mistaken) + _NEVER)).sum(1)
     return found

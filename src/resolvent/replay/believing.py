@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import product
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, telling
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
@@ -132,7 +133,7 @@ def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> 
             through = belief.through(traces.labels[code]) if code >= 0 else None
             if through is not None:
                 those = going[read[rows] == code]
-                shares[those] = shares[those] @ through
+                shares[those] = product(shares[those], through)
         believed[rows] = shares[going]
         for one, table in zip(questions, tells, strict=True):
             shares[going] *= table[one.answer[rows]]
@@ -170,7 +171,7 @@ def _score(
         mass = weight.sum(axis=1)
         told = mass > 0
         weight[told] /= mass[told, None]
-        foretold = np.einsum("rs,rcs->rc", weight, np.nan_to_num(of_main[pair]))
+        foretold = (weight[:, None, :] * np.nan_to_num(of_main[pair])).sum(-1)
         best = np.where(known, foretold, -1.0).argmax(axis=1)
         likeliest = weight.argmax(axis=1)
         each = np.arange(len(rows))

@@ -1,7 +1,7 @@
 """Many readings of one number → the intervals they are put into."""
 
-import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def shorter_numbers(numbers: Floats, decimals: int) -> tuple[Floats, Floats]:
 
 def magnitude(number: float) -> int:
     """Return how many digits there are before a number's point; from 0 down for small ones."""
-    return math.floor(math.log10(number)) + 1 if number > 0 else 0
+    return Decimal(number).adjusted() + 1 if number > 0 else 0
 
 
 def _import_k_means() -> Any:

@@ -6,13 +6,13 @@ how often that interval occurs at all, so that foretelling nothing costs nothing
 foretelling something costs less than that.
 """
 
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from resolvent.arithmetic import log, log2, log_gamma
 from resolvent.senses.steps import Codes, Floats, Ints, Number, Steps, together
 
 Edges: TypeAlias = tuple[float, ...]
@@ -147,7 +147,7 @@ def _log_gamma_of_halves(most: int) -> Floats:
     >>> _log_gamma_of_halves(8)[[2, 4, 6, 8]].round(9).tolist()  # of 1, 1, 2 and 6
     [0.0, 0.0, 1.0, 2.584962501]
     """
-    halves = (math.lgamma(half / 2) / math.log(2) for half in range(1, most + 1))
+    halves = (log_gamma(half / 2) / log(2) for half in range(1, most + 1))
     return np.fromiter(chain([0.0], halves), np.float64)
 
 
@@ -176,4 +176,4 @@ def _counts(numbers: Ints) -> Ints:
 def _frequency_bits(output: Codes) -> float:
     """Return the bits of telling each value by how often it occurs."""
     counts = _counts(output.of_step)
-    return float((counts * np.log2(len(output.of_step) / counts)).sum())
+    return float((counts * log2(len(output.of_step) / counts)).sum())

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import erfc, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent.arithmetic import erfc
 from resolvent.errors import ModelError
 from resolvent.traces.column_names import REWARD
 from resolvent.traces.trace_set import TraceSet

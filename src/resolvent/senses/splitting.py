@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from resolvent.arguments import shown
+from resolvent.arithmetic import log2
 from resolvent.errors import OptionError
 from resolvent.senses.discretise import AUTO, Discretise
 from resolvent.senses.edges import Floats, magnitude, shorter_numbers
@@ -33,7 +34,7 @@ COARSE = 32
 FINE = 8
 """and then between so many within a cell, again and again until no reading lies within."""
 
-PRICE = math.log2(COARSE * FINE)
+PRICE = log2(COARSE * FINE)
 """What an edge has to save, in bits: as many as it takes to say where it is."""
 
 PRICE_A_STEP = 0.1

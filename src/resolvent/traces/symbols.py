@@ -119,6 +119,9 @@ def as_label(value: Any) -> Label:
     """
     if value is None:
         return NO_EVENT
+    kind = type(value)
+    if kind is frozenset or kind is set:
+        return frozenset(map(_as_proposition, value))
     if isinstance(value, np.ndarray) and not value.ndim:
         return as_label(value.item())
     if isinstance(value, _COLLECTIONS):

@@ -51,6 +51,9 @@ from resolvent.trust.weighing import Weighed, WeighedSeparations
 from resolvent.wording import amount, odds_text, short, visible
 from resolvent.workers import Threads
 
+_MOST_WEAK = 1_000
+"""States that rest on little, of which JSON tells."""
+
 
 @dataclass(frozen=True)
 class SeenTransition:
@@ -236,7 +239,7 @@ class MachineEvidence:
             "assumed_answers": self.assumed,
             "transitions": [one.as_dict() for one in self.transitions()],
             "least_supported_outputs": [one.as_dict() for one in self.outputs(most)],
-            "weak": self.weakness.as_dict(),
+            "weak": self.weakness.as_dict(_MOST_WEAK),
             "next": [one.as_dict() for one in self.experiments],
         }
 

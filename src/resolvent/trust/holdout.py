@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from math import exp, lgamma, log, log1p
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import exp, log, log1p, log_gamma
 from resolvent.errors import OptionError, ResolventError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.knowledge import ASSUMED_CODE, WITNESSED_CODE
@@ -55,9 +55,9 @@ def _at_most(failures: int, trials: int, rate: float) -> float:
         return 0.0
     return sum(
         exp(
-            lgamma(trials + 1)
-            - lgamma(k + 1)
-            - lgamma(trials - k + 1)
+            log_gamma(trials + 1)
+            - log_gamma(k + 1)
+            - log_gamma(trials - k + 1)
             + k * log(rate)
             + (trials - k) * log1p(-rate)
         )

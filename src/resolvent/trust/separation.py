@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import ModelError
+from resolvent.limits import check_table
 from resolvent.machines import Machine
 from resolvent.traces import Codes, Label, Symbol, label_text, symbol_text
 from resolvent.trust.counting import AnswersSeen
@@ -170,6 +171,10 @@ class VaryingAnswers:
         return np.argsort(self.column, kind="stable")
 
 
+_PAIR_BYTES = 36
+"""What each pair of states takes while it is looked for what tells them apart."""
+
+
 class Separations(OnDemand[Separation]):
     """What tells each pair of states apart; pairs stand as (0, 1), (0, 2), … (1, 2) and so on.
 
@@ -183,6 +188,8 @@ class Separations(OnDemand[Separation]):
         self.machine, self.answers = machine, answers
         self._rows = table.row[table.by_question]
         self._states = machine.states
+        halves = max(machine.states - 1, 0), -(-machine.states // 2)
+        check_table(*halves, _PAIR_BYTES, "pairs of states that are told apart")
         found = _core.separate(
             table.column[table.by_question],
             table.state[table.by_question],

@@ -1,5 +1,6 @@
 """What machines are asked step by step → which of their states and moves rest on little."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,8 +11,11 @@ from resolvent.machines import Machine, Machines
 from resolvent.machines.ways import history_text
 from resolvent.replay import states_at_steps, steps_asked
 from resolvent.traces import Label, TraceSet, label_text
+from resolvent.trust.on_demand import OnDemand
 from resolvent.trust.reaching import FEW, Reached
 from resolvent.wording import amount, short
+
+Counts = NDArray[np.int64]
 
 _MOSTLY: Final = 0.5
 """Where more than this share of the steps is stuck, that is worth saying."""
@@ -47,6 +51,25 @@ class WeakState:
         return f"state {self.state}, reached {times}, by: {short(history_text(self.by), _MOST_WAY)}"
 
 
+class WeakStates(OnDemand[WeakState]):
+    """Some states in order; each with its labels is made when it is asked for.
+
+    The labels that lead to all states of a long chain are together as long as its square.
+    """
+
+    def __init__(
+        self, machine: Machine, states: list[int], histories: Counts, spent: Counts
+    ) -> None:
+        super().__init__(len(states))
+        self._machine, self._states = machine, states
+        self._histories, self._spent = histories, spent
+
+    def _made(self, number: int) -> WeakState:
+        state = self._states[number]
+        reached, spent = int(self._histories[state]), int(self._spent[state])
+        return WeakState(state, reached, spent, self._machine.history(state))
+
+
 @dataclass(frozen=True)
 class RareMove:
     """A move that one label history alone has taken."""
@@ -69,7 +92,7 @@ class Weakness:
     """
 
     states: int = 0
-    weak: tuple[WeakState, ...] = ()
+    weak: Sequence[WeakState] = ()
     moves: int = 0
     rare: int = 0
     rare_move: RareMove | None = None
@@ -148,10 +171,7 @@ def weakness_of(machine: Machine, reached: Reached) -> Weakness:
         rare = RareMove(state, machine.labels[code], int(machine.transitions[state, code]))
     return Weakness(
         machine.states,
-        tuple(
-            WeakState(state, int(histories[state]), int(spent[state]), machine.history(state))
-            for state in weak
-        ),
+        WeakStates(machine, weak, histories, spent),
         len(taken),
         len(once),
         rare,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.arithmetic import log
 from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.errors import TimeLimitReached
 
@@ -128,7 +129,7 @@ class DenseEngine:
             scale = now.sum(axis=1, keepdims=True)
             forward.append(now / scale)
             scales.append(scale)
-            log_likelihood += float(np.log(scale).sum())
+            log_likelihood += float(log(scale).sum())
         later = np.empty((0, self._size))
         for before, symbols, scale in zip(
             reversed(forward[:-1]), reversed(batch[1:]), reversed(scales), strict=True

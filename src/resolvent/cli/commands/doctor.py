@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent import global_lock
 from resolvent.cli.options import Json
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
@@ -76,6 +77,8 @@ def _examine(on: str | None) -> _Findings:
             bar.show(f"looking at extra {name}", number / len(EXTRAS))
             extras[name] = list(extra(name))
     faults = [_fault(one) for one in needed if one.trouble]
+    if global_lock.is_off():
+        faults.append(f"Python's global lock is off: {global_lock.ADVICE}")
     for name, packages in extras.items():
         broken = (one for one in packages if one.trouble and one.version is not None)
         faults += [f"{_fault(one)} (extra {name})" for one in broken]

@@ -32,6 +32,8 @@ from resolvent.wording import listed, short
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")
+_LONGEST = 100
+"""Labels of a history that is spelled out."""
 _FORMATS = ("text", *_PICTURES, "dot", "mermaid", "mealy", "reward-machine")
 
 
@@ -179,22 +181,40 @@ def _reward_machine(machines: Machines, source: Path) -> str:
 def _tables(machine: Machine) -> dict[str, Any]:
     """Return all that a machine holds, spelled out; an output's state null means every state."""
     changing = sorted(set(range(len(machine.labels))).difference(machine.trivial))
+    names = [sorted(label) for label in machine.labels]
     return {
         "states": machine.states,
-        "reached_after": [
-            [sorted(label) for label in machine.history(state)] for state in range(machine.states)
+        "reached_after": _reached_after(machine),
+        "reached_by": [
+            None if move is None else {"from": move[0], "label": sorted(move[1])}
+            for move in map(machine.first_move, range(machine.states))
         ],
         "trivial_labels": [sorted(label) for label in machine.trivial_labels],
         "transitions": [
-            {"from": state, "label": sorted(machine.labels[code]), "to": target}
-            for state in range(machine.states)
+            {"from": state, "label": names[code], "to": row[code]}
+            for state, row in enumerate(machine.transitions.tolist())
             for code in changing
-            if (target := int(machine.transitions[state, code])) >= 0
+            if row[code] >= 0
         ],
         "outputs": [
             {**answer._asdict(), **_shares(machine, answer)} for answer in machine.answers()
         ],
     }
+
+
+def _reached_after(machine: Machine) -> list[list[list[str]] | None]:
+    """Return the shortest label history of each state, null for one that is longer than `_LONGEST`.
+
+    All histories of a long chain together would be as long as its square.
+    """
+    known: list[list[list[str]] | None] = [None] * machine.states
+    known[0] = []
+    for state in machine.nearest_first():
+        if (move := machine.first_move(state)) is not None:
+            before = known[move[0]]
+            if before is not None and len(before) < _LONGEST:
+                known[state] = [*before, sorted(move[1])]
+    return known
 
 
 def _shares(machine: Machine, answer: Answer) -> dict[str, Any]:

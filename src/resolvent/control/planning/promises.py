@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import powers
 from resolvent.control.planning.plan_files import json_number
 from resolvent.samples import rounded
 from resolvent.traces import TraceSet
@@ -117,7 +118,7 @@ def returns_of(
     """
     rewards = np.array(rounded(traces.rewards, digits))
     steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
-    worth = rewards[traces.reward_codes] * gamma ** steps.astype(float)
+    worth = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
     paid: NDArray[np.float64] = np.add.reduceat(worth, traces.offsets[:-1])
     return paid
 
@@ -161,8 +162,9 @@ def _of_the_mean(
     hoped = max(0.0, in_all(plan.reward_range[1], plan.gamma))
     if math.isinf(hoped) and not traces.terminated.all():
         return ()
+    discount = powers(plan.gamma, max(lengths) + 1).tolist()
     still = [
-        0.0 if over else plan.gamma**length * hoped
+        0.0 if over else discount[length] * hoped
         for over, length in zip(traces.terminated.tolist(), lengths, strict=True)
     ]
     returns = paid + still
@@ -181,7 +183,8 @@ def _of_chance(
     places = np.array([starts[number] for number in began])
     # An episode that was cut might have gone on to pay the least or the most there is.
     lengths, over = np.diff(traces.offsets)[began], traces.terminated[began]
-    still = float(np.where(over, 0.0, plan.gamma ** lengths.astype(float)).mean())
+    discount = powers(plan.gamma, int(lengths.max()) + 1)[lengths]
+    still = float(np.where(over, 0.0, discount).mean())
     mean = float(paid[began].mean())
     error = _ERRORS * float(paid[began].std(ddof=1)) / math.sqrt(len(began))
     low, high = plan.reward_range

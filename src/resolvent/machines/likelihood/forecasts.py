@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log
+
 _BINS = 20
 _UNIT = 10**9
 """Chances and losses are summed in billionths: whole numbers add up the same in any order."""
@@ -78,7 +80,7 @@ class Forecasts:
             )
             for inside in (which == number for number in range(_BINS))
         ]
-        return cls(_total(-np.log(chance), count), tuple(bins))
+        return cls(_total(-log(chance), count), tuple(bins))
 
     @property
     def steps(self) -> int:

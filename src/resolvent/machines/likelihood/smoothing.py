@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import geometric, log
 from resolvent.machines.columns import places
 from resolvent.machines.likelihood.pool import Pool
 from resolvent.machines.machine import Machine
@@ -97,19 +98,19 @@ def _noise_and_strength(rest: _Rest) -> tuple[tuple[float, ...], float]:
     """
     came = np.where(rest.is_main, rest.main, rest.all - rest.main)
     which = _bin(rest.all)
-    noises = np.geomspace(min(0.25 / rest.times.sum(), 0.1), _MOST_NOISE, _STEPS)
+    noises = geometric(min(0.25 / rest.times.sum(), 0.1), _MOST_NOISE, _STEPS)
     share = np.where(rest.is_main[:, None], 1 - noises, noises)
 
     def fitted(strength: float) -> tuple[float, NDArray[np.float64]]:
         """Return how likely it is when the main answer came, by the best shares of noise."""
         chance = (came[:, None] + strength * share) / (rest.all[:, None] + strength)
-        told = rest.times[:, None] * np.log(chance)
+        told = rest.times[:, None] * log(chance)
         of_bins = np.array([told[which == one].sum(0) for one in range(_BINS)])
-        overall = int((of_bins.sum(0) + 0.5 * np.log(noises)).argmax())
+        overall = int((of_bins.sum(0) + 0.5 * log(noises)).argmax())
         odd = noises[overall]
-        prior = 0.5 * (np.log(noises / odd) + (1 - odd) / odd * np.log((1 - noises) / (1 - odd)))
+        prior = 0.5 * (log(noises / odd) + (1 - odd) / odd * log((1 - noises) / (1 - odd)))
         best = (of_bins + prior).argmax(1)
-        likelihood = (of_bins + prior)[np.arange(_BINS), best].sum() + 0.5 * np.log(odd)
+        likelihood = (of_bins + prior)[np.arange(_BINS), best].sum() + 0.5 * log(odd)
         return float(likelihood), noises[best]
 
     found = [fitted(strength) for strength in _STRENGTHS]
@@ -136,7 +137,7 @@ def _odd_strengths(machine: Machine) -> tuple[float, float]:
 
     def likelihood(strength: float, even: float) -> float:
         base = (alike + even / odd) / (there + even)
-        return float(count @ np.log((left + strength * base) / (here + strength)))
+        return float((count * log((left + strength * base) / (here + strength))).sum())
 
     best = 1.0, 1.0
     for _ in range(_ROUNDS if here.any() or there.any() else 0):

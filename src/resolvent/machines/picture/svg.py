@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import hypot
+from math import sqrt
 
 from resolvent.arguments import check_arguments
 from resolvent.machines.machine import Machine
@@ -193,7 +193,7 @@ def _curve(curve: Curve, look: str = f' stroke-width="{_LINE_WIDTH}"') -> Iterat
         + '"/>'
     )
     base, tip = curve.points[-1], curve.tip
-    length = hypot(tip.x - base.x, tip.y - base.y) or 1.0
+    length = sqrt((tip.x - base.x) ** 2 + (tip.y - base.y) ** 2) or 1.0
     aside_x = (tip.y - base.y) / length * _HEAD_HALF_WIDTH
     aside_y = (base.x - tip.x) / length * _HEAD_HALF_WIDTH
     yield (

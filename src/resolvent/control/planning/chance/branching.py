@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log
 from resolvent.control.planning.chance.chances import ENDED, NOT_KNOWN
 from resolvent.control.planning.chance.counted import arriving_by, number_of, paid_by
 from resolvent.control.planning.chance.paying import Pay
@@ -162,9 +163,9 @@ class Branching:
         """Say for each row by how much its shares may miss, and how that grows with confidence."""
         space = self.space
         values = len(space.observations) + 1  # and anything that was never seen
-        rows = np.log(values * space.sizes[0] * len(space.actions))
+        rows = log(values * space.sizes[0] * len(space.actions))
         self._on_arriving = (self.arriving.regret(values) + rows) / self.arriving.total
-        cells = np.log(values) + np.log(space.situations * len(space.actions))
+        cells = log(values) + log(space.situations * len(space.actions))
         self._on_after = (self.after.regret(self.outcomes) + cells) / self.after.total
 
     def _doubt_of(

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log
 from resolvent.by_value import ByValue
 from resolvent.control.planning.chance.paying import Pay
 from resolvent.traces.vocabulary import Codes
@@ -69,4 +70,4 @@ class Chances(ByValue):
 
     def radius(self, delta: float) -> Numbers:
         """Return how far from its shares each step may be, at most, with probability 1 − delta."""
-        return self.doubt + self.weight * float(np.log(1 / delta))
+        return self.doubt + self.weight * float(log(1 / delta))

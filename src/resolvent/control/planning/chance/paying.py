@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from resolvent.arithmetic import log
 from resolvent.by_value import ByValue
 from resolvent.control.planning.chance.plausible import least_mean, worst
 from resolvent.control.planning.chance.tallies import Keys, Numbers, Tally, regrets
@@ -90,7 +91,7 @@ class Pay(ByValue):
         low, high = reward_range
         if low == high or not len(self.tally):
             return self.mean, self.mean
-        doubt += float(np.log(2))
+        doubt += float(log(2))
         radius = (self.tally.regret(len(self.rewards) + 1) + doubt) / self.count
         lost = Pay(self.tally, -self.rewards)
         least, most = self.least(radius, low), -lost.least(radius, -high)

@@ -8,6 +8,8 @@ optimism in reinforcement learning.
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import exp, log
+
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
@@ -34,10 +36,10 @@ def worst(
     safe = np.where(above > 0, above, 1.0)
     touching = np.bincount(row, above <= 0, rows) > 0
     inverse = np.bincount(row, share / safe, rows)
-    distance = np.bincount(row, share * np.log(safe), rows)
-    distance += np.log(np.where(inverse > 0, inverse, 1.0))
+    distance = np.bincount(row, share * log(safe), rows)
+    distance += log(np.where(inverse > 0, inverse, 1.0))
     outside = ~touching & (distance < radius)
-    weight = np.where(outside, np.exp(np.where(outside, distance - radius, 0.0)), 1.0)
+    weight = np.where(outside, exp(np.where(outside, distance - radius, 0.0)), 1.0)
     chance = share / safe / np.where(inverse > 0, inverse, 1.0)[row] * weight[row]
     within = np.flatnonzero(~outside & (radius > 0) & (np.bincount(row, minlength=rows) > 0))
     plain = ~outside[row]
@@ -63,15 +65,15 @@ def _shift(
     span[flat] = 1.0
     above = (value - least[row]) / span[row]
     # The chances are share / (above + gap): a small gap shifts far, a large one next to nothing.
-    near, far = np.full(len(which), -40.0), np.log(4 + 4 / np.sqrt(radius))
+    near, far = np.full(len(which), -40.0), log(4 + 4 / np.sqrt(radius))
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
-        reach = above + np.exp(middle)[row]
+        reach = above + exp(middle)[row]
         inverse = np.bincount(row, share / reach, len(which))
-        distance = np.bincount(row, share * np.log(reach), len(which)) + np.log(inverse)
+        distance = np.bincount(row, share * log(reach), len(which)) + log(inverse)
         too_far = distance > radius
         near, far = np.where(too_far, middle, near), np.where(too_far, far, middle)
-    reach = above + np.exp(near)[row]  # rather a little too far than not far enough
+    reach = above + exp(near)[row]  # rather a little too far than not far enough
     inverse = np.bincount(row, share / reach, len(which))
     chance[at] = np.where(flat[row], share, share / reach / inverse[row])
 
@@ -95,6 +97,6 @@ def least_mean(mean: Numbers, radius: Numbers) -> Numbers:
 
 def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
     with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(seen > 0, seen * np.log(seen / true), 0.0)
-        tails = np.where(seen < 1, (1 - seen) * np.log((1 - seen) / (1 - true)), 0.0)
+        heads = np.where(seen > 0, seen * log(seen / true), 0.0)
+        tails = np.where(seen < 1, (1 - seen) * log((1 - seen) / (1 - true)), 0.0)
     return np.where((true >= 1) & (seen < 1), np.inf, heads + tails)

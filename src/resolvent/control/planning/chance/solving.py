@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from resolvent.arithmetic import log
 from resolvent.control.planning.chance.bounding import cautious_policy, least_worth, most_worth
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.chance.expecting import best_policy, ending_worth, worth_of
@@ -70,7 +71,7 @@ def expect(
             policy, expected = surely, most_expected
     # A third each for what follows a step, for labels and endings, and for what is paid.
     delta = (1 - confidence) / 3
-    doubt = float(np.log(chances.possible / delta))
+    doubt = float(log(chances.possible / delta))
     least, most = (
         _of_steps(chances, mean, one) for one in chances.pays.bounds(doubt, reward_range)
     )

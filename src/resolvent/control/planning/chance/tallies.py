@@ -1,13 +1,12 @@
 """Rows and what came in them → how often each came, and how far that may be from the truth."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.arithmetic import log, log_gamma
 from resolvent.by_value import ByValue
 from resolvent.machines.columns import places
 
@@ -124,13 +123,8 @@ def regrets(row: Keys, count: Numbers, rows: int, values: int) -> Numbers:
     """
     prior = 1 / values
     total = np.bincount(row, count, rows).astype(float, copy=False)
-    fitted = np.bincount(row, count * np.log(np.where(count > 0, count, 1)), rows)
-    fitted -= total * np.log(np.where(total > 0, total, 1))
-    bet = np.bincount(row, _log_gamma(count + prior) - lgamma(prior), rows)
-    return np.maximum(fitted - bet + _log_gamma(total + 1), 0.0)
-
-
-def _log_gamma(numbers: Numbers) -> Numbers:
-    distinct, place = np.unique(numbers, return_inverse=True)
-    told: Iterable[float] = map(lgamma, distinct.tolist())
-    return np.fromiter(told, float, len(distinct))[place]
+    fitted = np.bincount(row, count * log(np.where(count > 0, count, 1)), rows)
+    fitted -= total * log(np.where(total > 0, total, 1))
+    bet = np.bincount(row, log_gamma(count + prior) - log_gamma(prior), rows)
+    regret: Numbers = np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
+    return regret
