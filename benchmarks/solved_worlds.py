@@ -1,8 +1,9 @@
 """Worlds that others use for memory, each given to `rs.solve` with a budget: what comes of it.
 
 `make benchmark-solved-worlds` solves them one after another, in half an hour, and writes
-docs/solved-worlds.md. Each row is kept in results/ as soon as it is there, so that
-`--only TEXT` renews some rows, and `--page` writes the page from what is kept.
+docs/solved-worlds.md. Each row is kept in benchmarks/solved_worlds.json as soon as it is there:
+`--missing` solves only what is not there, `--only TEXT` renews some rows, and `--page` writes
+the page from what is kept.
 """
 
 import argparse
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent / "foreign"))
 from optima import GAMMA, best_of_cards, best_of_minigrid
 
 PAGE = Path(__file__).parents[1] / "docs" / "solved-worlds.md"
-KEPT = Path(__file__).parents[1] / "results" / "solved_worlds.json"
+KEPT = Path(__file__).with_suffix(".json")
 EPISODES, LONGEST = 200, 500
 
 HEAD = """\
@@ -128,6 +129,8 @@ class Row:
     said: str
     gap: float | None
     seconds: float
+    earlier: bool = False
+    """Whether exploring has changed since."""
 
 
 def best_of_built_in(env: gym.Env[Any, Any], starts: list[Any]) -> float:
@@ -249,6 +252,7 @@ def main() -> int:
     """Solve the worlds, keep each row, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="worlds whose names have this")
+    parser.add_argument("--missing", action="store_true", help="worlds that were never solved")
     parser.add_argument("--seconds", type=float, default=120, help="the most that a row may use")
     parser.add_argument("--page", action="store_true", help="solve nothing, write the page")
     parser.add_argument("--kept", type=Path, default=KEPT)
@@ -257,27 +261,35 @@ def main() -> int:
     if asked.kept.exists():
         kept = {one["name"]: Row(**one) for one in json.loads(asked.kept.read_text())}
     for case in () if asked.page else CASES:
-        if asked.only not in f"{case.origin} {case.name}":
+        if asked.only not in f"{case.origin} {case.name}" or (asked.missing and case.name in kept):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # environments warn of what they like
             kept[case.name] = measure(case, asked.seconds)
         print(line(kept[case.name]), flush=True)
         rows = [asdict(kept[one.name]) for one in CASES if one.name in kept]
-        asked.kept.parent.mkdir(exist_ok=True)
         asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    if asked.page or not asked.only:
-        lines = [line(kept[one.name]) for one in CASES if one.name in kept]
-        lines += [
-            f"\n{one.name}: {OPEN[one.name]}."
-            for one in CASES
-            if one.name in kept and one.name in OPEN and kept[one.name].said != "optimal"
-        ]
-        missing = [f"{one.origin}'s {one.name}" for one in CASES if one.name not in kept]
-        if missing:
-            lines += ["", f"Not measured yet: {'; '.join(missing)}."]
-        PAGE.write_text(HEAD + "\n".join(lines) + "\n")
+        write_page(kept)
+    if asked.page:
+        write_page(kept)
     return 0
+
+
+def write_page(kept: dict[str, Row]) -> None:
+    """Write the page from the rows that there are."""
+    lines = [line(kept[one.name]) for one in CASES if one.name in kept]
+    lines += [
+        f"\n{one.name}: {OPEN[one.name]}."
+        for one in CASES
+        if one.name in kept and one.name in OPEN and kept[one.name].said != "optimal"
+    ]
+    missing = [f"{one.origin}'s {one.name}" for one in CASES if one.name not in kept]
+    if missing:
+        lines += ["", f"Not measured yet: {'; '.join(missing)}."]
+    earlier = [one.name for one in CASES if one.name in kept and kept[one.name].earlier]
+    if earlier:
+        lines += ["", f"Measured before exploring changed last: {'; '.join(earlier)}."]
+    PAGE.write_text(HEAD + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -50,6 +50,15 @@ def test_a_folder_of_tables_and_figures(run: Run, tmp_path: Path, small: None) -
     assert again.json["tables"][0]["rows"][0][3:5] == ["2", "exact"]
 
 
+def test_of_some_methods_only_those_are_run(run: Run, tmp_path: Path, small: None) -> None:
+    outcome = run("reproduce", "--quick", "--method", "edsm", "-o", tmp_path / "r", "--json")
+    assert (outcome.code, outcome.json["runs"]) == (0, 1)
+    assert [row[0] for row in outcome.json["tables"][0]["rows"]] == ["ours, edsm"]
+    wrong = run("reproduce", "--quick", "--method", "magic", "-o", tmp_path / "r")
+    assert wrong.code == 2
+    assert "'magic' is not one of rpni, edsm" in wrong.err
+
+
 def test_other_settings_are_refused_in_one_line(run: Run, tmp_path: Path, small: None) -> None:
     folder = tmp_path / "r"
     assert run("reproduce", "ablation", "--quick", "-o", folder).code == 0

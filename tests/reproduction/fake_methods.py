@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from resolvent.baselines import Outcome
+from resolvent.baselines.clock import Clock as OfMethods
 from resolvent.environments import PhaseGrid
 from resolvent.machines import EdgeRewardMachine
 from resolvent.machines.exchange.edge_rewards import Edge
@@ -27,6 +28,25 @@ def answers(clock: Clock, *, value: int = 42, work: float = 0.0) -> dict[str, An
 def sleeps(clock: Clock, *, seconds: float) -> dict[str, Any]:
     with clock:
         time.sleep(seconds)
+    return {"status": "found"}
+
+
+def works(clock: Clock, *, seconds: float) -> dict[str, Any]:
+    with clock:
+        ends = time.process_time() + seconds
+        while time.process_time() < ends:
+            pass
+    return {"status": "found"}
+
+
+def keeps_its_limit(clock: Clock) -> dict[str, Any]:
+    """Waits, which costs nothing, and works until its own clock says that time is up."""
+    with clock:
+        own = OfMethods(clock.limit)
+        time.sleep(2 * clock.limit)
+        assert own.left
+        while own.left:
+            pass
     return {"status": "found"}
 
 

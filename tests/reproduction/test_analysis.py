@@ -63,6 +63,15 @@ def test_what_was_stopped_failed_or_is_not_there_is_in_the_table():
     ]
 
 
+def test_seconds_are_those_of_the_processor():
+    busy = [compared("ilp", n, seconds=60.0, processor_seconds=3.0) for n in range(3)]
+    row = rows(baseline_table([*OURS, *busy], "3x3"))["ILP, all traces"]
+    assert (row["seconds"], row["times ours"]) == ("3.0 (3.0–3.0)", "150")
+    busy = [failed("ilp", "time limit", seconds=60.0, processor_seconds=20.0)]
+    row = rows(baseline_table([*OURS, *busy], "3x3"))["ILP, all traces"]
+    assert (row["seconds"], row["times ours"]) == ("> 20", "> 1,000")
+
+
 def test_methods_that_did_not_see_the_same_traces_are_reported():
     same = [compared(name, traces_sha256="aa") for name in ("rpni", "ilp")]
     assert troubles(Results(ABOUT, same)) == []

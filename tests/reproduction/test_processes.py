@@ -11,6 +11,7 @@ from resolvent.reproduction.running.processes import Clock, record_of, run_apart
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(processes, "SECONDS_OF_PATIENCE", 0.3)
+    monkeypatch.setattr(processes, "WALL_SECONDS_A_SECOND", 1_000)  # however busy the machine is
 
 
 def apart(one, time_limit=30.0, memory_limit_mb=4_096.0):
@@ -27,19 +28,39 @@ def test_a_record_says_whose_it_is_what_came_out_and_what_it_took():
     assert record["memory_mb"] >= record["memory_before_mb"] > 0
 
 
-def test_a_method_that_sleeps_past_its_limit_is_ended():
+def test_a_method_that_works_past_its_limit_is_ended():
+    record = apart(run("works", seconds=60), time_limit=0.2)
+    assert (record["status"], record["ended_from_outside"]) == ("time limit", True)
+    assert 0.2 < record["processor_seconds"] < 30
+
+
+def test_a_method_that_sleeps_far_past_its_limit_is_ended(monkeypatch):
+    monkeypatch.setattr(processes, "WALL_SECONDS_A_SECOND", 2)
     began = time.monotonic()
     record = apart(run("sleeps", seconds=60), time_limit=0.2)
     assert (record["status"], record["ended_from_outside"]) == ("time limit", True)
-    assert 0.2 < record["seconds"] < 30
+    assert record["processor_seconds"] < 0.2 < record["seconds"] < 30
     assert time.monotonic() - began < 30
 
 
 def test_a_method_that_comes_too_late_has_not_found_anything():
-    record = apart(run("sleeps", seconds=0.2), time_limit=0.1)
+    record = apart(run("works", seconds=0.2), time_limit=0.1)
     assert record["status"] == "time limit"
-    assert record["seconds"] >= 0.2
+    assert record["processor_seconds"] >= 0.2
     assert "ended_from_outside" not in record
+
+
+def test_limits_are_of_the_processor_and_waiting_does_not_count():
+    record = apart(run("sleeps", seconds=0.5), time_limit=0.2)
+    assert record["status"] == "found"
+    assert record["processor_seconds"] < 0.2 < record["seconds"]
+
+
+def test_methods_count_the_same_seconds():
+    record = apart(run("keeps_its_limit"), time_limit=0.2)
+    assert "error" not in record
+    assert 0.2 <= record["processor_seconds"] < 0.5
+    assert record["seconds"] > 0.6
 
 
 def test_what_comes_after_the_clock_has_no_limit():

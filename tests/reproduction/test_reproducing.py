@@ -25,6 +25,13 @@ def test_all_is_run_and_failures_are_kept(tmp_path):
     assert told == [(1, 3, "first"), (2, 3, "second"), (3, 3, "third")]
 
 
+def test_of_some_methods_only_those_are_run(tmp_path):
+    store = store_in(tmp_path / "r", tiny())
+    results = reproduce(store, tiny(), methods=["third", "first"])
+    assert [one["method"] for one in results.records] == ["first", "third"]
+    assert {one["time_limit"] for one in results.records} == {30.0}
+
+
 def test_an_interrupted_reproduction_goes_on_where_it_stopped(tmp_path):
     def stop(done, of, run, record):
         if run.method == "second":
@@ -71,7 +78,7 @@ class Repeated(type(tiny())):
 
 @pytest.mark.parametrize("on", [None, ShuffledWorkers(3)], ids=["alone", "side by side"])
 def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path, on):
-    chosen = Repeated(**tiny(time_limit=0.3).as_dict())
+    chosen = Repeated(**tiny(time_limit=0.1).as_dict())
     records = reproduce(store_in(tmp_path / "r", chosen), chosen, on=on).records
     assert {(one["method"], one["repetition"]) for one in records} == {
         ("slow", 0),
@@ -145,7 +152,7 @@ def test_over_workers_limits_are_kept(tmp_path):
                 yield run("sleeps", "slow", seconds=60)
                 yield run("answers", "fast")
 
-    chosen = Slow(**tiny(0.3).as_dict())
+    chosen = Slow(**tiny(0.1).as_dict())
     results = reproduce(store_in(tmp_path / "r", chosen), chosen, on="threads")
     told = {one["method"]: one["status"] for one in results.records}
     assert told == {"slow": "time limit", "fast": "found"}

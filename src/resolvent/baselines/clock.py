@@ -9,6 +9,10 @@ from resolvent.errors import OptionError, TimeLimitReached
 Listener: TypeAlias = Callable[[str, float], None]
 """Told now and then what is going on, and which part of the time or the work is over."""
 
+now: Callable[[], float] = time.monotonic
+"""The seconds that limits count. A process in which one method runs and nothing else may put those
+of the processor here, which other work on the machine does not use up."""
+
 _SECONDS_BETWEEN_REPORTS = 0.05
 
 
@@ -24,12 +28,12 @@ class Clock:
             raise OptionError(f"time_limit={time_limit}: give the method some seconds, or None")
         self._limit = time_limit
         self._progress = progress
-        self._started = self._told = time.monotonic()
+        self._started = self._told = now()
 
     @property
     def seconds(self) -> float:
         """How long it has run."""
-        return time.monotonic() - self._started
+        return now() - self._started
 
     @property
     def left(self) -> float | None:
@@ -43,8 +47,8 @@ class Clock:
 
     def tell(self, text: str, fraction: float | None = None) -> None:
         """Say how far the work is; without a fraction, how much of the time is over."""
-        now = time.monotonic()
-        if self._progress is not None and now - self._told >= _SECONDS_BETWEEN_REPORTS:
-            self._told = now
+        at = now()
+        if self._progress is not None and at - self._told >= _SECONDS_BETWEEN_REPORTS:
+            self._told = at
             over = 0.0 if self._limit is None else min(1.0, self.seconds / self._limit)
             self._progress(text, over if fraction is None else fraction)

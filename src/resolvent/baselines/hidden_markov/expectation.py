@@ -9,7 +9,6 @@ are known, and maximising the likelihood could not change them.
 Both engines below run the scaled forward and backward passes over all traces.
 """
 
-import time
 from collections.abc import Iterator
 from typing import Final, Protocol
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.arithmetic import log
+from resolvent.baselines import clock
 from resolvent.baselines.hidden_markov.reach_task import ReachTask
 from resolvent.errors import TimeLimitReached
 
@@ -32,11 +32,11 @@ class Deadline:
     """The moment at which a computation has to stop."""
 
     def __init__(self, time_limit: float | None) -> None:
-        self._at = None if time_limit is None else time.monotonic() + time_limit
+        self._at = None if time_limit is None else clock.now() + time_limit
 
     def check(self) -> None:
         """Raise `TimeLimitReached` when that moment has passed."""
-        if self._at is not None and time.monotonic() > self._at:
+        if self._at is not None and clock.now() > self._at:
             raise TimeLimitReached("time ran out: raise the time limit")
 
 

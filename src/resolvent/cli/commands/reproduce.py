@@ -13,6 +13,7 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
 from resolvent.reproduction.analysis.report import troubles, write_report
 from resolvent.reproduction.analysis.tables import tables
+from resolvent.reproduction.methods import METHODS
 from resolvent.reproduction.running.reproducing import reproduce as run_all
 from resolvent.reproduction.running.run import Run
 from resolvent.reproduction.running.settings import EXPERIMENTS
@@ -25,6 +26,13 @@ def _known(names: list[str] | None) -> list[str] | None:
     for name in names or ():
         if name not in EXPERIMENTS:
             raise typer.BadParameter(f"'{name}' is not one of {', '.join(EXPERIMENTS)}")
+    return names
+
+
+def _known_method(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
+        if name not in METHODS:
+            raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}")
     return names
 
 
@@ -46,7 +54,9 @@ def reproduce(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="S", help="Seconds for each run.", show_default="1800, or 20 with --quick"
+            metavar="S",
+            help="Seconds of the processor for each run.",
+            show_default="1800, or 20 with --quick",
         ),
     ] = None,
     repetitions: Annotated[
@@ -55,6 +65,17 @@ def reproduce(
             metavar="N",
             help="How often, each time with another seed.",
             show_default="3, and 10 of the learning curve; 1 and 3 with --quick",
+        ),
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help=f"Of the baselines only this one; may be repeated: {', '.join(METHODS)}.",
+            callback=_known_method,
+            autocompletion=lambda: list(METHODS),
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -79,7 +100,8 @@ def reproduce(
         *([] if time_limit is None else ["--time-limit", f"{time_limit:g}"]),
         *([] if repetitions is None else ["--repetitions", str(repetitions)]),
     ]
-    again_on = [] if on is None else ["--on", on]
+    again_with = [word for name in methods or () for word in ("--method", name)]
+    again_with += [] if on is None else ["--on", on]
     store = Store(output, settings.as_dict(), " ".join(["resolvent", *words]))
     log = sys.stderr if json else sys.stdout
     with ProgressBar() as bar:
@@ -96,12 +118,13 @@ def reproduce(
                 store,
                 settings,
                 dict.fromkeys(experiments or EXPERIMENTS),
+                methods=methods or None,
                 on=on,
                 going_on=going_on,
                 finished=finished,
             )
         except KeyboardInterrupt:
-            again = command(*words, *again_on, *(experiments or ()), "-o", output)
+            again = command(*words, *again_with, *(experiments or ()), "-o", output)
             bar.clear()
             print(f"resolvent: what is done is kept; to go on: {again}", file=sys.stderr)
             raise

@@ -12,7 +12,7 @@ from resolvent.atomic_file import atomic_write
 from resolvent.display.curves import import_matplotlib
 from resolvent.reproduction import baselines, policy
 from resolvent.reproduction.analysis import paper
-from resolvent.reproduction.analysis.summary import Summary
+from resolvent.reproduction.analysis.summary import Summary, taken
 from resolvent.reproduction.analysis.tables import shares
 from resolvent.reproduction.methods import METHODS
 from resolvent.reproduction.running.store import Results
@@ -36,7 +36,7 @@ def draw_baselines(path: Path, results: Results) -> None:
                 _draw_paper(axes, row, paper.PLOTTED[grid].get(name))
             axes.set_xscale("log")
             axes.set_title(f"{grid.replace('x', '×')}, {baselines.GRIDS[grid][1]:,} traces")
-            axes.set_xlabel("seconds")
+            axes.set_xlabel("seconds of the processor")
             axes.grid(axis="x", color="0.9", linewidth=0.8)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
@@ -105,7 +105,7 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
 
 def _draw_method(axes: Any, row: int, one: Summary) -> None:
     for record in one.records:
-        seconds = record.get("seconds")
+        seconds = taken(record)
         if record["status"] in ("found", "no solution"):
             colour = _GOOD if record.get("verdict") in ("exact", "true states") else _BAD
             axes.plot(seconds, row, "o", color=colour, markersize=4, alpha=0.5)
@@ -113,7 +113,7 @@ def _draw_method(axes: Any, row: int, one: Summary) -> None:
             axes.plot(seconds, row, ">", color="0.2", fillstyle="none", markersize=7)
     if one.all_finished:
         axes.plot(one.median(), row, "|", color="black", markersize=9)
-    elif one.records and not any(record.get("seconds") for record in one.records):
+    elif one.records and not any(map(taken, one.records)):
         word = one.records[0]["status"]
         axes.text(0.02, row, word, transform=axes.get_yaxis_transform(), va="center", color=_BAD)
 

@@ -1,7 +1,6 @@
 """Results → what a folder of them shows: a page of tables, and figures."""
 
 from pathlib import Path
-from typing import Any
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import MissingExtra
@@ -16,10 +15,10 @@ LEGEND = """\
   *HMM, sparse* computes the same without the zeros. *ILP, all traces* is what the paper ran,
   *ILP, conflicts* the published loop that adds traces as they conflict. *LRM, adapted* does
   not read the first label, which here counts for nothing.
-- *seconds* are those of the method alone, by the wall clock, in a process of its own on one
-  thread; traces are made and results judged outside. `> n` was stopped after n
-  seconds, and not repeated if it was so the first time; what is said of its machine is about
-  the best it had by then.
+- *seconds* are those of the processor, for the method alone, in a process of its own on one
+  thread; traces are made and results judged outside. A figure without a range is of one
+  repetition. `> n` was stopped after n seconds, and not repeated if it was so the first time;
+  what is said of its machine is about the best it had by then.
 - *times ours* compares medians, a stopped run counting as its limit.
 - *compared with the truth*: world and machine are walked together through all that can be
   reached. `exact`: the true machine but for the names of states. `true states`: the true
@@ -52,7 +51,7 @@ def write_report(folder: Path, results: Results) -> list[Path]:
 
 def markdown(results: Results, lack: str | None = None) -> str:
     """Write the page of tables; `lack` is why there are no figures, if there are none."""
-    blocks = ["# The paper's experiments, run again", conditions(results.about), LEGEND]
+    blocks = ["# The paper's experiments, run again", conditions(results), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
     if failures := troubles(results):
         blocks += ["### What did not run", "\n".join(f"- {line}" for line in failures)]
@@ -61,12 +60,15 @@ def markdown(results: Results, lack: str | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def conditions(about: dict[str, Any]) -> str:
+def conditions(results: Results) -> str:
     """Say how and where results were made."""
+    about = results.about
     machine, settings = about["machine"], about["settings"]
+    limits = {one.get("time_limit", settings["time_limit"]) for one in results.records}
+    seconds = " or ".join(f"{one:,.0f}" for one in sorted(limits | {settings["time_limit"]}))
     packages = ", ".join(f"{name} {one}" for name, one in about["packages"].items() if one)
     return (
-        f"`{about['command']}`, with a limit of {settings['time_limit']:,.0f} s and "
+        f"`{about['command']}`, with a limit of {seconds} s and "
         f"{settings['memory_limit_mb'] / 1024:.0f} GB a run, on {machine['processor']} "
         f"({machine['cores']} cores, {machine['system']}), Python {about['python']}, {packages}. "
         f"Repetition n has the seed n, its fresh traces 1,000,000 + n. "

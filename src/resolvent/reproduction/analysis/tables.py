@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from resolvent.reproduction import ablation, baselines, policy
 from resolvent.reproduction.analysis import paper
-from resolvent.reproduction.analysis.summary import Record, Summary, number
+from resolvent.reproduction.analysis.summary import Record, Summary, number, taken
 from resolvent.reproduction.methods import METHODS, OURS
 from resolvent.reproduction.running.store import Results
 
@@ -81,8 +81,9 @@ def baseline_table(records: list[Record], setting: str) -> Table:
                 paper.SECONDS[setting].get(name, ""),
             )
         )
-    steps = [one["steps"] / one["traces"] for one in records if _here(one, setting)]
-    length = f", {statistics.mean(steps):.1f} steps long on average" if steps else ""
+    here = [one for one in records if _here(one, setting)]
+    steps = {one["repetition"]: one["steps"] / one["traces"] for one in here}
+    length = f", {statistics.mean(steps.values()):.1f} steps long on average" if steps else ""
     size = setting.replace("x", "×")
     return Table(
         f"{size} grid, {baselines.GRIDS[setting][1]:,} traces",
@@ -178,8 +179,8 @@ def _repetitions(records: list[Record], setting: str) -> str:
 
 def _times(one: Summary, ours: Summary) -> str:
     """Write how many times as long a method takes in the median, or at least takes."""
-    stopped = [record["seconds"] for record in one.records if record["status"] == "time limit"]
-    seconds = sorted([*stopped, *(record["seconds"] for record in one.finished)])
+    stopped = [taken(record) for record in one.records if record["status"] == "time limit"]
+    seconds = sorted([*stopped, *map(taken, one.finished)])
     if not ours.all_finished or len(seconds) < len(one.records):
         return "–"
     bound = "> " if stopped and seconds[len(seconds) // 2] >= min(stopped) else ""

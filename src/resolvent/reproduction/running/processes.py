@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from resolvent.baselines import clock as of_methods
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.reproduction.running.run import Run, function_called
 from resolvent.workers.safely import starting_safely
@@ -24,6 +25,8 @@ from resolvent.workers.safely import starting_safely
 SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0
 """How long after its limit a method is ended, at least."""
+WALL_SECONDS_A_SECOND = 10
+"""How many seconds may pass for each one that a method may have of the processor."""
 
 _MARK: Final = "RESOLVENT_RUNS_APART"
 _STARTED: Final = "started"
@@ -73,9 +76,10 @@ def run_apart(
 
     The record has a "status": what the run says of itself ("found", "no solution",
     …), or "time limit", "memory limit", "not installed", or "error" with the "error".
-    Preparations and the judgement of the result do not count against the limit. A
-    method that does not stop by itself is ended a little later; `tick` is called now
-    and then meanwhile.
+    The time limit is in seconds of the processor, so that it is the same however busy the
+    machine is. Preparations and the judgement of the result do not count against it. A
+    method that does not stop by itself is ended a little later, and one that only waits after
+    ten times the limit; `tick` is called now and then meanwhile.
     """
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
@@ -112,33 +116,51 @@ class _Watch:
     """What a process has used so far, against its limits."""
 
     def __init__(self, process: int, time_limit: float, memory_limit_mb: float) -> None:
-        self._status = Path(f"/proc/{process}/status")
+        self._of_process = Path(f"/proc/{process}")
         self._time_limit = time_limit
         self._memory_limit_mb = memory_limit_mb
-        self._started: float | None = None
+        self._started: tuple[float, float | None] | None = None
 
     def heard(self, word: str) -> None:
         """Take note that the clock was started or stopped."""
-        self._started = time.monotonic() if word == _STARTED else None
+        self._started = (time.monotonic(), self._processor()) if word == _STARTED else None
 
     def broken_limit(self) -> dict[str, Any] | None:
         """Return the record of a run that is over a limit, or None."""
         if self._started is None:
             return None
-        seconds = time.monotonic() - self._started
+        seconds = time.monotonic() - self._started[0]
+        processor = self._processor()
+        used = seconds
+        if processor is not None and self._started[1] is not None:
+            used = processor - self._started[1]
         memory = self._memory_mb()
-        told = {"seconds": round(seconds, 6), "memory_mb": memory, "ended_from_outside": True}
+        told = {
+            "seconds": round(seconds, 6),
+            "processor_seconds": round(used, 6),
+            "memory_mb": memory,
+            "ended_from_outside": True,
+        }
         if memory is not None and memory > self._memory_limit_mb:
             return {"status": "memory limit", **told}
         # Methods that know of their limit end a little after it, and may have something to show.
-        if seconds > self._time_limit + max(SECONDS_OF_PATIENCE, self._time_limit / 20):
+        patience = max(SECONDS_OF_PATIENCE, self._time_limit / 20)
+        waits = seconds > WALL_SECONDS_A_SECOND * self._time_limit + patience
+        if waits or used > self._time_limit + patience:
             return {"status": "time limit", **told}
+        return None
+
+    def _processor(self) -> float | None:
+        """Return the seconds it has had of the processor, where the system tells."""
+        with suppress(OSError):
+            fields = (self._of_process / "stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return None
 
     def _memory_mb(self) -> float | None:
         """Return the most memory it has had, where the system tells."""
         with suppress(OSError):
-            for line in self._status.read_text(encoding="ascii").splitlines():
+            for line in (self._of_process / "status").read_text(encoding="ascii").splitlines():
                 if line.startswith("VmHWM"):
                     return int(line.split()[1]) / 1024
         return None
@@ -146,7 +168,7 @@ class _Watch:
 
 def _kept(record: dict[str, Any], time_limit: float) -> dict[str, Any]:
     """Return a record in which nothing that took longer than its limit has been found."""
-    if record.get("status") == "found" and record.get("seconds", 0.0) > time_limit:
+    if record.get("status") == "found" and record.get("processor_seconds", 0.0) > time_limit:
         return record | {"status": "time limit"}
     return record
 
@@ -191,6 +213,7 @@ def _interruptions_wait() -> Iterator[None]:
 def _work(pipe: Connection, run: Run, time_limit: float) -> None:
     """What the process does: run, send when the clock starts and stops, then send the record."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    of_methods.now = time.process_time
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # solvers print
         os.dup2(nowhere, stream)

@@ -1,6 +1,6 @@
 """Settings and a folder → all runs that are not in it yet, one by one or side by side."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,17 +22,25 @@ def reproduce(
     settings: Settings,
     experiments: Iterable[str] = EXPERIMENTS,
     *,
+    methods: Collection[str] | None = None,
     on: str | Workers | None = None,
     going_on: Listener = lambda done, of, run: None,
     finished: Finished = lambda done, of, run, record: None,
 ) -> Results:
-    """Do the runs of some experiments that a folder lacks, and return all it then holds.
+    """Do the runs of some experiments, or of some methods in them, that a folder lacks.
+
+    Returns all that it then holds.
 
     They are done one by one, so that each has the machine to itself, or `on` workers side by side:
     then each record names the processor, and seconds are those of a machine that had more to do.
     What ran into a limit the first time is not repeated: it would cost as much again.
     """
-    runs = [run for experiment in experiments for run in settings.runs(experiment)]
+    runs = [
+        run
+        for experiment in experiments
+        for run in settings.runs(experiment)
+        if methods is None or run.method in methods
+    ]
     apart = _Apart(settings.time_limit, settings.memory_limit_mb)
     if on is not None:
         _side_by_side(store, runs, apart, on, finished)
@@ -45,7 +53,7 @@ def reproduce(
             return going_on(done, len(runs), run)
 
         record = apart.record(run, tick)
-        store.add(run, record | {"arguments": run.arguments})
+        store.add(run, record | apart.told(run))
         finished(done + 1, len(runs), run, record)
     return store.results()
 
@@ -65,6 +73,10 @@ class _Apart:
         limits = {"time_limit": self.time_limit, "memory_limit_mb": self.memory_limit_mb}
         return run_apart(run, tick=tick, **limits)
 
+    def told(self, run: Run) -> dict[str, Any]:
+        """Return what a record says of how its run was done."""
+        return {"time_limit": self.time_limit, "arguments": run.arguments}
+
     def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
         return run, self.record(run) | {"processor": here()["machine"]["processor"]}
 
@@ -77,7 +89,7 @@ def _side_by_side(
     def kept(made: tuple[Run, dict[str, Any]]) -> bool:
         nonlocal done
         run, record = made
-        store.add(run, record | {"arguments": run.arguments})
+        store.add(run, record | apart.told(run))
         done += 1
         finished(done, len(runs), run, record)
         return False  # the others are wanted as well
