@@ -48,6 +48,20 @@ def test_no_plausible_chances_are_worse(share, value, lowest, radius):
     assert found == pytest.approx(searched, abs=0.03)
 
 
+def test_values_that_hardly_differ_from_the_lowest_are_as_low():
+    share, value = np.full(2, 0.5), np.array([5e-324, 1.0])
+    chance, rest = worst(np.zeros(2, int), share, value, np.array([0.1]), np.zeros(1))
+    assert chance.round(3).tolist() == [0.713, 0.287]
+    assert rest.tolist() == [0]
+
+
+@pytest.mark.parametrize("pay", [1.0, 1e200, -1e300, 1e-300])
+def test_the_worth_of_pay_of_any_size(pay):
+    chain = Chain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
+    # x = pay + y / 2 and y = x, without discount.
+    assert chain.worth(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10**6), st.integers(1, 8))
 def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):

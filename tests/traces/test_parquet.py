@@ -221,6 +221,10 @@ BAD = {
         OWN.replace_schema_metadata({"resolvent.columns": "cost"}),
         "`resolvent.columns` is no list of names: make the file again",
     ),
+    "names that are no text": (
+        OWN.replace_schema_metadata({b"resolvent.columns": b'["\xbe"]'}),
+        "`resolvent.columns` is no list of names: make the file again",
+    ),
     "two of one name": (
         OWN.append_column("cost", [COSTS]),
         "there are several columns `cost`: rename all but one",

@@ -157,7 +157,7 @@ def _own_columns(schema: pa.Schema) -> list[str]:
     listed = (schema.metadata or {}).get(_OWN_COLUMNS, b"[]")
     try:
         names = msgspec.json.decode(listed, type=list[str])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise TraceError(
             f"the metadata `{_OWN_COLUMNS.decode()}` is no list of names: make the file again"
         ) from None

@@ -59,7 +59,8 @@ class Chain:
             enough = _PRECISION * (scale + float(np.abs(value).max(initial=0.0)))
             if np.abs(left).max(initial=0.0) <= enough:
                 return value
-            value = value + self._correction(gamma, left, enough)
+            largest = float(np.abs(left).max())  # squares of large numbers would overflow
+            value = value + largest * self._correction(gamma, left / largest, enough / largest)
         for _ in range(_SWEEPS):
             following = self.pay + gamma * self.ahead(value)
             moved = np.abs(following - value).max(initial=0.0)

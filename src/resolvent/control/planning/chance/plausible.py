@@ -15,6 +15,9 @@ Rows = NDArray[np.int64]
 
 _HALVINGS = 60
 
+_TOUCHING = 1e-290
+"""A value that is above another by no more than this is as low: shares divided by less overflow."""
+
 
 def worst(
     row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
@@ -33,8 +36,8 @@ def worst(
     rows = len(radius)
     above = value - lowest[row]
     # Where taking from all is not too far, what never came gets what may be taken.
-    safe = np.where(above > 0, above, 1.0)
-    touching = np.bincount(row, above <= 0, rows) > 0
+    safe = np.where(above > _TOUCHING, above, 1.0)
+    touching = np.bincount(row, above <= _TOUCHING, rows) > 0
     inverse = np.bincount(row, share / safe, rows)
     distance = np.bincount(row, share * log(safe), rows)
     distance += log(np.where(inverse > 0, inverse, 1.0))
