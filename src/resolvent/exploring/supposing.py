@@ -2,8 +2,7 @@
 
 The same action where the same was seen did one thing in one state and maybe another in the
 next, as a door does that is open or shut. A step that nobody has taken is supposed to do
-whichever of these is best, or what a rule says that holds for the actions everywhere
-(`regularities.py`). A label that was never read in a state may lead to any state, and is supposed
+whichever of these is best, or to undo what another action did (`undoing.py`). A label that was never read in a state may lead to any state, and is supposed
 to lead to the best. So a plan by what is supposed finds out soonest what it is after:
 it is either right, or a step that it relies on is shown to do something else.
 """
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.solving import Solution, solve
-from resolvent.exploring.regularities import with_regularities
+from resolvent.exploring.undoing import with_ways_back
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def supposed(
         return None
     outcomes = knowledge.outcomes
     outcomes.grow(observations)
-    of = with_regularities(outcomes.of[:observations])
+    of = with_ways_back(outcomes.of[:observations])
     width = max(int((of >= 0).sum(axis=2).max(initial=0)), 1)
     parts = np.unravel_index(np.arange(states), sizes)
     told = outcomes.told[:, :observations][parts[0]]  # state, observation, action

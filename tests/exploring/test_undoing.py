@@ -1,9 +1,9 @@
-"""Rules that actions follow mostly, and what they say of steps that nobody has taken."""
+"""Actions that undo others, and what that says of steps that nobody has taken."""
 
 import numpy as np
 import pytest
 
-from resolvent.exploring.regularities import LEAST_TIMES, with_regularities
+from resolvent.exploring.undoing import LEAST_TIMES, with_ways_back
 
 RIGHT, DOWN, LEFT, UP = range(4)
 SIDE = 6
@@ -26,7 +26,7 @@ def grid():
 
 
 def told(outcomes, cell, action):
-    return [one for one in with_regularities(outcomes)[cell, action].tolist() if one >= 0]
+    return [one for one in with_ways_back(outcomes)[cell, action].tolist() if one >= 0]
 
 
 def test_a_step_that_nobody_took_is_taken_to_undo_another():
@@ -41,16 +41,9 @@ def test_a_step_that_was_blocked_may_lead_to_what_it_would_undo():
     assert told(outcomes, at(2, 2), LEFT) == [at(2, 2), at(1, 2)]
 
 
-def test_a_corner_is_closed_that_nobody_went_round_on_this_side():
-    outcomes = grid()
-    outcomes[at(2, 2), LEFT] = outcomes[at(1, 2), RIGHT] = -1
-    assert told(outcomes, at(2, 2), LEFT) == [at(1, 2)]
-    assert told(outcomes, at(1, 2), RIGHT) == [at(2, 2)]
-
-
 def test_nothing_is_added_where_all_is_known():
     outcomes = grid()
-    more = with_regularities(outcomes)
+    more = with_ways_back(outcomes)
     assert np.array_equal(more[:, :, :1], outcomes)
     assert (more[:, :, 1] == -1).all()
 
@@ -65,8 +58,8 @@ def test_a_way_that_only_leads_on_has_no_way_back():
 def test_no_rule_is_found_in_what_is_random(seed):
     outcomes = np.random.default_rng(seed).integers(200, size=(200, 4, 1)).astype(np.int32)
     outcomes[::3, 1] = -1
-    assert (with_regularities(outcomes)[:, :, 1] == -1).all()
-    assert (with_regularities(outcomes)[::3, 1] == -1).all()
+    assert (with_ways_back(outcomes)[:, :, 1] == -1).all()
+    assert (with_ways_back(outcomes)[::3, 1] == -1).all()
 
 
 def test_a_rule_takes_more_than_a_few_cases():
