@@ -7,6 +7,7 @@ long as the machines hold; only when they change is all of it worked out again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -256,9 +257,11 @@ class Knowledge:
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""
-        following = np.array(self.following, np.int32)
+        shape = len(self), len(self.log.actions)
+        following = np.fromiter(chain.from_iterable(self.following), np.int32).reshape(shape)
+        reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
         known = following != UNKNOWN
-        return np.where(known, following, -1).astype(np.int32), np.array(self.reward), known
+        return np.where(known, following, np.int32(-1)), reward, known
 
 
 def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:
