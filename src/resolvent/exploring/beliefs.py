@@ -32,7 +32,7 @@ FIRST_THOROUGH: Final = 64
 MORE_STEPS: Final = 1.25
 """Machines that grow are inferred thoroughly again when there are so many times as many steps."""
 
-EFFORT, IN_PASSING = 0.03, 0.005
+EFFORT, IN_PASSING = 0.015, 0.005
 """How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
 where they grow soon after that."""
 
