@@ -120,18 +120,18 @@ def distinct_pairs(first: Ids, second: Ids, firsts: int, seconds: int) -> tuple[
 def numbered(values: Rows) -> tuple[Rows, Ids]: ...
 def recode(codes: Ids, table: Ids) -> Ids: ...
 def walk_states(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
-def find_clashes(
-    transitions: Ids,
-    labels: int,
-    read: Ids,
-    offsets: Rows,
-    question: Ids,
-    questions: int,
-    answer: Ids,
-    beside: Ids,
-    besides: int,
-    any: bool,
-) -> tuple[int, int, int, int]: ...
+
+class AskedSteps:
+    def __init__(self, read: Ids, offsets: Rows, question: Ids, questions: int) -> None: ...
+    def clashes(
+        self,
+        transitions: Ids,
+        labels: int,
+        answer: Ids,
+        beside: Ids,
+        besides: int,
+        enough: int,
+    ) -> tuple[int, int, int, int]: ...
 
 class Walk:
     @property

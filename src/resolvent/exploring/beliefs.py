@@ -36,6 +36,10 @@ EFFORT, IN_PASSING = 0.015, 0.005
 """How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
 where they grow soon after that."""
 
+MANY_STATES: Final = 20
+"""With more states than these, smaller machines are looked for less, by the square of how many more:
+that takes longest where random steps are explained by dozens of states, and hardly ever finds any."""
+
 
 @dataclass
 class Beliefs:
@@ -91,6 +95,8 @@ class Beliefs:
         """
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
         believed, either = self.tables, self._first_labels_differ(columns)
+        if believed is not None:
+            effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
         self.result = None
         if believed is not None and self._needs_ending(believed, columns, last):
             outputs = *outputs_of(self.options, traces), TERMINATED

@@ -24,6 +24,9 @@ FARTHEST_BACK: Final = 600
 MOST_CHANGES: Final = 60
 """After so many changes it is given up: then machines are inferred from scratch."""
 
+MOST_WALKED: Final = 10_000_000
+"""Likewise after so many steps were walked through in trials: some hundredths of a second."""
+
 MOST_STATES: Final = 200
 
 Move = tuple[int, int]
@@ -34,7 +37,7 @@ def explains(tables: Tables, steps: Steps) -> bool:
     """Whether moves explain all steps, and lead somewhere at each."""
     beside, size = None, 1
     for place, moves in enumerate(tables.moves):
-        found = steps.clashes(place, moves, beside, size, any_one=True)
+        found = steps.clashes(place, moves, beside, size, enough=1)
         if found.count or found.lost:
             return False
         if place == 0:
@@ -80,6 +83,8 @@ class _Mending:
     def mended(self, moves: Codes) -> Codes | None:
         self._loop(moves)
         for _ in range(MOST_CHANGES):
+            if self.steps.trials * len(self.steps.question) > MOST_WALKED:
+                return None
             states, found = self.steps.walk(moves), self._clashes(moves)
             if found.count:
                 culprit = self._culprit(moves, states, found.bad, found.witness)
@@ -99,21 +104,21 @@ class _Mending:
         if self.trivial is not None:
             moves[:, self.trivial] = np.arange(len(moves), dtype=np.int32)
 
-    def _clashes(self, moves: Codes, *, any_one: bool = False) -> Clashes:
-        return self.steps.clashes(self.place, moves, self.beside, self.size, any_one=any_one)
+    def _clashes(self, moves: Codes, enough: int | None = None) -> Clashes:
+        return self.steps.clashes(self.place, moves, self.beside, self.size, enough)
 
     def _culprit(self, moves: Codes, states: Codes, bad: int, witness: int) -> Move | None:
         """Return the move to take back: nothing clashes without it, and few steps are lost."""
         blamed = dict.fromkeys([*self._before(states, bad), *self._before(states, witness)])
-
-        def cost(move: Move) -> tuple[int, int]:
+        culprit, least = None, (len(states), 0)
+        for move in blamed:
             kept = moves[move]
             moves[move] = -1
-            found = self._clashes(moves)
+            found = self._clashes(moves, enough=least[0] + 1)
             moves[move] = kept
-            return found.count, found.lost
-
-        return min(blamed, key=cost, default=None)
+            if culprit is None or (found.count, found.lost) < least:
+                culprit, least = move, (found.count, found.lost)
+        return culprit
 
     def _before(self, states: Codes, step: int) -> list[Move]:
         """Return the last labels that were read before a step, with the state of each."""
@@ -145,7 +150,7 @@ class _Mending:
         state, best, most = lost[0], len(moves), -1
         for target in [state, *(one for one in range(len(moves)) if one != state)]:
             moves[lost] = target
-            if not self._clashes(moves, any_one=True).count:
+            if not self._clashes(moves, enough=1).count:
                 agreeing = self._agreeing(self.steps.walk(moves), known)
                 if agreeing > most:
                     best, most = target, agreeing

@@ -95,6 +95,8 @@ class Steps:
         self.questions = len(asked)
         of_kind = {"transition": columns.after, "reward": columns.paid[1]}
         self.answers = [of_kind.get(kind, self.ended.astype(np.int32)) for kind in kinds]
+        self.trials = 0
+        self._asked = _core.AskedSteps(read, columns.offsets, self.question, self.questions)
         self.first = np.zeros(columns.steps, bool)
         self.first[columns.offsets[:-1]] = True
 
@@ -116,23 +118,20 @@ class Steps:
         return key * self.questions + self.question
 
     def clashes(
-        self, place: int, moves: Codes, beside: Codes | None, size: int, *, any_one: bool = False
+        self, place: int, moves: Codes, beside: Codes | None, size: int, enough: int | None = None
     ) -> Clashes:
-        """Hold the moves of one machine against all steps; or only until one clashes.
+        """Hold the moves of one machine against all steps, or until enough of them clash.
 
         `beside` is the state of the Transition Machine at each step, of so many, if it is another.
         """
+        self.trials += 1
         return Clashes(
-            *_core.find_clashes(
+            *self._asked.clashes(
                 np.ascontiguousarray(moves).ravel(),
                 moves.shape[1],
-                self.read,
-                self.columns.offsets,
-                self.question,
-                self.questions,
                 self.answers[place],
                 np.empty(0, np.int32) if beside is None else beside,
                 size,
-                any_one,
+                self.columns.steps if enough is None else enough,
             )
         )
