@@ -246,10 +246,10 @@ def _row_codes(columns: list[Any]) -> NDArray[np.int64]:
     return code
 
 
-def _rows(chosen: NDArray[np.int64], *columns: Codes) -> list[tuple[int, ...]]:
+def _rows(chosen: NDArray[np.int64], *columns: NDArray[Any]) -> list[Any]:
     return list(zip(*(one[chosen].tolist() for one in columns), strict=True))
 
 
-def _context(row: list[int]) -> "Context":
+def _context(row: tuple[int, ...]) -> "Context":
     begins, value, label, *states = row
     return (-1, value, label) if begins else (value, *states)
