@@ -90,6 +90,19 @@ inline void check_codes(std::span<const Id> codes, std::int64_t size, Id least) 
   require(outside == 0, "a column holds a code that is out of range");
 }
 
+// The number of states of a machine: rows of `labels` targets, each of which must exist.
+inline std::size_t checked_states(std::span<const Id> transitions, Id labels) {
+  require(labels >= 0, "labels must be at least 0");
+  require(labels == 0 ? transitions.empty() : transitions.size() % static_cast<std::size_t>(labels) == 0,
+          "transitions must hold one row of `labels` targets per state");
+  check_ids(transitions, "transitions holds a state below -1");
+  const auto states = labels == 0 ? std::size_t{1} : transitions.size() / static_cast<std::size_t>(labels);
+  require(states >= 1, "a machine needs at least one state");
+  for (const Id target : transitions)
+    require(target < static_cast<Id>(states), "transitions leads to a state that does not exist");
+  return states;
+}
+
 inline void check_offsets(std::span<const Row> offsets, std::size_t rows) {
   require(!offsets.empty() && offsets.front() == 0, "offsets must begin with 0");
   for (std::size_t at = 1; at < offsets.size(); ++at)

@@ -32,6 +32,7 @@ void bind_arithmetic(nb::module_& module);
 void bind_baum_welch(nb::module_& module);
 void bind_build(nb::module_& module);
 void bind_control(nb::module_& module);
+void bind_exploring(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_exact(nb::module_& module);
 void bind_events(nb::module_& module);
@@ -148,6 +149,16 @@ nb::object distinct_pairs(const Ids& first, const Ids& second, std::int64_t firs
   return nb::make_tuple(array(std::move(pairs.distinct)), array(std::move(pairs.place)));
 }
 
+nb::object numbered(const Rows& values) {
+  require(values.size() <= static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many rows");
+  resolvent::Numbered found;
+  {
+    nb::gil_scoped_release no_gil;
+    found = resolvent::numbered(span_of(values));
+  }
+  return nb::make_tuple(array(std::move(found.first)), array(std::move(found.number)));
+}
+
 nb::object recode(const Ids& codes, const Ids& table) {
   CodeBlock out(codes.size());
   {
@@ -159,15 +170,8 @@ nb::object recode(const Ids& codes, const Ids& table) {
 }
 
 nb::object walk_states(const Ids& transitions, Id labels, const Ids& beta, const Rows& offsets) {
-  require(labels >= 0, "labels must be at least 0");
   const auto table = span_of(transitions);
-  require(labels == 0 ? table.empty() : table.size() % static_cast<std::size_t>(labels) == 0,
-          "transitions must hold one row of `labels` targets per state");
-  check_ids(table, "transitions holds a state below -1");
-  const auto states = labels == 0 ? std::size_t{1} : table.size() / static_cast<std::size_t>(labels);
-  require(states >= 1, "a machine needs at least one state");
-  for (const Id target : table)
-    require(target < static_cast<Id>(states), "transitions leads to a state that does not exist");
+  checked_states(table, labels);
   check_offsets(span_of(offsets), beta.size());
   check_ids(span_of(beta), "beta holds an id below -1");
   std::vector<Id> out(beta.size());
@@ -266,6 +270,7 @@ NB_MODULE(_core, module) {
   module.def("used_codes", &used_codes, "codes"_a, "size"_a);
   module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a,
              "seconds"_a);
+  module.def("numbered", &numbered, "values"_a);
   module.def("recode", &recode, "codes"_a, "table"_a);
   module.def("walk_states", &walk_states, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
@@ -273,6 +278,7 @@ NB_MODULE(_core, module) {
   bind_baum_welch(module);
   bind_build(module);
   bind_control(module);
+  bind_exploring(module);
   bind_replay(module);
   bind_exact(module);
   bind_events(module);

@@ -237,6 +237,7 @@ def codes(draw: Random) -> object:
         _core.distinct_pairs(
             **_maybe(draw, {"first": column, "second": other, "firsts": kinds, "seconds": kinds})
         ),
+        _core.numbered(numbers),
         _core.distinct_integers(numbers, draw.choice((0, 1, 3, 10**6))),
         _core.starts_in_order([ordered], [numbers], draw.choice((size, size, size + 1))),
         _core.repeated_code(draw.randrange(9), size),
@@ -296,6 +297,13 @@ def walks(draw: Random) -> object:
     moves = {"transitions": given.table, "labels": given.labels}
     rows = {"beta": given.beta, "offsets": given.offsets}
     walked = _core.walk_states(**_maybe(draw, moves | rows))
+    column = _ids([draw.randrange(3) for _ in given.beta])
+    asked = _core.AskedSteps(given.beta, given.offsets, column, draw.choice((3, 3, 2)))
+    clashes = asked.clashes(
+        **_maybe(draw, moves | {"answer": column[::-1].copy(), "beside": column}),
+        besides=draw.choice((1, 3, 2**40)),
+        enough=draw.choice((0, 1, 10**6)),
+    )
     states, actions = given.states, draw.randint(1, 3)
     following = _ids([draw.randrange(states) for _ in range(states * actions)])
     ends = _ids([draw.randrange(2) for _ in range(states * actions)])
@@ -309,7 +317,7 @@ def walks(draw: Random) -> object:
         if walk.done:
             break
         walk.feed(np.array([draw.randrange(actions) for _ in range(40)], np.int64))
-    return walked, walk.take()
+    return walked, clashes, walk.take()
 
 
 def q_learned(draw: Random) -> object:

@@ -50,6 +50,35 @@ Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std:
   return pairs;
 }
 
+Numbered numbered(std::span<const Row> values) {
+  Numbered found{{}, std::vector<Id>(values.size())};
+  unsigned bits = 8;
+  std::vector<Id> slots(std::size_t{1} << bits, none);  // open addressing: numbers of values
+  const auto slot_of = [&](Row value) {
+    const std::size_t mask = slots.size() - 1;
+    // The high half of a product depends on all bits of the value.
+    auto at = static_cast<std::size_t>((static_cast<std::uint64_t>(value) * 0x9E3779B97F4A7C15ULL) >> (64 - bits));
+    while (slots[at] != none && values[static_cast<std::size_t>(found.first[index(slots[at])])] != value)
+      at = (at + 1) & mask;
+    return at;
+  };
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    std::size_t at = slot_of(values[row]);
+    if (slots[at] == none) {
+      if (found.first.size() * 2 >= slots.size()) {
+        slots.assign(std::size_t{1} << (bits += 2), none);
+        for (std::size_t number = 0; number < found.first.size(); ++number)
+          slots[slot_of(values[static_cast<std::size_t>(found.first[number])])] = static_cast<Id>(number);
+        at = slot_of(values[row]);
+      }
+      slots[at] = static_cast<Id>(found.first.size());
+      found.first.push_back(static_cast<Row>(row));
+    }
+    found.number[row] = slots[at];
+  }
+  return found;
+}
+
 void recode(std::span<const Id> codes, std::span<const Id> table, std::span<Id> out) {
   for (std::size_t row = 0; row < codes.size(); ++row)
     out[row] = codes[row] == none ? none : table[index(codes[row])];

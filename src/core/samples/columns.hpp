@@ -33,6 +33,14 @@ struct Pairs {
 };
 Pairs distinct_pairs(std::span<const Id> first, std::span<const Id> second, std::size_t firsts, std::size_t seconds);
 
+// The distinct values of a column in the order in which they come up: the row of each one's first,
+// and for each row the number of its value among them.
+struct Numbered {
+  std::vector<Row> first;
+  std::vector<Id> number;
+};
+Numbered numbered(std::span<const Row> values);
+
 // Writes `table[code]` for each code; `none` stays `none`. Codes must be in the table.
 void recode(std::span<const Id> codes, std::span<const Id> table, std::span<Id> out);
 

@@ -36,6 +36,12 @@ EFFORT, IN_PASSING = 0.03, 0.005
 """How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
 where they grow soon after that."""
 
+MANY_STEPS: Final = (3_000, 10_000)
+"""From so many steps on, half of that each: the same effort takes longer then, and finds less."""
+
+MANY_STATES: Final = 20
+"""With more states than these, smaller machines are looked for less: twice as many, a quarter."""
+
 
 @dataclass
 class Beliefs:
@@ -91,6 +97,10 @@ class Beliefs:
         """
         columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
         believed, either = self.tables, self._first_labels_differ(columns)
+        if effort > IN_PASSING:
+            effort *= 0.5 ** sum(columns.steps >= many for many in MANY_STEPS)
+        if believed is not None:
+            effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
         self.result = None
         if believed is not None and self._needs_ending(believed, columns, last):
             outputs = *outputs_of(self.options, traces), TERMINATED

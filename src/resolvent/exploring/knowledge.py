@@ -7,11 +7,14 @@ long as the machines hold; only when they change is all of it worked out again.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from resolvent.exploring.answers import Answers
 from resolvent.exploring.log import Columns, Episode, Log
 from resolvent.exploring.recalling import recall
 from resolvent.exploring.supposing import Outcomes
@@ -65,7 +68,7 @@ class Knowledge:
         self.starts: dict[int, int] = {}
         self.began: dict[int, tuple[int, int]] = {}
         self.beginnings: set[tuple[int, int]] = set()
-        self.answers: list[dict[tuple[int, ...], float]] = [{} for _ in self.kinds]
+        self.answers = Answers(self.sizes, len(log.actions))
         self.guess: dict[tuple[int, int], int] = {}
         self.label_at: dict[int, int] = {}
         self.usually: dict[tuple[int, ...], tuple[float, bool]] = {}
@@ -79,7 +82,8 @@ class Knowledge:
         self.ending: set[Question] = set()
         self.ends = False
         self.usual: float | None = None
-        self.labels_read: list[list[int]] = []
+        self.labels_read: Codes = np.empty(0, np.int32)
+        """The labels of all episodes but for plain ones, each once in a row, and −1 after each."""
         self._words: dict[int, set[tuple[int, ...]]] = {}
         self.least, self.most = np.inf, -np.inf
         if columns.steps:
@@ -140,10 +144,9 @@ class Knowledge:
         self.outcomes.note(states[0], observation, action, seen)
         self._note_label(seen, label)
         self.least, self.most = min(self.least, reward), max(self.most, reward)
-        for place, (kind, answers) in enumerate(zip(self.kinds, self.answers, strict=True)):
-            key = self._question(place, observation, states, action)
+        for place, kind in enumerate(self.kinds):
             answer = _answer(kind, seen, reward, ended)
-            if answers.setdefault(key, answer) != answer:
+            if self.answers.note(place, states, observation, action, answer) != answer:
                 return Taken(UNKNOWN, True, surprise=kind)
         self.ends = self.ends or ended
         if ended:
@@ -173,13 +176,6 @@ class Knowledge:
             self.reward[row][action] = reward
             self.known += 1
         return Taken(following, news)
-
-    def _question(
-        self, place: int, observation: int, states: list[int], action: int
-    ) -> tuple[int, ...]:
-        if place == 0:
-            return (states[0], observation, action)
-        return (states[place], states[0], observation, action)
 
     def _note_label(self, seen: int, label: int) -> None:
         if self.label_at.setdefault(seen, label) != label:
@@ -229,11 +225,10 @@ class Knowledge:
         found = self._words.get(length)
         if found is None:
             found = self._words[length] = set()
-            for episode in self.labels_read:
-                found.update(
-                    tuple(episode[first : first + length])
-                    for first in range(len(episode) - length + 1)
-                )
+            if len(self.labels_read) >= length:
+                windows = sliding_window_view(self.labels_read, length)
+                words = windows[windows.min(axis=1) >= 0]
+                found.update(zip(*words.T.tolist(), strict=True))
         return found
 
     def read_word(self, recent: tuple[int, ...]) -> None:
@@ -262,9 +257,11 @@ class Knowledge:
 
     def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
         """Return what follows, what is paid and which steps are known, situation by action."""
-        following = np.array(self.following, np.int32)
+        shape = len(self), len(self.log.actions)
+        following = np.fromiter(chain.from_iterable(self.following), np.int32).reshape(shape)
+        reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
         known = following != UNKNOWN
-        return np.where(known, following, -1).astype(np.int32), np.array(self.reward), known
+        return np.where(known, following, np.int32(-1)), reward, known
 
 
 def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:

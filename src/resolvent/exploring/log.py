@@ -7,14 +7,16 @@ and count as traces that were cut short whenever machines learn from all of them
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.traces import Label, Symbol, TraceSet
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 CUT, ENDED, STOPPED = 0, 1, 2
 """How an episode may end: by a limit, by itself, or because exploring had no use for more."""
@@ -99,16 +101,53 @@ class Columns:
     rewards: NDArray[np.float64]
     offsets: NDArray[np.int64]
     ended: NDArray[np.bool_]
+    choices: int
+    """How many actions there are."""
 
     @property
     def steps(self) -> int:
         """How many steps there are."""
         return len(self.actions)
 
-    def at_step(self) -> NDArray[np.int64]:
-        """Return for each step the place of what was seen before it."""
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        """For each step the place of what was seen before it."""
         lengths = np.diff(self.offsets)
         return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
+
+    @cached_property
+    def before(self) -> Codes:
+        """What was seen before each step."""
+        return self.seen[self.at]
+
+    @cached_property
+    def after(self) -> Codes:
+        """What each step led to."""
+        return self.seen[self.at + 1]
+
+    @cached_property
+    def asked(self) -> tuple[NDArray[np.int64], Codes]:
+        """The questions, each an observation and an action, and which one each step asks.
+
+        They come in the order of observations, and are told apart by `divmod` with `choices`.
+        """
+        return distinct_pairs(self.before, self.actions, int(self.seen.max()) + 1, self.choices)
+
+    @cached_property
+    def paid(self) -> tuple[NDArray[np.float64], Codes]:
+        """The rewards in their order, and which of them each step was paid."""
+        first, number = _core.numbered((self.rewards + 0.0).view(np.int64))  # −0 is 0
+        order = np.argsort(self.rewards[first])
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return self.rewards[first[order]] + 0.0, place[number]
+
+    @cached_property
+    def ends_at(self) -> NDArray[np.bool_]:
+        """Which steps ended an episode."""
+        ended = np.zeros(self.steps, bool)
+        ended[self.offsets[1:] - 1] = self.ended
+        return ended
 
 
 class Log:
@@ -119,6 +158,7 @@ class Log:
         self.actions = list(actions)
         self.done = Episode()
         self.lengths, self.ends = array("i"), array("b")
+        self._columns: tuple[object, Columns] | None = None
 
     @property
     def episodes(self) -> int:
@@ -168,6 +208,12 @@ class Log:
     def columns(self, since: int = 0, under_way: Iterable[Episode] = ()) -> Columns:
         """Return the episodes from a number on, and those under way, as arrays."""
         more = [one for one in under_way if len(one)]
+        wanted = since, self.episodes, [(id(one), len(one)) for one in more]
+        if self._columns is None or self._columns[0] != wanted:
+            self._columns = wanted, self._made_columns(since, more)
+        return self._columns[1]
+
+    def _made_columns(self, since: int, more: list[Episode]) -> Columns:
         skipped = int(np.frombuffer(self.lengths, np.int32)[:since].sum()) if since else 0
         lengths = [*self.lengths[since:], *map(len, more)]
         parts = (self.done, *more)
@@ -183,17 +229,18 @@ class Log:
             column("rewards", np.float64, skipped),
             np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
             np.array([*(end == ENDED for end in self.ends[since:]), *(False for _ in more)], bool),
+            len(self.actions),
         )
 
     def traces(self, since: int = 0, under_way: Iterable[Episode] = ()) -> TraceSet:
         """Return the episodes from a number on, and those under way, as traces."""
         columns = self.columns(since, under_way)
-        rewards, codes = np.unique(columns.rewards, return_inverse=True)
+        rewards, codes = columns.paid
         return TraceSet.from_columns(
             (self.observations.values, columns.seen),
             (self.labels.values, columns.labels),
             (self.actions, columns.actions),
-            (rewards.tolist(), codes.astype(np.int32)),
+            (rewards.tolist(), codes),
             offsets=columns.offsets,
             terminated=columns.ended,
             truncated=~columns.ended,
@@ -210,7 +257,7 @@ class Log:
 
     def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
         """Make the labels anew of what was seen and done."""
-        self.labels = Coding()
+        self.labels, self._columns = Coding(), None
         step = 0
         for number, length in enumerate(self.lengths):
             self._relabel(labelling, self.done, step, step + number, length)

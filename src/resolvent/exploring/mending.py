@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from resolvent.exploring.tables import Flags, Steps, Tables
+from resolvent import _core
+from resolvent.exploring.tables import Clashes, Flags, Steps, Tables
 from resolvent.traces.vocabulary import Codes
 
 LOOK_BACK: Final = 12
@@ -24,6 +24,9 @@ FARTHEST_BACK: Final = 600
 MOST_CHANGES: Final = 60
 """After so many changes it is given up: then machines are inferred from scratch."""
 
+MOST_WALKED: Final = 10_000_000
+"""Likewise after so many steps were walked through in trials: some hundredths of a second."""
+
 MOST_STATES: Final = 200
 
 Move = tuple[int, int]
@@ -32,13 +35,13 @@ Move = tuple[int, int]
 
 def explains(tables: Tables, steps: Steps) -> bool:
     """Whether moves explain all steps, and lead somewhere at each."""
-    first = steps.walk(tables.moves[0])
-    if int(first.min()) < 0 or len(steps.clashes(0, first, None, 1)[0]):
-        return False
-    for place, moves in enumerate(tables.moves[1:], 1):
-        states = steps.walk(moves)
-        if int(states.min()) < 0 or len(steps.clashes(place, states, first, tables.sizes[0])[0]):
+    beside, size = None, 1
+    for place, moves in enumerate(tables.moves):
+        found = steps.clashes(place, moves, beside, size, enough=1)
+        if found.count or found.lost:
             return False
+        if place == 0:
+            beside, size = steps.walk(moves), len(moves)
     return True
 
 
@@ -47,8 +50,8 @@ def tells_endings(tables: Tables, steps: Steps) -> bool:
     together = np.zeros(len(steps.question), np.int64)
     for moves in tables.moves:
         together = together * len(moves) + steps.walk(moves)
-    asked = together * steps.questions + steps.question
-    return len(np.unique(2 * asked + steps.ended)) == len(np.unique(asked))
+    first, number = _core.numbered(together * steps.questions + steps.question)
+    return bool((steps.ended[first][number] == steps.ended).all())
 
 
 def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables | None:
@@ -80,10 +83,11 @@ class _Mending:
     def mended(self, moves: Codes) -> Codes | None:
         self._loop(moves)
         for _ in range(MOST_CHANGES):
-            states = self.steps.walk(moves)
-            bad, witness = self._clashes(states)
-            if len(bad):
-                culprit = self._culprit(moves, states, int(bad[0]), int(witness[0]))
+            if self.steps.trials * len(self.steps.question) > MOST_WALKED:
+                return None
+            states, found = self.steps.walk(moves), self._clashes(moves)
+            if found.count:
+                culprit = self._culprit(moves, states, found.bad, found.witness)
                 if culprit is None:
                     return None  # no label was read before either
                 moves[culprit] = -1
@@ -100,21 +104,21 @@ class _Mending:
         if self.trivial is not None:
             moves[:, self.trivial] = np.arange(len(moves), dtype=np.int32)
 
-    def _clashes(self, states: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.steps.clashes(self.place, states, self.beside, self.size)
+    def _clashes(self, moves: Codes, enough: int | None = None) -> Clashes:
+        return self.steps.clashes(self.place, moves, self.beside, self.size, enough)
 
     def _culprit(self, moves: Codes, states: Codes, bad: int, witness: int) -> Move | None:
         """Return the move to take back: nothing clashes without it, and few steps are lost."""
         blamed = dict.fromkeys([*self._before(states, bad), *self._before(states, witness)])
-
-        def cost(move: Move) -> tuple[int, int]:
+        culprit, least = None, (len(states), 0)
+        for move in blamed:
             kept = moves[move]
             moves[move] = -1
-            trial = self.steps.walk(moves)
+            found = self._clashes(moves, enough=least[0] + 1)
             moves[move] = kept
-            return len(self._clashes(trial)[0]), int((trial < 0).sum())
-
-        return min(blamed, key=cost, default=None)
+            if culprit is None or (found.count, found.lost) < least:
+                culprit, least = move, (found.count, found.lost)
+        return culprit
 
     def _before(self, states: Codes, step: int) -> list[Move]:
         """Return the last labels that were read before a step, with the state of each."""
@@ -146,9 +150,8 @@ class _Mending:
         state, best, most = lost[0], len(moves), -1
         for target in [state, *(one for one in range(len(moves)) if one != state)]:
             moves[lost] = target
-            trial = self.steps.walk(moves)
-            if not len(self._clashes(trial)[0]):
-                agreeing = self._agreeing(trial, known)
+            if not self._clashes(moves, enough=1).count:
+                agreeing = self._agreeing(self.steps.walk(moves), known)
                 if agreeing > most:
                     best, most = target, agreeing
         if best == len(moves):

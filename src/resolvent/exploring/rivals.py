@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from resolvent import _core
 from resolvent.errors import ContradictoryTraces
+from resolvent.exploring.answers import Answers
 from resolvent.exploring.beliefs import EFFORT, Beliefs
 from resolvent.exploring.choosing import Way
 from resolvent.exploring.knowledge import UNKNOWN, Knowledge
@@ -31,7 +33,6 @@ MOST_SEARCHED: Final = 50_000
 """So many situations, with what another machine takes them for, are looked through at most."""
 
 States = tuple[int, ...]
-Answers = list[dict[tuple[int, ...], float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +45,15 @@ class Rival:
     @classmethod
     def of(cls, tables: Tables, columns: Columns) -> "Rival":
         """Read off a log what machines with these moves answer."""
-        steps = Steps(columns, tables.timing, tables.kinds)
+        steps = Steps.asked_of(tables, columns)
         states = [steps.walk(one) for one in tables.moves]
-        seen = columns.seen[steps.at]
-        told: dict[str, Any] = {"transition": columns.seen[steps.at + 1], "reward": columns.rewards}
-        answers: Answers = []
+        told: dict[str, Any] = {"transition": columns.after, "reward": columns.rewards}
+        answers = Answers(tables.sizes, columns.choices)
+        key = np.ravel_multi_index((*states, steps.question), (*tables.sizes, steps.questions))
+        first, _ = _core.numbered(key)
+        shown = [one[first] for one in states], columns.before[first], columns.actions[first]
         for place, kind in enumerate(tables.kinds):
-            own = [states[0]] if place == 0 else [states[place], states[0]]
-            rows = np.stack([*own, seen, columns.actions])
-            _, first = np.unique(rows, axis=1, return_index=True)
-            values = told.get(kind, steps.ended)[first].tolist()
-            answers.append(dict(zip(map(tuple, rows[:, first].T.tolist()), values, strict=True)))
+            answers.note_all(place, *shown, told.get(kind, steps.ended)[first])
         return cls([one.tolist() for one in tables.moves], answers)
 
     def led(self, states: States, label: int) -> States | None:
@@ -103,18 +102,12 @@ def differ(
     knowledge: Knowledge, rival: Rival, observation: int, own: States, theirs: States, action: int
 ) -> bool:
     """Whether both know what a step brings, and do not agree on it."""
-    for place, (answers, others) in enumerate(zip(knowledge.answers, rival.answers, strict=True)):
-        mine = answers.get(_question(place, own, observation, action))
-        other = others.get(_question(place, theirs, observation, action))
+    for place in range(len(own)):
+        mine = knowledge.answers.get(place, own, observation, action)
+        other = rival.answers.get(place, theirs, observation, action)
         if mine is not None and other is not None and mine != other:
             return True
     return False
-
-
-def _question(place: int, states: States, observation: int, action: int) -> tuple[int, ...]:
-    if place == 0:
-        return (states[0], observation, action)
-    return (states[place], states[0], observation, action)
 
 
 def _way(

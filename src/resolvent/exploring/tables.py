@@ -65,28 +65,38 @@ def _moves(machine: Machine, log: Log) -> Codes:
     return np.ascontiguousarray(np.stack(columns, axis=1)).astype(np.int32)
 
 
+@dataclass(frozen=True, slots=True)
+class Clashes:
+    """How many steps have another answer than the first one in the same state.
+
+    `lost` counts steps at which a machine is in no state; `bad` is the first step that clashes,
+    and `witness` the one that it clashes with.
+    """
+
+    count: int
+    lost: int
+    bad: int
+    witness: int
+
+
 class Steps:
     """The steps of a log as machines are asked about them, with what they should have answered."""
 
     def __init__(self, columns: Columns, timing: LabelTiming, kinds: tuple[str, ...]) -> None:
         self.columns, self.kinds = columns, kinds
-        at = columns.at_step()
-        read = columns.labels[at].copy()
+        self.at, self.ended = columns.at, columns.ends_at
+        read = columns.labels[self.at]
         if timing.lag:
             read[1:] = read[:-1].copy()
         if timing.first or timing.lag:
             read[columns.offsets[:-1]] = -1
         self.read: Codes = read
-        ended = np.zeros(columns.steps, bool)
-        ended[columns.offsets[1:] - 1] = columns.ended
-        self.at, self.ended = at, ended
-        asked = columns.seen[at].astype(np.int64) * (int(columns.actions.max()) + 1)
-        _, question = np.unique(asked + columns.actions, return_inverse=True)
-        self.question: NDArray[np.int64] = question
-        self.questions = int(question.max()) + 1
-        self.paid, rewards = np.unique(columns.rewards, return_inverse=True)
-        of_kind = {"transition": columns.seen[at + 1], "reward": rewards.astype(np.int32)}
-        self.answers = [of_kind.get(kind, ended.astype(np.int32)) for kind in kinds]
+        asked, self.question = columns.asked
+        self.questions = len(asked)
+        of_kind = {"transition": columns.after, "reward": columns.paid[1]}
+        self.answers = [of_kind.get(kind, self.ended.astype(np.int32)) for kind in kinds]
+        self.trials = 0
+        self._asked = _core.AskedSteps(read, columns.offsets, self.question, self.questions)
         self.first = np.zeros(columns.steps, bool)
         self.first[columns.offsets[:-1]] = True
 
@@ -108,15 +118,20 @@ class Steps:
         return key * self.questions + self.question
 
     def clashes(
-        self, place: int, states: Codes, beside: Codes | None, size: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return steps with another answer than one before them in the same state, and that one."""
-        located = states >= 0 if beside is None else (states >= 0) & (beside >= 0)
-        steps = np.flatnonzero(located)
-        key = self.keys(states, beside, size)[steps]
-        answer = self.answers[place][steps]
-        first = np.empty(int(key.max(initial=0)) + 1, np.int64)
-        first[key[::-1]] = np.arange(len(key))[::-1]
-        witness = first[key]
-        bad = answer[witness] != answer
-        return steps[bad], steps[witness[bad]]
+        self, place: int, moves: Codes, beside: Codes | None, size: int, enough: int | None = None
+    ) -> Clashes:
+        """Hold the moves of one machine against all steps, or until enough of them clash.
+
+        `beside` is the state of the Transition Machine at each step, of so many, if it is another.
+        """
+        self.trials += 1
+        return Clashes(
+            *self._asked.clashes(
+                np.ascontiguousarray(moves).ravel(),
+                moves.shape[1],
+                self.answers[place],
+                np.empty(0, np.int32) if beside is None else beside,
+                size,
+                self.columns.steps if enough is None else enough,
+            )
+        )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -284,6 +285,8 @@ class Machines(Mapping[str, Machine]):
 
 def _check_supplemented(machine: Machine, states: int) -> None:
     """Raise `ModelError` unless all observations come with a state of the Transition Machine."""
+    if _all_with_states(machine.observations, states):
+        return
     for seen in machine.observations:
         if not (
             isinstance(seen, tuple)
@@ -295,6 +298,15 @@ def _check_supplemented(machine: Machine, states: int) -> None:
                 f"the {short(machine.kind)} machine is supplemented, but {short(repr(seen))} is no "
                 f"observation with a state of the Transition Machine, 0 to {states - 1}"
             )
+
+
+def _all_with_states(observations: Iterable[Any], states: int) -> bool:
+    """Whether all are plain pairs with a state; there are thousands, and often they are checked."""
+    seen = list(observations)
+    if set(map(type, seen)) != {tuple} or set(map(len, seen)) != {2}:
+        return False
+    beside = list(map(itemgetter(1), seen))
+    return set(map(type, beside)) == {int} and min(beside) >= 0 and max(beside) < states
 
 
 class MachinePair(Machines):

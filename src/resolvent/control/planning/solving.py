@@ -6,6 +6,7 @@ rounding of floating-point numbers, and that is kept track of.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 _STEPS_AHEAD = 16
@@ -53,36 +55,43 @@ def solve(following: Codes, reward: Numbers, gamma: float) -> Solution:
     return _undiscounted(following, reward)
 
 
-def _discounted(following: Codes, reward: Numbers, gamma: float) -> Solution:
-    """Policy iteration: evaluate, take what is better, until nothing is."""
-    rows = np.arange(len(reward))
+def _discounted(following: NDArray[Any], reward: Numbers, gamma: float) -> Solution:
+    """Policy iteration: evaluate, take what is better, until nothing is.
+
+    Actions come before situations here: what is best of few actions in each of many situations
+    is found several times as fast then.
+    """
+    following = np.ascontiguousarray(following.T, np.intp)
+    reward = np.ascontiguousarray(reward.T)
+    rows = np.arange(reward.shape[1])
     policy = _first_guess(following, reward, gamma)
     while True:
-        value, size = _followed(following[rows, policy], reward[rows, policy], gamma)
+        value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
         worth = reward + gamma * value[following]
         doubt = _ROUNDING * (np.abs(reward) + gamma * size[following])
-        first = worth.argmax(axis=1)
-        best, best_doubt = worth[rows, first], doubt[rows, first]
-        better = best - worth[rows, policy] > best_doubt + doubt[rows, policy]
+        first = worth.argmax(axis=0)
+        best, best_doubt = worth[first, rows], doubt[first, rows]
+        better = best - worth[policy, rows] > best_doubt + doubt[policy, rows]
         if not better.any():
             break
         policy[better] = first[better]
-    policy = (best[:, None] - worth <= best_doubt[:, None] + doubt).argmax(axis=1)
-    value, size = _followed(following[rows, policy], reward[rows, policy], gamma)
+    policy = (best - worth <= best_doubt + doubt).argmax(axis=0)
+    value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
     return Solution(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
 
 
-def _first_guess(following: Codes, reward: Numbers, gamma: float) -> NDArray[np.int64]:
+def _first_guess(following: Places, reward: Numbers, gamma: float) -> Places:
     """Return what to do with few steps ahead: a good policy to begin with, and a cheap one."""
-    value = np.zeros(len(reward) + 1)
+    value, worth = np.zeros(reward.shape[1] + 1), np.empty(reward.shape)
     for _ in range(_STEPS_AHEAD):
-        worth = reward + gamma * value[following]
-        value[:-1] = worth.max(axis=1)
-    policy: NDArray[np.int64] = worth.argmax(axis=1)
+        np.multiply(np.take(value, following, out=worth, mode="clip"), gamma, out=worth)
+        np.add(reward, worth, out=worth)
+        worth.max(axis=0, out=value[:-1])
+    policy: Places = worth.argmax(axis=0)
     return policy
 
 
-def _followed(following: Codes, reward: Numbers, gamma: float) -> tuple[Numbers, Numbers]:
+def _followed(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers, Numbers]:
     """Return what one action in each situation is worth, and the same without signs.
 
     Each round doubles the steps that are summed, so that paths of any length, and

@@ -1,0 +1,197 @@
+"""What a round of exploring costs: taking in a step, thinking of it, and choosing the next.
+
+In the house and in 25×25 worlds from the first step on; and in 25×25 worlds with 100,000 random
+steps behind it, where each move of the machines in turn is made wrong, so that the next step
+finds them to be: then they are mended, or inferred from scratch, all that is known is worked out
+anew, and so is what it is worth. Milliseconds of processor time, of all threads together.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import resolvent as rs
+from resolvent.environments import RandomWorld
+from resolvent.exploring import beliefs, mind
+from resolvent.exploring.choosing import Hopes
+from resolvent.exploring.exploration import Solving
+from resolvent.exploring.knowledge import UNKNOWN
+from resolvent.exploring.tables import Tables
+
+PARTS = {
+    "mending": (beliefs, "mended"),
+    "inferring": (beliefs.Beliefs, "_thought_of"),
+    "recalling": (mind, "Knowledge"),
+    "weighing": (Hopes, "weigh"),
+    "choosing": (mind.Mind, "_chosen"),
+}
+"""The parts of a round, and the functions that do them."""
+
+LONGEST = 1_000
+"""Random episodes are cut after so many steps."""
+
+
+@dataclass
+class Rounds:
+    """The processor time of each round, and of its parts."""
+
+    whole: list[float] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    _now: dict[str, float] = field(default_factory=dict)
+
+    def end(self, seconds: float) -> None:
+        """Note a round that is over."""
+        self.whole.append(seconds)
+        for part, times in self.parts.items():
+            times.append(self._now.get(part, 0.0))
+        self._now.clear()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Time a round."""
+        began = time.process_time()
+        yield
+        self.end(time.process_time() - began)
+
+    @contextmanager
+    def told_apart(self) -> Iterator[None]:
+        """Time the parts of rounds."""
+        kept = [(owner, name, getattr(owner, name)) for owner, name in PARTS.values()]
+        for part, (owner, name, function) in zip(PARTS, kept, strict=True):
+            setattr(owner, name, self._timed(part, function))
+        try:
+            yield
+        finally:
+            for owner, name, function in kept:
+                setattr(owner, name, function)
+
+    def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*given: Any, **named: Any) -> Any:
+            began = time.process_time()
+            try:
+                return function(*given, **named)
+            finally:
+                spent = time.process_time() - began
+                self._now[part] = self._now.get(part, 0.0) + spent
+
+        return timed
+
+    def row(self, name: str) -> str:
+        """Return a row of the table: quantiles of the whole, and the most that each part took."""
+        half, most, longest = np.quantile(self.whole, [0.5, 0.99, 1.0])
+        times = [half, most, longest, *(max(one) for one in self.parts.values())]
+        return (
+            f"| {name} | {len(self.whole):,} | "
+            + " | ".join(f"{1_000 * one:.1f}" if one else "" for one in times)
+            + " |"
+        )
+
+
+def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> None:
+    """Solve, and time each round."""
+    explorer = rs.Explorer(env, seed=seed)
+    limit = None if env.spec and env.spec.max_episode_steps else 2_000
+    solving = Solving(env, explorer, budget, limit, None, None)
+    after, began = solving._after_step, time.process_time()
+
+    def timed(changed: bool) -> None:
+        nonlocal began
+        after(changed)
+        rounds.end(time.process_time() - began)
+        began = time.process_time()
+
+    solving._after_step = timed  # type: ignore[method-assign]
+    with rounds.told_apart():
+        solving.run()
+
+
+class Walk:
+    """An explorer that is shown random steps."""
+
+    def __init__(self, env: gym.Env[Any, Any], seed: int) -> None:
+        self.env, self.explorer = env, rs.Explorer(env, seed=seed)
+        self.draw = np.random.default_rng(seed)
+        self.shown: Any = None
+        self.cursor = self.explorer._cursor(0)
+
+    def step(self, rounds: Rounds | None = None, *, choose: bool = False) -> None:
+        """Take a random step, and choose the next one if that is to be timed as well."""
+        explorer, cursor = self.explorer, self.cursor
+        if not cursor.goes_on:
+            observation, info = self.env.reset(seed=None if explorer.steps else 0)
+            log, label = explorer.mind.log, explorer._labels.at_reset(observation, info)
+            seen = log.observation(explorer._observations(observation))
+            explorer.mind.begin(cursor, seen, log.label(label))
+        action = self.draw.integers(self.env.action_space.n)  # type: ignore[attr-defined]
+        observation, reward, *ended, info = self.env.step(action)
+        with (rounds or Rounds()).one():
+            explorer.learn(action, observation, reward, *ended, info)
+            if choose and cursor.goes_on:
+                explorer.mind.act(cursor)
+        if len(cursor.episode) >= LONGEST:
+            explorer.cut()
+
+    def surprised(self, tables: Tables, thorough_at: int, rounds: Rounds) -> None:
+        """Take a step with these machines believed in, which it shows to be wrong."""
+        held = self.explorer.mind.beliefs
+        held.tables, held.thorough_at = tables, thorough_at
+        if not self.cursor.goes_on:
+            self.step()
+        self.cursor.row = UNKNOWN
+        self.step(rounds, choose=True)
+
+
+def wrong_moves(tables: Tables) -> Iterator[Tables]:
+    """Return machines with one move each that leads elsewhere."""
+    for place, moves in enumerate(tables.moves):
+        for state, label in zip(*np.nonzero(moves >= 0), strict=True):
+            other = [one.copy() for one in tables.moves]
+            other[place][state, label] = (moves[state, label] + 1) % len(moves)
+            yield replace(tables, moves=tuple(other))
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=4, help="so many 25×25 worlds")
+    parser.add_argument("--seeds", type=int, default=3, help="for the house")
+    parser.add_argument("--steps", type=int, default=27_000, help="to solve a 25×25 world for")
+    parser.add_argument("--behind", type=int, default=100_000, help="random steps")
+    asked = parser.parse_args()
+    print("| rounds | how many | 0.5 | 0.99 | longest | " + " | ".join(PARTS) + " |")
+    print("|---|" + "---:|" * (4 + len(PARTS)))
+    rounds = Rounds()
+    for seed in range(asked.seeds):
+        solved(gym.make("resolvent/House-v0"), 100_000, seed, rounds)
+    print(rounds.row("the house"), flush=True)
+    for world in range(asked.worlds):
+        rounds, name = Rounds(), f"25×25 world {world}"
+        solved(RandomWorld(world_seed=world), asked.steps, 0, rounds)
+        print(rounds.row(f"{name}, {asked.steps:,} steps"), flush=True)
+    for world in range(asked.worlds):
+        name, walk = f"25×25 world {world}", Walk(RandomWorld(world_seed=world), 0)
+        on_the_way, mended, inferred = Rounds(), Rounds(), Rounds()
+        with on_the_way.told_apart():
+            while walk.explorer.steps < asked.behind:
+                walk.step(on_the_way)
+        print(on_the_way.row(f"{name}, {asked.behind:,} random steps"), flush=True)
+        believed = walk.explorer.mind.beliefs.tables
+        assert believed is not None
+        with mended.told_apart():
+            for wrong in wrong_moves(believed):
+                walk.surprised(wrong, 2 * walk.explorer.steps, mended)
+        print(mended.row(f"{name}, then each move wrong once: mended"), flush=True)
+        with inferred.told_apart():
+            for wrong in wrong_moves(believed):
+                walk.surprised(wrong, 0, inferred)
+        print(inferred.row(f"{name}, then each move wrong once: inferred"), flush=True)
+
+
+if __name__ == "__main__":
+    main()
