@@ -2,9 +2,10 @@
 
 The same action where the same was seen did one thing in one state and maybe another in the
 next, as a door does that is open or shut. A step that nobody has taken is supposed to do
-whichever of these is best, or to undo what another action did (`undoing.py`). A label that was never read in a state may lead to any state, and is supposed
-to lead to the best. So a plan by what is supposed finds out soonest what it is after:
-it is either right, or a step that it relies on is shown to do something else.
+whichever of these is best, or to undo what another action did (`undoing.py`). A label that was
+never read in a state may lead to any state, and is supposed to lead to the best. So a plan by
+what is supposed finds out soonest what it is after: it is either right, or a step that it relies
+on is shown to do something else.
 """
 
 from dataclasses import dataclass
