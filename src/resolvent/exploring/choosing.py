@@ -17,6 +17,7 @@ from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
 from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
 from resolvent.exploring.supposing import Supposition, supposed
+from resolvent.exploring.telling import tells, untold_states
 
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
@@ -34,6 +35,9 @@ USES: Final = (
 
 TEST: Final = 30.0
 """What it is worth to ask a question again where it shows whether a state is the right one."""
+
+SURE: Final = 2
+"""So many such questions are enough where they rule out every other state."""
 
 TESTED: Final = "whether a state is what it is taken for"
 
@@ -254,31 +258,42 @@ def _rather_goes_on(
 def within(
     knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
 ) -> Way | None:
-    """Return the way to a notable question beside those asked, if these are fewer than `most`.
+    """Return the way to a notable question beside those asked, or None where these are enough.
 
-    Only labels that open no other context are read on the way.
+    Questions come first that tell the states here from others that no question has ruled out;
+    where none does, so many are enough. Only labels that open no other context are read on
+    the way.
     """
-    done = len(asked & knowledge.notable)
-    if done >= most:
+    done = asked & knowledge.notable
+    states = knowledge.situations[row][1:]
+    others = untold_states(knowledge, states, done)
+    enough = len(done) >= (most if others or max(knowledge.sizes) == 1 else min(most, SURE))
+    if enough and not others:
         return None
-    use = TEST / (1 + done)
+    use = TEST / (1 + len(done))
     came: dict[int, tuple[int, int] | None] = {row: None}
     waiting = deque([(row, 0)])
+    any_other: tuple[int, int] | None = None
     while waiting:
         here, far = waiting.popleft()
         if use / (far + 1) <= floor or far > FARTHEST:
-            return None
+            break
         observation = knowledge.situations[here][0]
         for action, led in enumerate(knowledge.following[here]):
             if led == UNKNOWN:
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return _way(came, (here, action), TEST, TESTED)
+                if any(tells(knowledge, states, one, question) for one in others):
+                    return _way(came, (here, action), TEST, TESTED)
+                if any_other is None and not enough:
+                    any_other = here, action
+                    if not others:
+                        return _way(came, any_other, TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
-    return None
+    return None if any_other is None else _way(came, any_other, TEST, TESTED)
 
 
 def untested(
