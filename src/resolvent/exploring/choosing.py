@@ -89,10 +89,12 @@ class Hopes:
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
-        safe = solve(following, np.where(known, reward, worst), self.gamma)
+        # Of actions worth the same the first by name, as a plan from the traces has it.
+        order = knowledge.log.by_name
+        safe = solve(following[:, order], np.where(known, reward, worst)[:, order], self.gamma)
         hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
-        self.value, self.policy = safe.value, safe.policy
+        self.value, self.policy = safe.value, order[safe.policy]
         self.at_most = np.where(more, hopeful.value, safe.value)
         starts = list(knowledge.starts)
         self.matters, self.relied = np.zeros(known.shape, np.int8), set()
