@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
-from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
+from resolvent.exploring.knowledge import ENDS, UNKNOWN, Knowledge, Question
 from resolvent.exploring.supposing import Supposition, supposed
-from resolvent.exploring.telling import tells, untold_states
 
 UNREAD: Final = 5.0
 """What a step is worth that may read a label where it never was."""
@@ -36,16 +35,10 @@ USES: Final = (
 TEST: Final = 30.0
 """What it is worth to ask a question again where it shows whether a state is the right one."""
 
-SURE: Final = 2
-"""So many such questions are enough where they rule out every other state."""
-
 TESTED: Final = "whether a state is what it is taken for"
 
 FARTHEST: Final = 1_000
 """Such a question is looked for within so many steps."""
-
-MOST_SEARCHED: Final = 50_000
-"""So many situations, with what was read before, are looked through at most."""
 
 MOSTLY: Final = 0.95
 """A step that nobody has taken gains as much as so many of those taken do, beside others."""
@@ -236,7 +229,7 @@ def nearest(
     if best is None:
         return None
     best, aim = _rather_goes_on(knowledge, hopes, best, aim)
-    way = _way(came, best, 0.0, aim)
+    way = way_to(came, best, 0.0, aim)
     return Way(way.steps, rate * len(way.steps), aim, way.start)
 
 
@@ -260,111 +253,37 @@ def _rather_goes_on(
 def within(
     knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
 ) -> Way | None:
-    """Return the way to a notable question beside those asked, or None where these are enough.
+    """Return the way to a notable question beside those asked, if these are fewer than `most`.
 
-    Questions come first that tell the states here from others that no question has ruled out;
-    where none does, so many are enough. Only labels that open no other context are read on
-    the way.
+    Only labels that open no other context are read on the way.
     """
-    done = asked & knowledge.notable
-    states = knowledge.situations[row][1:]
-    others = untold_states(knowledge, states, done)
-    enough = len(done) >= (most if others or max(knowledge.sizes) == 1 else min(most, SURE))
-    if enough and not others:
+    done = len(asked & knowledge.notable)
+    if done >= most:
         return None
-    use = TEST / (1 + len(done))
+    use = TEST / (1 + done)
     came: dict[int, tuple[int, int] | None] = {row: None}
     waiting = deque([(row, 0)])
-    any_other: tuple[int, int] | None = None
     while waiting:
         here, far = waiting.popleft()
         if use / (far + 1) <= floor or far > FARTHEST:
-            break
+            return None
         observation = knowledge.situations[here][0]
         for action, led in enumerate(knowledge.following[here]):
             if led == UNKNOWN:
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                if any(tells(knowledge, states, one, question) for one in others):
-                    return _way(came, (here, action), TEST, TESTED)
-                if any_other is None and not enough:
-                    any_other = here, action
-                    if not others:
-                        return _way(came, any_other, TEST, TESTED)
+                return way_to(came, (here, action), TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
-    return None if any_other is None else _way(came, any_other, TEST, TESTED)
-
-
-def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
-) -> Way | None:
-    """Return the nearest way into a context in which a notable question was never asked."""
-    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
-    waiting = deque(came)
-    while waiting:
-        here = waiting.popleft()
-        states = knowledge.situations[here][1:]
-        for action, led in enumerate(knowledge.following[here]):
-            if led < 0:
-                continue
-            label = knowledge.read[here][action]
-            if label not in knowledge.plain:
-                context = (label, *states)
-                if context not in given_up:
-                    rest = within(knowledge, led, knowledge.contexts.get(context, set()), most)
-                    if rest is not None:
-                        way = _way(came, (here, action), TEST, rest.why)
-                        return Way(way.steps + rest.steps, TEST, rest.why, way.start)
-                    given_up.add(context)
-            if led not in came:
-                came[led] = here, action
-                waiting.append(led)
     return None
 
 
-def untested_pair(
-    knowledge: Knowledge,
-    row: int,
-    context: Context,
-    most: int,
-    given_up: set[tuple[Context, int]],
-) -> Way | None:
-    """Return the nearest way to read two labels after which too little was asked."""
-    came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
-    waiting = deque(came)
-    while waiting and len(came) < MOST_SEARCHED:
-        node = waiting.popleft()
-        here, before = node
-        states = knowledge.situations[here][1:]
-        for action, led in enumerate(knowledge.following[here]):
-            if led < 0:
-                continue
-            label, after = knowledge.read[here][action], before
-            if label not in knowledge.plain:
-                after = (label, *states)
-                pair = before, label
-                # After the start alone, the first label was tested by itself.
-                if before[0] >= 0 and pair not in given_up:
-                    rest = within(knowledge, led, knowledge.pairs.get(pair, set()), most)
-                    if rest is not None:
-                        steps = [(here, action)]
-                        while (earlier := came[node]) is not None:
-                            node, action = earlier
-                            steps.append((node[0], action))
-                        return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
-                    given_up.add(pair)
-            if (led, after) not in came:
-                came[led, after] = node, action
-                waiting.append((led, after))
-    return None
-
-
-def _way(
+def way_to(
     came: dict[int, tuple[int, int] | None], last: tuple[int, int], use: float, why: str
 ) -> Way:
+    """Return the steps that lead to one, by what each situation was reached from."""
     steps, here = [last], last[0]
     while (before := came[here]) is not None:
         steps.append(before)

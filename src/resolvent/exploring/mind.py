@@ -15,13 +15,12 @@ from resolvent.exploring.choosing import (
     Hopes,
     Way,
     nearest,
-    untested,
-    untested_pair,
     within,
 )
 from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
+from resolvent.exploring.telling import untested, untested_pair
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
 
 FIRST_STEPS: Final = 8
