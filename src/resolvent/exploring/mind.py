@@ -20,7 +20,7 @@ from resolvent.exploring.choosing import (
 from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
-from resolvent.exploring.telling import untested, untested_pair
+from resolvent.exploring.telling import telling_question, untested, untested_pair
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
 
 FIRST_STEPS: Final = 8
@@ -200,14 +200,14 @@ class Mind:
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])
-        floor = 0.0 if here is None else here.rate
-        test = within(
-            knowledge, cursor.row, knowledge.contexts.get(cursor.context, set()), TESTS, floor
-        )
+        asked = knowledge.contexts.get(cursor.context, set())
+        if here is None:
+            test = telling_question(knowledge, cursor.row, asked, TESTS)
+            return test or self._from_starts(knowledge)
+        floor = here.rate
+        test = within(knowledge, cursor.row, asked, TESTS, floor)
         if test is not None:
             return test
-        if here is None:
-            return self._from_starts(knowledge)
         # Another episode is worth it where far less has to be walked than from here.
         begun = len(cursor.episode) > 0
         if len(knowledge.starts) == 1:
@@ -333,7 +333,8 @@ class Mind:
             way = self._again(knowledge, cursor, length)
             if way is not None:
                 return way
-        return self._least_tried(knowledge, cursor, AGAIN)
+        # Where labels come by chance, walks show that once more, and nothing else.
+        return None if knowledge.unsettled else self._least_tried(knowledge, cursor, AGAIN)
 
     def _confirmation(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Act by the plan, where it was not carried out since the machines changed last."""

@@ -44,7 +44,7 @@ def tells(knowledge: Knowledge, states: Sequence[int], other: Other, question: Q
     return mine is not None and theirs is not None and mine != theirs
 
 
-def _question(knowledge: Knowledge, row: int, asked: set[Question], most: int) -> Way | None:
+def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most: int) -> Way | None:
     """Return the way to a notable question beside those asked, or None where these are enough.
 
     Questions come first that tell the states here from others that no question has ruled out;
@@ -98,7 +98,9 @@ def untested(
             if label not in knowledge.plain:
                 context = (label, *states)
                 if context not in given_up:
-                    rest = _question(knowledge, led, knowledge.contexts.get(context, set()), most)
+                    rest = telling_question(
+                        knowledge, led, knowledge.contexts.get(context, set()), most
+                    )
                     if rest is not None:
                         way = way_to(came, (here, action), TEST, rest.why)
                         return Way(way.steps + rest.steps, TEST, rest.why, way.start)
@@ -132,7 +134,7 @@ def untested_pair(
                 pair = before, label
                 # After the start alone, the first label was tested by itself.
                 if before[0] >= 0 and pair not in given_up:
-                    rest = _question(knowledge, led, knowledge.pairs.get(pair, set()), most)
+                    rest = telling_question(knowledge, led, knowledge.pairs.get(pair, set()), most)
                     if rest is not None:
                         steps = [(here, action)]
                         while (earlier := came[node]) is not None:
