@@ -139,3 +139,13 @@ def test_a_grid_with_a_state_more_is_ruled_out(seed):
     solved = rs.solve(gym.make("resolvent/PhaseGrid3-v0"), states=3, seed=seed)
     assert solved.optimal
     assert solved.statement.tests > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_a_patrol_is_not_called_optimal_with_a_state_too_few(seed):
+    """Plants end episodes in every state: walking into them tells states apart no more."""
+    solved = rs.solve(gym.make("resolvent/OfficePatrol-v0"), seed=seed, budget=200_000)
+    assert solved.optimal
+    assert solved.states["reward"] == 4
+    assert solved.plan.run(gym.make("resolvent/OfficePatrol-v0"), episodes=1).returns.mean() == 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
-from resolvent.exploring.knowledge import ENDS, UNKNOWN, Context, Knowledge, Question
+from resolvent.exploring.knowledge import ENDS, UNKNOWN, Knowledge, Question
 from resolvent.exploring.supposing import Supposition, supposed
 from resolvent.traces.vocabulary import Codes
 
@@ -40,9 +40,6 @@ TESTED: Final = "whether a state is what it is taken for"
 
 FARTHEST: Final = 1_000
 """Such a question is looked for within so many steps."""
-
-MOST_SEARCHED: Final = 50_000
-"""So many situations, with what was read before, are looked through at most."""
 
 MOSTLY: Final = 0.95
 """A step that nobody has taken gains as much as so many of those taken do, beside others."""
@@ -86,10 +83,12 @@ class Hopes:
         following, reward, known = knowledge.tables()
         least, most = reward_range or (knowledge.least, knowledge.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
-        safe = solve(following, np.where(known, reward, worst), self.gamma)
+        # Of actions worth the same the first by name, as a plan from the traces has it.
+        order = knowledge.log.by_name
+        safe = solve(following[:, order], np.where(known, reward, worst)[:, order], self.gamma)
         hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
-        self.value, self.policy = safe.value, safe.policy
+        self.value, self.policy = safe.value, order[safe.policy]
         self.at_most = np.where(more, hopeful.value, safe.value)
         starts = list(knowledge.starts)
         self.matters, self.relied = np.zeros(known.shape, np.int8), set()
@@ -236,7 +235,7 @@ def nearest(
     if best is None:
         return None
     best, aim = _rather_goes_on(knowledge, hopes, best, aim)
-    way = _way(came, best, 0.0, aim)
+    way = way_to(came, best, 0.0, aim)
     return Way(way.steps, rate * len(way.steps), aim, way.start)
 
 
@@ -280,80 +279,17 @@ def within(
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return _way(came, (here, action), TEST, TESTED)
+                return way_to(came, (here, action), TEST, TESTED)
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
     return None
 
 
-def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
-) -> Way | None:
-    """Return the nearest way into a context in which a notable question was never asked."""
-    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
-    waiting = deque(came)
-    while waiting:
-        here = waiting.popleft()
-        states = knowledge.situations[here][1:]
-        for action, led in enumerate(knowledge.following[here]):
-            if led < 0:
-                continue
-            label = knowledge.read[here][action]
-            if label not in knowledge.plain:
-                context = (label, *states)
-                if context not in given_up:
-                    rest = within(knowledge, led, knowledge.contexts.get(context, set()), most)
-                    if rest is not None:
-                        way = _way(came, (here, action), TEST, rest.why)
-                        return Way(way.steps + rest.steps, TEST, rest.why, way.start)
-                    given_up.add(context)
-            if led not in came:
-                came[led] = here, action
-                waiting.append(led)
-    return None
-
-
-def untested_pair(
-    knowledge: Knowledge,
-    row: int,
-    context: Context,
-    most: int,
-    given_up: set[tuple[Context, int]],
-) -> Way | None:
-    """Return the nearest way to read two labels after which too little was asked."""
-    came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
-    waiting = deque(came)
-    while waiting and len(came) < MOST_SEARCHED:
-        node = waiting.popleft()
-        here, before = node
-        states = knowledge.situations[here][1:]
-        for action, led in enumerate(knowledge.following[here]):
-            if led < 0:
-                continue
-            label, after = knowledge.read[here][action], before
-            if label not in knowledge.plain:
-                after = (label, *states)
-                pair = before, label
-                # After the start alone, the first label was tested by itself.
-                if before[0] >= 0 and pair not in given_up:
-                    rest = within(knowledge, led, knowledge.pairs.get(pair, set()), most)
-                    if rest is not None:
-                        steps = [(here, action)]
-                        while (earlier := came[node]) is not None:
-                            node, action = earlier
-                            steps.append((node[0], action))
-                        return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
-                    given_up.add(pair)
-            if (led, after) not in came:
-                came[led, after] = node, action
-                waiting.append((led, after))
-    return None
-
-
-def _way(
+def way_to(
     came: dict[int, tuple[int, int] | None], last: tuple[int, int], use: float, why: str
 ) -> Way:
+    """Return the steps that lead to one, by what each situation was reached from."""
     steps, here = [last], last[0]
     while (before := came[here]) is not None:
         steps.append(before)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.traces import Label, Symbol, TraceSet
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 CUT, ENDED, STOPPED = 0, 1, 2
@@ -156,6 +157,8 @@ class Log:
     def __init__(self, actions: Sequence[Symbol]) -> None:
         self.observations, self.labels = Coding(), Coding()
         self.actions = list(actions)
+        names = sorted(range(len(self.actions)), key=lambda one: symbol_order(self.actions[one]))
+        self.by_name: Codes = np.array(names, np.int32)
         self.done = Episode()
         self.lengths, self.ends = array("i"), array("b")
         self._columns: tuple[object, Columns] | None = None
@@ -190,16 +193,18 @@ class Log:
         self.lengths.append(len(episode))
         self.ends.append(end)
 
-    def has(self, begun: Episode, actions: Sequence[int]) -> bool:
-        """Whether an episode that is over began like this one, with these actions."""
+    def has(self, begun: tuple[int, int], actions: Sequence[int]) -> bool:
+        """Whether an episode that is over began with this observation and label, and did these.
+
+        One that ended, or that a limit cut, did as many of them as it could.
+        """
         done, wanted, step = self.done, array("i", actions), 0
-        for number, length in enumerate(self.lengths):
-            place = step + number
+        for number, (length, end) in enumerate(zip(self.lengths, self.ends, strict=True)):
+            place, most = step + number, len(wanted)
             if (
-                length >= len(wanted)
-                and done.seen[place] == begun.seen[0]
-                and done.labels[place] == begun.labels[0]
-                and done.actions[step : step + len(wanted)] == wanted
+                (length >= most or end != STOPPED)
+                and (done.seen[place], done.labels[place]) == begun
+                and done.actions[step : step + min(length, most)] == wanted[:length]
             ):
                 return True
             step += length

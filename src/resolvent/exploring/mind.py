@@ -15,13 +15,12 @@ from resolvent.exploring.choosing import (
     Hopes,
     Way,
     nearest,
-    untested,
-    untested_pair,
     within,
 )
 from resolvent.exploring.doubting import Doubts
 from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge
 from resolvent.exploring.log import CUT, ENDED, STOPPED, Episode, Log
+from resolvent.exploring.telling import telling_question, untested, untested_pair
 from resolvent.exploring.words import AGAIN, LONGEST, Asked, history_of, recent_labels, unread_word
 
 FIRST_STEPS: Final = 8
@@ -39,6 +38,9 @@ PAIR_TESTS: Final = 2
 STARTS_CONFIRMED: Final = 10
 """The plan is carried out from every start; where there are many, from so many, and from one with
 each first label."""
+
+AGAIN_AFTER: Final = 2
+"""Everything is asked again after histories of up to so many labels."""
 
 LEAST_RECHECKING, RECHECKING_SHARE = 150, 0.1
 """So many steps, or that share of all, go into asking again what is known already."""
@@ -198,14 +200,14 @@ class Mind:
 
     def _chosen(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = nearest(knowledge, self.hopes, [cursor.row])
-        floor = 0.0 if here is None else here.rate
-        test = within(
-            knowledge, cursor.row, knowledge.contexts.get(cursor.context, set()), TESTS, floor
-        )
+        asked = knowledge.contexts.get(cursor.context, set())
+        if here is None:
+            test = telling_question(knowledge, cursor.row, asked, TESTS)
+            return test or self._from_starts(knowledge)
+        floor = here.rate
+        test = within(knowledge, cursor.row, asked, TESTS, floor)
         if test is not None:
             return test
-        if here is None:
-            return self._from_starts(knowledge)
         # Another episode is worth it where far less has to be walked than from here.
         begun = len(cursor.episode) > 0
         if len(knowledge.starts) == 1:
@@ -269,7 +271,9 @@ class Mind:
         self.settled = True
         return None
 
-    def _least_tried(self, knowledge: Knowledge, cursor: Cursor) -> Way:
+    def _least_tried(
+        self, knowledge: Knowledge, cursor: Cursor, why: str = "something that pays"
+    ) -> Way:
         """Return a step that was taken least often after the last labels, for a while."""
         if len(cursor.episode) >= STRAYING:
             return Way((), 0.0, "", UNKNOWN)
@@ -278,7 +282,7 @@ class Mind:
         asked = self._what_was_asked(knowledge)
         actions = asked.least_tried(history, observation, len(self.log.actions))
         action = actions[self._at_random(cursor) % len(actions)]
-        return Way(((cursor.row, action),), 1.0, "something that pays", cursor.row)
+        return Way(((cursor.row, action),), 1.0, why, cursor.row)
 
     def _what_was_asked(self, knowledge: Knowledge) -> Asked:
         if self._asked is None:
@@ -325,23 +329,47 @@ class Mind:
         """
         if self.rechecked >= max(LEAST_RECHECKING, RECHECKING_SHARE * self.steps):
             return None
-        return self._again(knowledge, cursor, 1) or self._again(knowledge, cursor, 2)
+        for length in range(AGAIN_AFTER + 1):
+            way = self._again(knowledge, cursor, length)
+            if way is not None:
+                return way
+        # Where labels come by chance, walks show that once more, and nothing else.
+        return None if knowledge.unsettled else self._least_tried(knowledge, cursor, AGAIN)
 
     def _confirmation(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Act by the plan, where it was not carried out since the machines changed last."""
+        # A world that is random may have been lucky once, or twice.
+        often = self.confirming >= LEAST_CONFIRMING + CONFIRMING_SHARE * self.steps
+        self.settled = often and self._calm >= CALM_RESETS and self._is_confirmed(knowledge)
+        begun = knowledge.situations[cursor.row]
+        if len(cursor.episode) or (often and begun in self.confirmed):
+            return None
+        return self._plan_from_here(knowledge, cursor)
+
+    def _is_confirmed(self, knowledge: Knowledge) -> bool:
+        """Whether the plan as it is now was carried out from enough starts."""
+        for row, begun in knowledge.began.items():
+            situation = knowledge.situations[row]
+            if situation in self.confirmed and not self._was_carried_out(knowledge, row, begun):
+                self.confirmed.discard(situation)  # what was found out since made it another
         left = [one for one in knowledge.starts if knowledge.situations[one] not in self.confirmed]
         done = len(knowledge.starts) - len(left)
         kinds = {knowledge.began[one][1] for one in knowledge.starts}
         kinds -= {knowledge.began[one][1] for one in knowledge.starts if one not in left}
         enough = done >= STARTS_CONFIRMED and not kinds  # each first label is one of them
-        confirmed = not left or enough or self._empty > EMPTY
-        # A world that is random may have been lucky once, or twice.
-        often = self.confirming >= LEAST_CONFIRMING + CONFIRMING_SHARE * self.steps
-        self.settled = confirmed and often and self._calm >= CALM_RESETS
-        begun = knowledge.situations[cursor.row]
-        if len(cursor.episode) or (often and begun in self.confirmed):
-            return None
-        return self._plan_from_here(knowledge, cursor)
+        return not left or enough or self._empty > EMPTY
+
+    def _was_carried_out(self, knowledge: Knowledge, row: int, begun: tuple[int, int]) -> bool:
+        way = [action for _, action in self._planned(knowledge, row)]
+        under_way = (one.episode for one in self.cursors if len(one.episode) >= len(way))
+        return (
+            not way
+            or any(
+                (one.seen[0], one.labels[0]) == begun and one.actions[: len(way)].tolist() == way
+                for one in under_way
+            )
+            or self.log.has(begun, way)
+        )
 
     def _tried_out(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Act by the plan as soon as nothing better is hoped for: does the world pay as promised?
@@ -355,8 +383,19 @@ class Mind:
 
     def _plan_from_here(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Return the way that the plan takes from a start, unless an episode went it before."""
-        begun = knowledge.situations[cursor.row]
-        way, row, met = list[tuple[int, int]](), cursor.row, dict[int, int]()
+        begun, way = knowledge.situations[cursor.row], self._planned(knowledge, cursor.row)
+        shown = cursor.episode.seen[0], cursor.episode.labels[0]
+        if not way or (
+            begun not in self.confirmed and self.log.has(shown, [one for _, one in way])
+        ):
+            self.confirmed.add(begun)
+            self.confirming += max(len(way), 1)
+            return None
+        return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+
+    def _planned(self, knowledge: Knowledge, row: int) -> list[tuple[int, int]]:
+        """Return the steps that the plan takes from a start, round and round where that pays."""
+        way, met = list[tuple[int, int]](), dict[int, int]()
         while row >= 0 and row not in met:
             met[row] = len(way)
             step = row, int(self.hopes.policy[row])
@@ -366,15 +405,7 @@ class Mind:
             way.append(step)
         if row in met:
             way += self._rounds_from(knowledge, way[met[row] :], len(way))
-        if not way:
-            self.confirmed.add(begun)
-            self.confirming += 1
-            return None
-        if begun not in self.confirmed and self.log.has(cursor.episode, [one for _, one in way]):
-            self.confirmed.add(begun)
-            self.confirming += len(way)
-            return None
-        return Way(tuple(way), 1.0, _PLAN_HOLDS, cursor.row)
+        return way
 
     def _rounds_from(
         self, knowledge: Knowledge, cycle: list[tuple[int, int]], taken: int

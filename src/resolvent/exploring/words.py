@@ -123,7 +123,7 @@ class Asked:
             for action, led in enumerate(knowledge.following[here]):
                 if led == UNKNOWN:
                     continue
-                if word and (observation, action) not in asked:
+                if (observation, action) not in asked:
                     return _way(came, node, action, AGAIN)
                 label = knowledge.read[here][action]
                 after = word if label in knowledge.plain else (*word, label)
