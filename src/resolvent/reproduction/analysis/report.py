@@ -1,6 +1,7 @@
 """Results → what a folder of them shows: a page of tables, and figures."""
 
 from pathlib import Path
+from typing import Any
 
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import MissingExtra
@@ -51,7 +52,7 @@ def write_report(folder: Path, results: Results) -> list[Path]:
 
 def markdown(results: Results, lack: str | None = None) -> str:
     """Write the page of tables; `lack` is why there are no figures, if there are none."""
-    blocks = ["# The paper's experiments, run again", conditions(results), LEGEND]
+    blocks = ["# The paper's experiments, run again", conditions(results.about), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
     if failures := troubles(results):
         blocks += ["### What did not run", "\n".join(f"- {line}" for line in failures)]
@@ -60,15 +61,12 @@ def markdown(results: Results, lack: str | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def conditions(results: Results) -> str:
+def conditions(about: dict[str, Any]) -> str:
     """Say how and where results were made."""
-    about = results.about
     machine, settings = about["machine"], about["settings"]
-    limits = {one.get("time_limit", settings["time_limit"]) for one in results.records}
-    seconds = " or ".join(f"{one:,.0f}" for one in sorted(limits | {settings["time_limit"]}))
     packages = ", ".join(f"{name} {one}" for name, one in about["packages"].items() if one)
     return (
-        f"`{about['command']}`, with a limit of {seconds} s and "
+        f"`{about['command']}`, with a limit of {settings['time_limit']:,.0f} s and "
         f"{settings['memory_limit_mb'] / 1024:.0f} GB a run, on {machine['processor']} "
         f"({machine['cores']} cores, {machine['system']}), Python {about['python']}, {packages}. "
         f"Repetition n has the seed n, its fresh traces 1,000,000 + n. "

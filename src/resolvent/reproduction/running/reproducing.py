@@ -53,7 +53,7 @@ def reproduce(
             return going_on(done, len(runs), run)
 
         record = apart.record(run, tick)
-        store.add(run, record | apart.told(run))
+        store.add(run, record | {"arguments": run.arguments})
         finished(done + 1, len(runs), run, record)
     return store.results()
 
@@ -73,10 +73,6 @@ class _Apart:
         limits = {"time_limit": self.time_limit, "memory_limit_mb": self.memory_limit_mb}
         return run_apart(run, tick=tick, **limits)
 
-    def told(self, run: Run) -> dict[str, Any]:
-        """Return what a record says of how its run was done."""
-        return {"time_limit": self.time_limit, "arguments": run.arguments}
-
     def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
         return run, self.record(run) | {"processor": here()["machine"]["processor"]}
 
@@ -89,7 +85,7 @@ def _side_by_side(
     def kept(made: tuple[Run, dict[str, Any]]) -> bool:
         nonlocal done
         run, record = made
-        store.add(run, record | apart.told(run))
+        store.add(run, record | {"arguments": run.arguments})
         done += 1
         finished(done, len(runs), run, record)
         return False  # the others are wanted as well
