@@ -37,10 +37,9 @@ def untold_states(
 def tells(knowledge: Knowledge, states: Sequence[int], other: Other, question: Question) -> bool:
     """Whether a machine answers a question otherwise in another state than in these."""
     place, state = other
-    beside = () if place == 0 else (states[0],)
-    answers = knowledge.answers[place]
-    mine = answers.get((states[place], *beside, *question))
-    theirs = answers.get((state, *beside, *question))
+    instead = [*states[:place], state, *states[place + 1 :]]
+    mine = knowledge.answers.get(place, states, *question)
+    theirs = knowledge.answers.get(place, instead, *question)
     return mine is not None and theirs is not None and mine != theirs
 
 
