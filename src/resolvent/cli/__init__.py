@@ -18,6 +18,8 @@ from resolvent.wording import visible
 
 _INTERRUPTED = 130
 _ENDED = 143
+_LASTING = {"ray", "wasmtime"}
+"""Modules with threads that Python would wait for at its end, or crash in."""
 _COMPLETING = "_RESOLVENT_COMPLETE"
 """What a shell sets when it asks how to complete what stands in another variable."""
 
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _ENDED
         words = "interrupted" if code == _INTERRUPTED else "ended by a signal"
         print(f"resolvent: {words}", file=sys.stderr)
-        if arguments is None and "ray" in sys.modules:
+        if arguments is None and not _LASTING.isdisjoint(sys.modules):
             _leave_at_once(code)
     return code
 
@@ -119,7 +121,7 @@ def _open_missing_streams() -> None:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """End this process without taking Python apart: Ray's threads may crash in that."""
+    """End this process without taking Python apart, for which threads would have to end."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
