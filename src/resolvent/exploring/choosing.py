@@ -114,7 +114,7 @@ class Hopes:
         self.novelty = world.novelty[world.place]
         closed, led = world.solved(worst, None, self.gamma)
         unseen = self._unseen(closed.value, following, reward, known, likely)
-        better, leads = world.solved(worst, unseen, self.gamma)
+        better, leads = world.solved(worst, unseen, self.gamma, (closed, led))
         hope = world.hope(better.value, leads, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.place]
         self._mark(2, following, known, hope, slack, starts)

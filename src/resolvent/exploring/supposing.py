@@ -27,7 +27,7 @@ MOST_OUTCOMES: Final = 4
 MOST_STEPS: Final = 2_000_000
 """Above so many steps to suppose something of, nothing is supposed."""
 
-TRIES: Final = 4
+TRIES: Final = 2
 """The best state that an unread label may lead to is looked for so often: it depends on itself."""
 
 ENDS: Final = -1
@@ -99,26 +99,36 @@ class Supposition:
     width: int
 
     def solved(
-        self, worst: float, unseen: NDArray[np.float64] | None, gamma: float
+        self,
+        worst: float,
+        unseen: NDArray[np.float64] | None,
+        gamma: float,
+        near: tuple[Solution, Codes] | None = None,
     ) -> tuple[Solution, Codes]:
         """Return the best way to act, and where steps lead then.
 
-        What nobody has seen pays so much and ends, or is not hoped for at all.
+        What nobody has seen pays so much and ends, or is not hoped for at all. `near` is what
+        was returned for other such hopes.
         """
         reward = np.where(self.possible, self.reward, worst)
         if unseen is not None:
             last = reward.reshape(len(reward), -1, self.width)[:, :, -1]
             last[:] = np.where(self.novelty > 0, unseen[:, None], last)
-        solution = solve(self.following, np.where(self.anywhere, worst, reward), gamma)
-        following, seen = self.following, self.following[self.anywhere] // self.states
-        for number in range(TRIES if len(seen) else 0):
+        if near is None:
+            solution = solve(self.following, np.where(self.anywhere, worst, reward), gamma)
+            near = solution, self.following
+            if not self.anywhere.any():
+                return near
+        solution, following = near
+        seen = self.following[self.anywhere] // self.states
+        for number in range(TRIES):
             best = solution.value.reshape(-1, self.states).argmax(axis=1)
             led = seen * self.states + best[seen]
             if number and np.array_equal(led, following[self.anywhere]):
                 break
             following = following.copy()
             following[self.anywhere] = led
-            solution = solve(following, reward, gamma)
+            solution = solve(following, reward, gamma, solution.policy)
         return solution, following
 
     def hope(
