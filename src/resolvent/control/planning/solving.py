@@ -71,13 +71,19 @@ def _discounted(
     while True:
         value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
         worth = reward + gamma * value[following]
-        doubt = _ROUNDING * (np.abs(reward) + gamma * size[following])
         first = worth.argmax(axis=0)
-        best, best_doubt = worth[first, rows], doubt[first, rows]
-        better = best - worth[policy, rows] > best_doubt + doubt[policy, rows]
-        if not better.any():
+        best, own = worth[first, rows], worth[policy, rows]
+        better = np.flatnonzero(best > own)
+        doubt = sum(
+            np.abs(reward[actions, better]) + gamma * size[following[actions, better]]
+            for actions in (first[better], policy[better])
+        )
+        better = better[(best - own)[better] > _ROUNDING * doubt]
+        if not len(better):
             break
         policy[better] = first[better]
+    doubt = _ROUNDING * (np.abs(reward) + gamma * size[following])
+    best_doubt = doubt[first, rows]
     policy = (best - worth <= best_doubt + doubt).argmax(axis=0)
     value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
     return Solution(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
