@@ -51,6 +51,10 @@ LEAST_CONFIRMING, CONFIRMING_SHARE = 40, 0.02
 CALM_RESETS: Final = 30
 """After so many episodes that began as others did, there is no other way to begin."""
 
+LONG_TEST, FEW_RESETS = 20, 8
+"""Before a test takes so many steps, so many episodes are begun to see whether they differ; and
+where one takes two thirds of the steps in another episode, that is begun."""
+
 STARTS_TRIED: Final = 4
 """From so many starts it is worked out how much use another episode is."""
 
@@ -172,7 +176,7 @@ class Mind:
         if way is None and self._weighed_at != knowledge.known:
             self._weigh(knowledge, fully=True)
             way = self._chosen(knowledge, cursor)
-        if way is None and self._may_begin_otherwise(knowledge, cursor):
+        if self._may_begin_otherwise(knowledge, cursor, way):
             return None
         way = way or self._tried_out(knowledge, cursor) or self._test(knowledge, cursor)
         if way is None and knowledge.vacuous:
@@ -187,9 +191,13 @@ class Mind:
             or self._confirmation(knowledge, cursor)
         )
 
-    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor) -> bool:
+    def _may_begin_otherwise(self, knowledge: Knowledge, cursor: Cursor, way: Way | None) -> bool:
         """Whether to look first, before steps go into tests, for starts that never came up."""
-        return not len(cursor.episode) and self._calm < CALM_RESETS and not knowledge.vacuous
+        if len(cursor.episode) or knowledge.vacuous:
+            return False
+        if way is None:
+            return self._calm < CALM_RESETS
+        return way.why == TESTED and len(way.steps) >= LONG_TEST and self._calm < FEW_RESETS
 
     def _doubt(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Go where other machines that explain everything, too, would turn out to be wrong."""
@@ -252,9 +260,17 @@ class Mind:
 
     def _test(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         here = untested(knowledge, [cursor.row], TESTS, self._given_up)
-        if here is None and self._empty <= EMPTY:
-            return untested(knowledge, knowledge.starts, TESTS, set(self._given_up))
+        if self._is_long(cursor, here):
+            there = untested(knowledge, knowledge.starts, TESTS, set(self._given_up))
+            if there is not None and _is_far_shorter(there, here):
+                return there
         return here
+
+    def _is_long(self, cursor: Cursor, way: Way | None) -> bool:
+        """Whether it may be shorter to begin another episode than to go that way."""
+        if self._empty > EMPTY:
+            return False
+        return way is None or (len(cursor.episode) > 0 and len(way.steps) >= LONG_TEST)
 
     def _beyond(self, knowledge: Knowledge, cursor: Cursor) -> Way | None:
         """Look for something that pays: ever longer words, and everything after each of them.
@@ -305,10 +321,11 @@ class Mind:
         """Read two labels in a row, and ask then: a state more may hide behind the first."""
         given_up = self._given_up_pairs
         way = untested_pair(knowledge, cursor.row, cursor.context, PAIR_TESTS, given_up)
-        if way is None and len(cursor.episode) and self._empty <= EMPTY:
+        if len(cursor.episode) and self._is_long(cursor, way):
             for start in knowledge.starts:
                 begun = (-1, *knowledge.began[start])
-                if untested_pair(knowledge, start, begun, PAIR_TESTS, set(given_up)):
+                there = untested_pair(knowledge, start, begun, PAIR_TESTS, set(given_up))
+                if there is not None and _is_far_shorter(there, way):
                     return Way((), 0.0, "", UNKNOWN)
         return way
 
@@ -560,3 +577,7 @@ class Mind:
             if cursor.goes_on:
                 cursor.row, cursor.context, cursor.before = self.knowledge.located(cursor.episode)
                 cursor.start = UNKNOWN if len(cursor.episode) else cursor.row
+
+
+def _is_far_shorter(way: Way, other: Way | None) -> bool:
+    return other is None or 1.5 * len(way.steps) <= len(other.steps)
