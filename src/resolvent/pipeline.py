@@ -10,13 +10,13 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from math import log2
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
 
+from resolvent.arithmetic import log2
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.hypotheses import extended, inferred

@@ -47,9 +47,6 @@ ELSEWHERE = {
     # Whole numbers: exact.
     "machines/likelihood/forecasts.py": {"@"},
     "environments/grids/world.py": {"@"},
-    # The length of machines, of which the shorter is taken.
-    "pipeline.py": {"log2"},
-    "exploring/mind.py": {"log"},
 }
 
 FUNCTIONS = {

@@ -212,7 +212,9 @@ def _in_all(ways: list[Past], table: NDArray[np.float64]) -> NDArray[np.float64]
     """
     total = np.bincount(table[0].astype(np.int64), table[2], len(ways))
     kinds = Counter(past.kind for past in ways)
-    total -= log([len(kinds) * kinds[past.kind] for past in ways])
+    total = total - log(
+        [len(kinds) * kinds[past.kind] for past in ways]
+    )  # counts, if there are none
     best = int(np.argmax(total))
     if total[best] <= SURE:
         return table[:, :0]

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from resolvent.arithmetic import log
 from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.choosing import (
     TESTED,
@@ -435,7 +436,7 @@ class Mind:
         paid = max(knowledge.reward[row][action] for row, action in cycle)
         if paid <= knowledge.least or gamma == 1:
             return []
-        until = min(int(np.log(GONE_ROUND) / np.log(gamma)) + 1, MOST_ROUND)
+        until = min(int(log(GONE_ROUND) / log(gamma)) + 1, MOST_ROUND)
         return [cycle[place % len(cycle)] for place in range(until - taken)]
 
     def _weigh(self, knowledge: Knowledge, fully: bool = False) -> None:

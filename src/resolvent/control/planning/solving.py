@@ -17,6 +17,8 @@ Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_LEAST = float(np.finfo(np.float64).tiny)
+"""Below this, numbers lose digits, and a share of them says nothing of their rounding."""
 _STEPS_AHEAD = 16
 
 
@@ -78,11 +80,11 @@ def _discounted(
             np.abs(reward[actions, better]) + gamma * size[following[actions, better]]
             for actions in (first[better], policy[better])
         )
-        better = better[(best - own)[better] > _ROUNDING * doubt]
+        better = better[(best - own)[better] > _ROUNDING * doubt + _LEAST]
         if not len(better):
             break
         policy[better] = first[better]
-    doubt = _ROUNDING * (np.abs(reward) + gamma * size[following])
+    doubt = _ROUNDING * (np.abs(reward) + gamma * size[following]) + _LEAST
     best_doubt = doubt[first, rows]
     policy = (best - worth <= best_doubt + doubt).argmax(axis=0)
     value, size = _followed(following[policy, rows], reward[policy, rows], gamma)

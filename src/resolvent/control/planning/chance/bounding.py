@@ -118,7 +118,8 @@ def _settled(
         policy = pick(found.worth)
         change = found.worth[rows, policy] - value
         scale = float(np.abs(value).max(initial=0.0) + np.abs(found.worth).max(initial=0.0))
-        if np.abs(change).max(initial=0.0) <= _CLOSE * scale * (1 - gamma if gamma < 1 else 1):
+        close = _CLOSE * scale * (1 - gamma if gamma < 1 else 1) + float(np.finfo(np.float64).tiny)
+        if np.abs(change).max(initial=0.0) <= close:
             break
         if gamma < 1:
             chain = view.chain(policy, gamma, found.chance)

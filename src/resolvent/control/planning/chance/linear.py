@@ -56,7 +56,7 @@ class Chain:
         value, scale = guess, float(np.abs(self.pay).max(initial=0.0))
         for _ in range(_RESTARTS):
             left = self.pay + gamma * self.ahead(value) - value
-            enough = _PRECISION * (scale + float(np.abs(value).max(initial=0.0)))
+            enough = _precision(scale + float(np.abs(value).max(initial=0.0)))
             if np.abs(left).max(initial=0.0) <= enough:
                 return value
             largest = float(np.abs(left).max())  # squares of large numbers would overflow
@@ -65,7 +65,7 @@ class Chain:
             following = self.pay + gamma * self.ahead(value)
             moved = np.abs(following - value).max(initial=0.0)
             value = following
-            if moved <= _PRECISION * (scale + float(np.abs(value).max(initial=0.0))):
+            if moved <= _precision(scale + float(np.abs(value).max(initial=0.0))):
                 break
         return value
 
@@ -90,3 +90,8 @@ class Chain:
             basis[k + 1] = image / size
         correction: Numbers = weights @ basis[: k + 1]
         return correction
+
+
+def _precision(scale: float) -> float:
+    """Return how far equations between numbers of that size may be off; the least ones, by more."""
+    return _PRECISION * scale + float(np.finfo(np.float64).tiny)
