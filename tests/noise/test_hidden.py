@@ -106,6 +106,30 @@ def test_one_start_is_enough_where_labels_tell():
     assert max(found.starts) > 0.99
 
 
+def test_one_trace_whose_start_is_undecided_has_a_start():
+    """On the way a machine is weighed in which no state is the start with a chance of one half."""
+    alpha = [0, 1, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0]
+    output = [1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1]
+    beta = [3, 0, 3, 0, 2, 1, 3, 2, 1, 1, -1, -1, 1, -1, 3, 0, 2, 2, 2, 3]
+    found = _core.grow_hidden_machine(
+        *(np.array(column, np.int32) for column in (alpha, output, beta)),
+        np.array([0, len(beta)], np.int64),
+        labels=4,
+        silence=-1,
+        labels_lie=False,
+        random_starts=True,
+        seed=0,
+        effort=0.02,
+        most_states=3,
+        part=10**6,
+    )
+    states = len(found["starts"])
+    assert len(found["transitions"]) == 4 * states
+    assert found["starts"].sum() == pytest.approx(1)
+    assert min(found["sizes"]) == 1
+    assert set(found["states"].tolist()) <= set(range(states))
+
+
 def test_time_that_runs_out_leaves_a_machine():
     _, recorded = hidden_ring(missed=0.1)
     found = most_likely_hidden(recorded, time_limit=1e-6)

@@ -59,6 +59,11 @@ std::vector<Id> reached(const HiddenRows& rows, const HiddenModel& model, const 
   std::vector<std::uint8_t> known(states);
   for (std::size_t state = 0; state < states; ++state)
     if (counts.starts[state] >= half_read) order.push_back(static_cast<Id>(state));
+  // With few traces it may be that no state is expected to start half a trace: the likeliest is kept.
+  if (order.empty()) {
+    const auto likeliest = std::max_element(counts.starts.begin(), counts.starts.end());
+    order.push_back(static_cast<Id>(likeliest - counts.starts.begin()));
+  }
   std::stable_sort(order.begin(), order.end(),
                    [&](Id one, Id other) { return counts.starts[index(one)] > counts.starts[index(other)]; });
   for (const Id state : order) known[index(state)] = 1;
