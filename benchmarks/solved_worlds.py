@@ -56,7 +56,8 @@ out anew in each episode. Where it names none, the world is taken as random, as 
 """
 
 OPEN = {
-    "OfficeMail": "the plan is the best one, but the budget does not suffice to know that",
+    "Symbol": "machines were still too large when it was stopped, where the sign says one of nine "
+    "things, and the plan is far from the best one",
     "DoorKey 5x5, one layout": "the plan is the best one, but not known to be: the key may be "
     "dropped anywhere, each of 157 observations is a label of its own, and machines that remember "
     "where it lies have ever more states, in which most steps were never taken",

@@ -41,7 +41,8 @@ def entered(name, found, turn=1, before=None):
 
 
 LESSON = SimpleNamespace(share=lambda: None, listener=None)
-HELD = SimpleNamespace(lesson=LESSON)
+TREE = range(contest.WORTH_A_THREAD)  # large enough for threads
+HELD = SimpleNamespace(lesson=LESSON, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
 
 
 def choose(first, *contenders):

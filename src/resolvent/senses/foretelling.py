@@ -144,7 +144,7 @@ class Foretelling:
 def _log_gamma_of_halves(most: int) -> Floats:
     """Return the logarithm to base 2 of the Gamma function at 1/2, 1, 3/2 and so on.
 
-    >>> _log_gamma_of_halves(8)[[2, 4, 6, 8]].round(9).tolist()  # of 1, 1, 2 and 6
+    >>> (_log_gamma_of_halves(8)[[2, 4, 6, 8]].round(9) + 0).tolist()  # of 1, 1, 2 and 6
     [0.0, 0.0, 1.0, 2.584962501]
     """
     halves = (log_gamma(half / 2) / log(2) for half in range(1, most + 1))
