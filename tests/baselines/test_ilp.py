@@ -13,7 +13,7 @@ from resolvent.baselines import KeyedRewardMachine, ilp
 from resolvent.baselines.ilp_program import Steps, build_program
 from resolvent.baselines.outcome import wrong_rewards
 from resolvent.environments import PhaseGrid
-from resolvent.errors import MissingExtra, OptionError, TraceError
+from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
 from resolvent.machines import EdgeRewardMachine
 from resolvent.traces import Trace, TraceSet
 
@@ -199,6 +199,22 @@ def test_a_limit_inside_the_solver_says_what_is_known(solver):
     assert states in (1, 2, 3)
     assert outcome.details["variables"] >= traces.steps * states**2
     assert outcome.details["traces"] == 500
+
+
+def test_a_limit_while_a_program_is_written_tells_of_the_one_before(monkeypatch):
+    def write(steps, states, **options):
+        if states == 2:
+            raise TimeLimitReached
+        return build_program(steps, states, **options)
+
+    monkeypatch.setattr(importlib.import_module("resolvent.baselines.ilp"), "build_program", write)
+    traces = TraceSet([trace_of("aa", [0, 1])])
+    outcome = ilp(traces)
+    assert outcome.status == "time limit"
+    [tried] = outcome.details["tried"]
+    assert (tried["states"], tried["verdict"]) == (1, "infeasible")
+    for name in ("states", "steps", "variables", "constraints"):
+        assert outcome.details[name] == tried[name]
 
 
 def test_progress_is_told_and_may_stop_everything():

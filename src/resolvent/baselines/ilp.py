@@ -135,7 +135,6 @@ class _Run:
         if self.details["contradiction"]:
             return "no solution"
         if mode == "all":
-            self.details["traces"] = len(self.traces)
             return "found" if self._add_states(self.steps, most_states) else "no solution"
         self.table = np.zeros((1, self.steps.keys), np.int32)
         self.details.update(states=1, cost=0.0, bound=0.0)
@@ -143,7 +142,6 @@ class _Run:
         while conflict := self._conflict(self.table):
             for trace, length in conflict:
                 chosen[trace] = max(length, chosen.get(trace, 0))
-            self.details["traces"] = len(chosen)
             if not self._add_states(self.steps.prefixes(chosen), most_states):
                 return "no solution"
         return "found"
@@ -177,14 +175,21 @@ class _Run:
     def _solution(self, steps: Steps, states: int) -> Solution:
         """Build and solve one program, and keep its table if there is one."""
         details, clock = self.details, self.clock
-        details.update(states=states, steps=len(steps), cost=None, bound=None)
         before = clock.seconds
         try:
             clock.look()
             program = build_program(steps, states, monotone=self.monotone, tick=clock.look)
         finally:
             details["seconds_building"] += clock.seconds - before
-        details.update(variables=program.variables, constraints=program.constraints)
+        details.update(
+            states=states,
+            traces=len(steps.offsets) - 1,
+            steps=len(steps),
+            variables=program.variables,
+            constraints=program.constraints,
+            cost=None,
+            bound=None,
+        )
         text = f"{states} states: {program.variables:,} variables"
         before = clock.seconds
         try:
