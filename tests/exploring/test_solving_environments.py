@@ -120,7 +120,7 @@ def test_a_target_ends_it_sooner():
         ("raises", r"step\(\) raised RuntimeError: the motor is stuck"),
         ("nan", "episode 0: step 3: the reward is nan"),
         ("nan seen", "episode 0: step 3: nan cannot be a symbol"),
-        ("four", r"step\(\) has to return five values"),
+        ("four", r"step\(\) has to return \(observation, reward"),
         ("no labels", "episode 0: step 3: the environment gives no label"),
     ],
 )

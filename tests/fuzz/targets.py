@@ -45,6 +45,7 @@ def targets() -> dict[str, Target]:
         core_calls,
         kept_readers,
         machine_readers,
+        odd_worlds,
         public_calls,
         table_readers,
         trace_readers,
@@ -57,6 +58,7 @@ def targets() -> dict[str, Target]:
         acting_readers,
         kept_readers,
         public_calls,
+        odd_worlds,
         core_calls,
     )
     return {one.name: one for room in rooms for one in room.TARGETS}

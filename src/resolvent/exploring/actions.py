@@ -18,10 +18,10 @@ def listed_actions(space: gym.Space[Any]) -> list[Any]:
     >>> listed_actions(gym.spaces.Discrete(3, start=1))
     [1, 2, 3]
     """
-    if isinstance(space, gym.spaces.Discrete):
-        return list(range(int(space.start), int(space.start + space.n)))
     parts: list[range] | None = None
-    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+    if isinstance(space, gym.spaces.Discrete):
+        parts = [range(int(space.start), int(space.start + space.n))]
+    elif isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
         start = getattr(space, "start", np.zeros_like(space.nvec))
         parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
     elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
@@ -36,4 +36,6 @@ def listed_actions(space: gym.Space[Any]) -> list[Any]:
             f"the actions are {space}, more than {MOST_ACTIONS:,}: wrap the environment in one "
             f"with fewer"
         )
+    if isinstance(space, gym.spaces.Discrete):
+        return list(parts[0])
     return [np.array(one, space.dtype) for one in product(*parts)]

@@ -7,13 +7,14 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import gymnasium as gym
 import numpy as np
 
 from resolvent.arguments import shown
 from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.promises import too_large_to_add_up
 from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.events import FoundEvents
@@ -43,9 +44,13 @@ from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
+from resolvent.traces.live.answering import check_info, ended
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Label, symbol_text
+
+SIDE_BY_SIDE: Final = 1 << 16
+"""Episodes that may be under way at once."""
 
 
 class Explorer:
@@ -191,6 +196,7 @@ class Explorer:
             seen = self._observations(observation)
             if not cursor.goes_on:
                 with locating("reset"):
+                    check_info(info)
                     label = self._labels.at_reset(observation, info)
                 log = self.mind.log
                 self.mind.begin(cursor, log.observation(seen), log.label(label))
@@ -228,6 +234,7 @@ class Explorer:
         if not cursor.goes_on:
             raise OptionError("learn() before act(): show act() what the environment's reset gave")
         with locating(f"episode {log.episodes}"), locating(f"step {len(cursor.episode)}"):
+            check_info(info)
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
             if done is None:
@@ -236,8 +243,12 @@ class Explorer:
                 self._last.get(which), action, reward, observation, info
             )
             paid = finite_reward(reward)
+            complaint = too_large_to_add_up(abs(paid), self.gamma, self.steps + 1)
+            if complaint is not None:
+                raise TraceError(complaint)
             seen = log.observation(self._observations(observation))
-        self._take(cursor, done, paid, seen, label, ended=bool(terminated), cut=bool(truncated))
+            over, cut = ended(terminated, "terminated"), ended(truncated, "truncated")
+        self._take(cursor, done, paid, seen, label, ended=over, cut=cut)
 
     def _take(
         self,
@@ -281,6 +292,11 @@ class Explorer:
 
     def _cursor(self, which: int) -> Cursor:
         """Return where one of the episodes is."""
+        if not isinstance(which, int | np.integer) or not 0 <= which < SIDE_BY_SIDE:
+            raise OptionError(
+                f"which={shown(which)}: number the episodes that are played side by side from 0 "
+                f"on, up to {SIDE_BY_SIDE - 1:,}"
+            )
         while len(self.mind.cursors) <= which:
             self.mind.cursors.append(Cursor())
         return self.mind.cursors[which]

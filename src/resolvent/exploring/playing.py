@@ -7,7 +7,6 @@ else than it should, or has other spaces than it began with.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -15,6 +14,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.traces.live.answering import ended, of_reset, of_step, telling
 from resolvent.traces.live.making import check_maker
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.rolling import time_limit
@@ -54,15 +54,19 @@ class OneEnvironment:
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
-        observation, info = told_by(partial(self.env.reset, seed=seeds[0]), "reset", 2)
+        with telling("reset"):
+            given = self.env.reset(seed=seeds[0])
+        shown = of_reset(given)
         check_spaces(self._spaces, (self.env.action_space, self.env.observation_space))
-        return {0: (observation, info)}
+        return {0: shown}
 
     def step(self, actions: Mapping[int, Any]) -> list[Came]:
         """Take a step in every environment."""
-        told = told_by(partial(self.env.step, actions[0]), "step", 5)
-        observation, reward, terminated, truncated, info = told
-        return [Came(0, actions[0], observation, reward, bool(terminated), bool(truncated), info)]
+        with telling("step"):
+            given = self.env.step(actions[0])
+        observation, reward, terminated, truncated, info = of_step(given)
+        ends = ended(terminated, "terminated"), ended(truncated, "truncated")
+        return [Came(0, actions[0], observation, reward, *ends, info)]
 
     @property
     def has_limit(self) -> bool:
@@ -99,8 +103,9 @@ class ManyEnvironments:
         if not self._seeds_each:  # one that draws for all of them is seeded once
             asked, self._seeded = None if self._seeded else seeds[0], True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
-        call = partial(self.envs.reset, seed=asked, options=options)
-        observations, infos = told_by(call, "reset", 2)
+        with telling("reset"):
+            given = self.envs.reset(seed=asked, options=options)
+        observations, infos = of_reset(given)
         spaces = self.envs.single_action_space, self.envs.single_observation_space
         check_spaces(self._spaces, spaces)
         self._live.reset(observations, infos, mask)
@@ -111,13 +116,14 @@ class ManyEnvironments:
     def step(self, actions: Mapping[int, Any]) -> list[Came]:
         """Take a step in every environment."""
         batch = np.array([actions[one] for one in range(self.count)], self.envs.action_space.dtype)
-        told = told_by(partial(self.envs.step, batch), "step", 5)
-        observations, rewards, terminations, truncations, infos = told
+        with telling("step"):
+            given = self.envs.step(batch)
+        observations, rewards, terminations, truncations, infos = of_step(given)
         self._live.step(batch, observations, rewards, terminations, truncations, infos)
         seen = split(self.envs.observation_space, observations)
-        ended = terminations | truncations
-        if self._live.mode is AutoresetMode.SAME_STEP and ended.any():
-            for number, last in self._live.final_observations(ended, infos).items():
+        over = terminations | truncations
+        if self._live.mode is AutoresetMode.SAME_STEP and over.any():
+            for number, last in self._live.final_observations(over, infos).items():
                 seen[number] = last
         told_of = self._live.told_after_step(infos)
         return [
@@ -183,21 +189,6 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
     if not isinstance(made, gym.Env | gym.vector.VectorEnv):
         raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
     return made, True
-
-
-def told_by(call: Callable[[], Any], method: str, parts: int) -> tuple[Any, ...]:
-    """Return what an environment gives, or an error that says what is wrong with it."""
-    try:
-        given = call()
-    except ResolventError:
-        raise
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise TraceError(f"the environment's {method}() raised {told}") from error
-    if not isinstance(given, tuple) or len(given) != parts:
-        wanted = "(observation, info)" if parts == 2 else "five values"
-        raise TraceError(f"the environment's {method}() has to return {wanted}")
-    return given
 
 
 def check_spaces(

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.control.learning.world_view import WorldView
 from resolvent.errors import OptionError
+from resolvent.traces.live.answering import ended, of_reset, of_step
+from resolvent.traces.live.naming import finite_reward
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,14 @@ def _play(
     seed: int | None,
     max_steps: int,
 ) -> tuple[float, bool]:
-    observation, _ = env.reset(seed=seed)
+    observation, _ = of_reset(env.reset(seed=seed))
     paid, weight = 0.0, 1.0
     for _ in range(max_steps):
-        observation, reward, ended, truncated, _ = env.step(action(observation))
-        paid += weight * float(reward)
+        given = env.step(action(observation))
+        observation, reward, terminated, truncated, _ = of_step(given)
+        paid += weight * finite_reward(reward)
         weight *= gamma
-        if ended or truncated:
-            return paid, bool(ended)
+        done = ended(terminated, "terminated")
+        if done or ended(truncated, "truncated"):
+            return paid, done
     return paid, False

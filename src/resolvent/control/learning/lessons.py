@@ -17,6 +17,8 @@ from resolvent.control.learning.beginning import Begun
 from resolvent.control.learning.evaluating import best_actions
 from resolvent.control.learning.guidance import Guidance
 from resolvent.control.learning.world_view import WorldView
+from resolvent.limits import check_table
+from resolvent.traces.live.answering import ended, of_reset, of_step
 from resolvent.traces.live.naming import finite_reward
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
@@ -88,6 +90,7 @@ class LiveLessons(Lessons):
         super().__init__(env, learner, guidance)
         self._gamma = gamma
         self._first_action = int(getattr(env.action_space, "start", 0))
+        self._actions = int(env.action_space.n)  # type: ignore[attr-defined]
         self._numbers: dict[Symbol, int] = {}
         self._potentials: list[float] = []
         if guidance is not None:
@@ -104,23 +107,24 @@ class LiveLessons(Lessons):
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> Played:
         """Play an episode, a step at a time."""
         learner = self.learner
-        situation = self._met(self.env.reset(seed=seed)[0])
+        situation = self._met(of_reset(self.env.reset(seed=seed))[0])
         total = discounted = 0.0
         weight, steps, over = 1.0, 0, False
         while not over and steps != max_steps:
             action = learner.choose(situation, epsilon)
             shown = self._shown()
-            observation, paid, ended, truncated, _ = self.env.step(self._first_action + action)
-            reward, ended = finite_reward(paid), bool(ended)
-            arrived = situation if ended else self._met(observation)
-            learner.update(situation, action, reward, arrived, ended)
+            given = self.env.step(self._first_action + action)
+            observation, paid, terminated, truncated, _ = of_step(given)
+            reward, done = finite_reward(paid), ended(terminated, "terminated")
+            arrived = situation if done else self._met(observation)
+            learner.update(situation, action, reward, arrived, done)
             if shown is not None and self.guidance is not None and self.guidance.steps:
                 learner.imagine(self.guidance.steps, shown, action, situation)
             total += reward
             discounted += weight * reward
             weight *= self._gamma
             steps += 1
-            over, situation = ended or truncated, arrived
+            over, situation = done or ended(truncated, "truncated"), arrived
         return Played(total, discounted, steps)
 
     def symbols(self) -> list[Symbol]:
@@ -145,6 +149,7 @@ class LiveLessons(Lessons):
             if self.guidance is not None:
                 _, *states = self.guidance.augmented.situation
                 potential = float(self.guidance.potential.of_states[*states])
+            check_table(number + 1, self._actions, 8, "situations by actions")
             self._potentials.append(potential)
             self.learner.add(potential)
         return number

@@ -27,7 +27,7 @@ from resolvent.control.planning.chance.expecting import NeverEnds
 from resolvent.control.planning.chance.solving import expect
 from resolvent.control.planning.experiment import experiment_after, least_taken, nearest_unknown
 from resolvent.control.planning.model import Model
-from resolvent.control.planning.promises import in_all
+from resolvent.control.planning.promises import in_all, too_large_to_add_up
 from resolvent.control.planning.running import Runs, policy_in, run
 from resolvent.control.planning.situations import Situation, by_name, situation_text
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
@@ -46,9 +46,6 @@ from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
 from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
-
-_LARGEST_SUM = 1e307
-"""Sums of rewards stay below: floating-point numbers end at 1.8e308."""
 
 
 def plan(
@@ -123,7 +120,9 @@ def plan(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
             f"{model.reward_range[1]:g} were seen"
         )
-    _check_sums(reward_range, gamma, len(model))
+    largest = max(map(abs, reward_range))
+    if (text := too_large_to_add_up(largest, gamma, len(model))) is not None:
+        raise OptionError(text)
     if model.chances is not None:
         return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
     try:
@@ -143,17 +142,6 @@ def plan(
         optimistic_policy=hopeful.policy,
         optimistic=_unless_equal(hopeful, safe),
     )
-
-
-def _check_sums(reward_range: tuple[float, float], gamma: float, situations: int) -> None:
-    """Refuse rewards so large that what they add up to is no number any more."""
-    largest = max(map(abs, reward_range))
-    times = situations if gamma == 1 else 1 / (1 - gamma)
-    if largest > _LARGEST_SUM / times:
-        raise OptionError(
-            f"rewards as large as {largest:g} cannot be added up: what a plan is worth would be "
-            f"no finite number; divide all rewards by the same number"
-        )
 
 
 def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:

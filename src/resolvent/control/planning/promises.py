@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _ERRORS = 3
 """Standard errors by which a mean has to miss what was promised."""
 
+_LARGEST_SUM = 1e307
+"""Sums of rewards stay below: floating-point numbers end at 1.8e308."""
+
 _ENOUGH = 10
 """Episodes below which a standard error says too little."""
 
@@ -80,6 +83,21 @@ def in_all(reward: float, gamma: float, steps: float = math.inf) -> float:
     if reward == 0:
         return 0.0
     return reward * (steps if gamma == 1 else (1 - gamma**steps) / (1 - gamma))
+
+
+def too_large_to_add_up(largest: float, gamma: float, situations: int) -> str | None:
+    """Say that rewards are so large that what they add up to is no number, if they are.
+
+    >>> too_large_to_add_up(1e308, 0.95, 4)[:45]
+    'rewards as large as 1e+308 cannot be added up'
+    """
+    times = situations if gamma == 1 else 1 / (1 - gamma)
+    if largest <= _LARGEST_SUM / times:
+        return None
+    return (
+        f"rewards as large as {largest:g} cannot be added up: what a plan is worth would be "
+        f"no finite number; divide all rewards by the same number"
+    )
 
 
 def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:

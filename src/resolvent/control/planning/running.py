@@ -20,6 +20,7 @@ from resolvent.errors import ModelError, OptionError, locating
 from resolvent.senses.live import LiveSenses
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.answering import ended, of_reset, of_step
 from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
 from resolvent.traces.live.rolling import time_limit
@@ -228,7 +229,7 @@ class _Actor:
 
     def episode(self, number: int, seed: int | None, options: dict[str, Any] | None) -> None:
         """Play one episode into the recorder, and note where it began."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = of_reset(self.env.reset(seed=seed, options=options))
         memory, recorder, seen_as = self.memory, self.recorder, self.live.observations
         memory.reset(recorder.begin(observation, info))
         self.starts.append(self._situation(seen_as(observation), memory))
@@ -250,7 +251,8 @@ class _Actor:
                     f"neither the world nor a limit ends the episode: give max_steps"
                 )
             seen_before = observation
-            observation, reward, terminated, truncated, info = self.env.step(action)
+            observation, reward, done, cut, info = of_step(self.env.step(action))
+            terminated, truncated = ended(done, "terminated"), ended(cut, "truncated")
             if self.belief is not None:
                 self.belief.took(seen_before, action, reward, observation, terminated)
             before = self._situation(symbol, memory)

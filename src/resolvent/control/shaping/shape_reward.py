@@ -15,7 +15,8 @@ from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError
 from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.live.naming import Labels
+from resolvent.traces.live.answering import of_reset, of_step
+from resolvent.traces.live.naming import Labels, finite_reward
 
 
 class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -95,17 +96,17 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = of_reset(self.env.reset(seed=seed, options=options))
         self._follows.reset(observation, info)
         self._promised = self.potential.at(*self._follows.situation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and be paid for what it leads to as well."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = of_step(self.env.step(action))
         self._follows.step(action, observation, reward, terminated, info)
         promise = 0.0 if terminated else self.potential.at(*self._follows.situation)
-        shaped = float(reward) + self.gamma * promise - self._promised
+        shaped = finite_reward(reward) + self.gamma * promise - self._promised
         self._promised = promise
         info = {**info, "unshaped_reward": reward}
         return observation, shaped, terminated, truncated, info

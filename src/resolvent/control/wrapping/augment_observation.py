@@ -14,6 +14,7 @@ from resolvent.control.wrapping.step_knowledge import StepKnowledge
 from resolvent.errors import OptionError
 from resolvent.senses.live import LiveSenses
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.answering import of_reset, of_step
 from resolvent.traces.live.naming import Labels
 
 
@@ -128,13 +129,13 @@ class AugmentObservation(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; all machines begin anew."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = of_reset(self.env.reset(seed=seed, options=options))
         self._memory.reset(self._labels.at_reset(observation, info))
         return self._augmented(observation, info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step; all machines read the label it led to."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = of_step(self.env.step(action))
         label = self._labels.after_step(self._seen, action, reward, observation, info)
         if self._knowledge is not None:
             levels = self._knowledge.one(self._seen, action, self._memory.values)

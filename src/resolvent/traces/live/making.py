@@ -2,8 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +11,8 @@ from typing import Any
 import gymnasium as gym
 
 from resolvent.arguments import needs_arguments, shown
-from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.errors import OptionError, ResolventError
+from resolvent.traces.live.answering import of_reset, of_step, telling
 from resolvent.wording import listed
 
 
@@ -156,31 +156,14 @@ class _Guarded(gym.Wrapper[Any, Any, Any, Any]):
     """Turns what an environment does wrong into errors of traces, which say where it happened."""
 
     def reset(self, **given: Any) -> Any:
-        with _telling("reset"):
+        with telling("reset"):
             answer = self.env.reset(**given)
-        return _of_shape(answer, 2, "reset() has to return (observation, info)")
+        return of_reset(answer)
 
     def step(self, action: Any) -> Any:
-        with _telling("step"):
+        with telling("step"):
             answer = self.env.step(action)
-        shape = "(observation, reward, terminated, truncated, info)"
-        return _of_shape(answer, 5, f"step() has to return {shape}")
-
-
-@contextmanager
-def _telling(method: str) -> Iterator[None]:
-    try:
-        yield
-    except ResolventError:
-        raise
-    except Exception as error:
-        raise TraceError(f"the environment's {method}() raised {_told(error)}") from error
-
-
-def _of_shape(answer: Any, parts: int, wanted: str) -> Any:
-    if not isinstance(answer, tuple) or len(answer) != parts:
-        raise TraceError(f"the environment's {wanted}")
-    return answer
+        return of_step(answer)
 
 
 def _guarded(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

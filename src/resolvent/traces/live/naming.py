@@ -215,7 +215,7 @@ def finite_reward(reward: Any) -> float:
     """Return a reward as the float that traces hold."""
     try:
         number = float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TraceError(f"the reward is {shown(reward)}; rewards must be numbers") from None
     if not math.isfinite(number):
         raise TraceError(f"the reward is {number}; rewards must be finite")

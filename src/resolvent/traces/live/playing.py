@@ -8,6 +8,7 @@ import gymnasium as gym
 
 from resolvent.errors import locating
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.live.answering import ended, of_reset, of_step
 from resolvent.traces.live.naming import AnyEnv, told_if_any
 from resolvent.traces.live.random_actions import random_actions
 from resolvent.traces.live.recording import Recorder
@@ -92,7 +93,7 @@ def _play(
     max_steps: int | None,
 ) -> None:
     """Play one episode into the recorder."""
-    observation, info = env.reset(seed=seed)
+    observation, info = of_reset(env.reset(seed=seed))
     label = recorder.begin(observation, info)
     reading = choose if isinstance(choose, ReadingPolicy) else None
     if reading is not None:
@@ -101,7 +102,8 @@ def _play(
     terminated = truncated = False
     while not (terminated or truncated):
         action = choose(observation)
-        observation, reward, terminated, truncated, info = env.step(action)
+        observation, reward, done, cut, info = of_step(env.step(action))
+        terminated, truncated = ended(done, "terminated"), ended(cut, "truncated")
         label = recorder.step(action, observation, reward, info)
         if reading is not None:
             reading.read(label)

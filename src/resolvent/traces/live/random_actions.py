@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError
 from resolvent.traces.live.naming import AnyEnv
 
@@ -23,6 +24,10 @@ def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
     """
     # A copy, so that the environment's own space draws as if nobody had drawn from it.
     space = copy.deepcopy(env.action_space)
+    if not isinstance(space, gym.Space):
+        raise OptionError(
+            f"the environment's action_space is {shown(space)}: it has to be a gymnasium space"
+        )
     space.seed(None if seed is None else _seed_of_actions(seed))
     return space
 
