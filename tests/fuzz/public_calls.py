@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -118,6 +120,20 @@ def _short(**more: Any) -> Callable[[], dict[str, Any]]:
     return lambda: {"machines": found(), "traces": house(), **more}
 
 
+def _file(name: str) -> str:
+    """Write traces to a file of that name here, and return the name."""
+    Path(name).write_bytes(_written(name))
+    return name
+
+
+@cache
+def _written(name: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        some_traces(1).save(path)
+        return path.read_bytes()
+
+
 def _ask(**given: Any) -> object:
     """Ask a machine, moved by labels, for an answer and what it rests on."""
     machine = found().machines["transition"]
@@ -155,13 +171,6 @@ def _drawn(**given: Any) -> object:
     )
 
 
-def _played(**given: Any) -> object:
-    """Wrap an environment, and take a few steps in it."""
-    env = rs.AugmentObservation(given["env"], given["machines"])
-    env.reset(seed=0)
-    return [env.step(0) for _ in range(3)]
-
-
 def _machine() -> dict[str, Any]:
     machines = found().machines
     return {"machine": machines["transition"], "other": machines["reward"]}
@@ -187,9 +196,11 @@ TARGETS = (
         gamma=0.95, reward_range=None, trust_constants=False, confidence=0.95,
     )),
     call("read_traces", rs.read_traces, lambda: {
-        "path": "none.jsonl", "format": "jsonl", "columns": (), "label_of": None,
+        "path": _file("some.jsonl"), "format": "jsonl", "columns": (), "label_of": None,
     }),
-    call("scan_traces", rs.scan_traces, lambda: {"place": ".", "columns": (), "damaged": "skip"}),
+    call("scan_traces", rs.scan_traces, lambda: {
+        "place": _file("some.parquet"), "columns": (), "damaged": "skip",
+    }),
     call("load", rs.load, lambda: {"path": "none.json"}),
     call("read_reward_machine", rs.read_reward_machine, lambda: {"path": "none.txt"}),
     call("Labelling", rs.Labelling, lambda: {
@@ -217,7 +228,4 @@ TARGETS = (
         "states": "found", "gamma": 0.95, "reward_range": None, "noise": "auto",
         "confidence": 0.95, "max_steps": 20, "seed": 0,
     }, ("budget", "max_steps")),
-    call("AugmentObservation", _played, lambda: {
-        "env": House(), "machines": found().machines,
-    }),
 )  # fmt: skip

@@ -41,12 +41,14 @@ Target = Reader | Call
 def targets() -> dict[str, Target]:
     """Return all that is fuzzed, by name, in a fixed order."""
     from fuzz import (
+        acting_calls,
         acting_readers,
         core_calls,
         kept_readers,
         machine_readers,
         odd_worlds,
         public_calls,
+        strangers,
         table_readers,
         trace_readers,
     )
@@ -58,7 +60,9 @@ def targets() -> dict[str, Target]:
         acting_readers,
         kept_readers,
         public_calls,
+        acting_calls,
         odd_worlds,
+        strangers,
         core_calls,
     )
     return {one.name: one for room in rooms for one in room.TARGETS}

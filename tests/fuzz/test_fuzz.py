@@ -15,7 +15,10 @@ from fuzz.trying import CORPUS, attempt, attempt_files, files_of, tried
 
 TESTS = Path(__file__).parents[1]
 NAMES = sorted(targets())
-SLOW = {"inference", "solved-folder", "call-solve", "call-evidence", "machines-used"}
+SLOW = {
+    "inference", "solved-folder", "call-solve", "call-evidence", "machines-used", "strangers",
+    "call-report", "call-resumed",
+}  # fmt: skip
 
 
 def fuzz(*arguments):

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import gymnasium as gym
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent.arguments import check_arguments, shown
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.promises import too_large_to_add_up
 from resolvent.control.planning.situations import situation_text
@@ -94,6 +94,9 @@ class Explorer:
         states: int | Literal["found"] = "found",
         seed: int = 0,
     ) -> None:
+        if not isinstance(env, gym.Env | gym.vector.VectorEnv):
+            raise OptionError(f"env is a {type(env).__name__}: give a gymnasium.Env or VectorEnv")
+        check_arguments(Explorer.__init__, locals(), leaving=["env", "states"])
         _check(gamma, target, states, seed)
         self.gamma, self.reward_range, self.seed = gamma, reward_range, seed
         self.target, self.states = target, states
@@ -521,7 +524,9 @@ def _check(gamma: float, target: float, states: Any, seed: int) -> None:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not target >= 0:
         raise OptionError(f"target={target}: use a number from 0 on")
-    if states != "found" and (not isinstance(states, int) or states < 1):
+    if not (isinstance(states, str) and states == "found") and (
+        not isinstance(states, int) or states < 1
+    ):
         raise OptionError(f"states={shown(states)}: use 'found', or how many there are at most")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from resolvent.errors import ResolventError
+from resolvent.wording import short
 
 _numbers = count()
 
@@ -20,14 +21,17 @@ def whole_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
     The one that is there may hold these files alone. Whoever is killed between two names leaves
     the old one under a hidden name: `recover` brings it back.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ResolventError(f"cannot write {folder}: it is a file; name a folder")
-    if folder.is_dir() and any(one.name not in files for one in folder.iterdir()):
-        raise ResolventError(
-            f"cannot write {folder}: it holds other things; name a new folder, or an empty one"
-        )
-    recover(folder)
-    target = folder.resolve()
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise ResolventError(f"cannot write {folder}: it is a file; name a folder")
+        if folder.is_dir() and any(one.name not in files for one in folder.iterdir()):
+            raise ResolventError(
+                f"cannot write {folder}: it holds other things; name a new folder, or an empty one"
+            )
+        recover(folder)
+        target = folder.resolve()
+    except OSError as error:
+        raise ResolventError(f"cannot write {short(str(folder))}: {error.strerror}") from error
     mark = f"{os.getpid()}-{next(_numbers)}"
     made = target.with_name(f".{target.name}.{mark}.part")
     old = target.with_name(f".{target.name}.{mark}.old")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from resolvent import notebook
+from resolvent.arguments import check_arguments
 from resolvent.by_value import ByValue
 from resolvent.control.planning.plan_files import json_number
 from resolvent.control.planning.plans import Plan, plan
@@ -18,7 +19,7 @@ from resolvent.exploring.statement import Statement
 from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
 from resolvent.traces import TraceSet, read_traces
-from resolvent.wording import amount, listed
+from resolvent.wording import amount, listed, short
 
 FORMAT, VERSION = "resolvent-solved", 1
 
@@ -127,6 +128,7 @@ class Solved(ByValue):
 
     def save(self, folder: str | Path) -> None:
         """Write machines, traces, the policy and the rest to a folder, whole or not at all."""
+        check_arguments(Solved.save, {"folder": folder})
         with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
             self.machines.save(made / MACHINES)
             self.traces.save(made / TRACES)
@@ -149,10 +151,11 @@ class Solved(ByValue):
     @classmethod
     def load(cls, folder: str | Path) -> "Solved":
         """Read what `save` wrote."""
+        check_arguments(Solved.load, {"folder": folder})
         folder = Path(folder)
-        recover(folder)
         path = folder / ABOUT
         try:
+            recover(folder)
             about = decode_json(path.read_bytes(), About)
             told = {key: value for key, value in about.statement.items() if key != "text"}
             told["gap"] = float("inf") if told.get("gap") is None else told["gap"]
@@ -160,6 +163,8 @@ class Solved(ByValue):
             statement = msgspec.convert(asdict(Statement(**told)), Statement)
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
+        except OSError as error:
+            raise ModelError(f"{short(str(path))} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
                 f"{path}: not what Resolvent wrote: {error}; remove the folder or name another"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
+from resolvent.arguments import check_arguments
 from resolvent.errors import ModelError
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
@@ -177,6 +178,8 @@ class Machines(Mapping[str, Machine]):
         >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
         {'transition': 'cyanroom', 'reward': 0.0}
         """
+        if not isinstance(states, Mapping) or not isinstance(assumed, bool):
+            check_arguments(Machines.predict_all, locals())
         for kind in self:
             if kind not in states:
                 raise ModelError(

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arguments import check_arguments
-from resolvent.errors import MissingExtra, TraceError, locating
+from resolvent.arguments import check_arguments, shown
+from resolvent.errors import MissingExtra, OptionError, TraceError, locating
 from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
     ACTION,
@@ -358,7 +358,12 @@ class TraceSet(Sequence[Trace]):
 
         All need the same columns, but for a set without traces, which joins any.
         """
+        check_arguments(TraceSet.concatenate, {"sets": sets, "names": names})
         sets = list(sets)
+        if wrong := [one for one in sets if not isinstance(one, TraceSet)]:
+            raise TraceError(f"{shown(wrong[0])} is no TraceSet: join sets of traces")
+        if names is not None and len(names) != len(sets):
+            raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]
         typical = next(filter(len, sets), sets[0] if sets else TraceSet())
         common = CommonValues()

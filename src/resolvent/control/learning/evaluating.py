@@ -68,6 +68,8 @@ def evaluate_by_playing(
         raise OptionError(f"episodes={episodes}: play at least one")
     if max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step")
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed={seed}: use at least 0")
     seeds = [seed, *[None] * (episodes - 1)]
     played = [_play(env, action, gamma, one, max_steps) for one in seeds]
     return Evaluation(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
+from resolvent.arguments import check_arguments
 from resolvent.by_value import ByValue
 from resolvent.control.learning import policy_files
 from resolvent.control.learning.carrying import carried_values
@@ -22,6 +23,7 @@ from resolvent.control.learning.evaluating import (
 )
 from resolvent.control.learning.naming import shown_text
 from resolvent.control.learning.world_view import WorldView, world_behind
+from resolvent.errors import OptionError
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.thumbnails import shown_together
@@ -74,6 +76,9 @@ class Learned(ByValue):
         its starts unless `episodes` are asked for. Any other environment is
         played for 100 episodes by default, each cut after `max_steps`.
         """
+        if not isinstance(env, gym.Env):
+            raise OptionError(f"evaluate needs a gymnasium.Env, not a {type(env).__name__}")
+        check_arguments(Learned.evaluate, locals(), leaving=["self", "env"])
         view = world_behind(env)
         if episodes is None and isinstance(view, WorldView):
             tables, places = view.numbering(self.situations)

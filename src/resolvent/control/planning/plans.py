@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.arguments import check_arguments
+from resolvent.arguments import check_arguments, shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
 from resolvent.control.planning.chance.chances import Chances
@@ -323,6 +323,9 @@ class Plan(ByValue):
         given = {**dict(zip(names, states, strict=False)), **named}
         if set(given) != set(names) or len(states) + len(named) != len(names):
             raise OptionError(f"a situation is an observation with {', '.join(names)}: give each")
+        for name, state in given.items():
+            if not isinstance(state, int | np.integer):
+                raise OptionError(f"{name}={shown(state)}: give the number of a state")
         situation: Situation = (as_symbol(observation), *(given[name] for name in names))
         number = self.model.situation(*situation)
         if number is None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import notebook
-from resolvent.arguments import shown
+from resolvent.arguments import check_arguments, shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
 from resolvent.control.planning.situations import states_text, that_matter
@@ -136,13 +136,14 @@ def run(
     """Play episodes by the plan; see `Plan.run`."""
     if not isinstance(env, gym.Env):
         raise OptionError(f"run needs one gymnasium.Env, not a {type(env).__name__}: use gym.make")
+    check_arguments(run, locals(), leaving=["plan", "env", "on_unseen", "label_of"])
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: run at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     if on_unseen is None:
         on_unseen = "raise" if plan.model.chances is None else "random"
-    if on_unseen not in ("raise", "random"):
+    if not isinstance(on_unseen, str) or on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={shown(on_unseen)}: use 'raise' or 'random'")
     live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
     recorder = Recorder(env, live.label_of, columns, name_of=name_of)

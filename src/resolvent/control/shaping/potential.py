@@ -56,7 +56,7 @@ class Potential(ByValue):
         >>> round(promise.at("corridor", (0, 0)), 4), round(promise.at("nowhere", (1, 1)), 4)
         (0.7738, 0.9387)
         """
-        if by not in get_args(By):
+        if not isinstance(by, str) or by not in get_args(By):
             raise OptionError(f"by={shown(by)}: use one of {', '.join(map(repr, get_args(By)))}")
         model = plan.model
         sizes = tuple(plan.machines[kind].states for kind in model.states)

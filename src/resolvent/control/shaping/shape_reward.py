@@ -5,6 +5,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from resolvent.arguments import check_arguments
 from resolvent.control.planning.plans import Plan
 from resolvent.control.planning.situations import that_matter
 from resolvent.control.shaping.potential import By, Potential
@@ -65,6 +66,7 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
                 f"env is a {type(env).__name__}: give a gymnasium.Env, "
                 "or use VectorShapeReward for a VectorEnv"
             )
+        check_arguments(ShapeReward.__init__, locals(), leaving=["env", "plan", "by", "label_of"])
         gym.utils.RecordConstructorArgs.__init__(
             self,
             plan=plan,

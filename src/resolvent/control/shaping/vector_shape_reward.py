@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from resolvent.arguments import check_arguments
 from resolvent.control.planning.plans import Plan
 from resolvent.control.planning.situations import that_matter
 from resolvent.control.shaping.potential import By, Potential
@@ -55,6 +56,9 @@ class VectorShapeReward(gym.vector.VectorWrapper):
                 f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
                 "or use ShapeReward for one environment"
             )
+        check_arguments(
+            VectorShapeReward.__init__, locals(), leaving=["envs", "plan", "by", "label_of"]
+        )
         _refuse_augmented(envs)
         super().__init__(envs)
         self.plan = checked_plan(plan)

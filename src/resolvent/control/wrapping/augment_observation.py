@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from resolvent.arguments import check_arguments
 from resolvent.control.wrapping.augmentation import Mode, augmentation, state_names
 from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machines_from
@@ -88,6 +89,8 @@ class AugmentObservation(
                 f"env is a {type(env).__name__}: give a gymnasium.Env, "
                 "or use VectorAugmentObservation for a VectorEnv"
             )
+        judged = ["env", "machines", "mode", "on_unseen", "label_of"]
+        check_arguments(AugmentObservation.__init__, locals(), leaving=judged)
         self.machines = machines_from(machines)
         gym.utils.RecordConstructorArgs.__init__(
             self,

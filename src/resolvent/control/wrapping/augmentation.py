@@ -90,7 +90,7 @@ def belief_names(machines: Machines) -> list[str]:
 
 def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
     """Return how a mode augments the observations of a space."""
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise OptionError(f"mode={shown(mode)}: use one of {', '.join(map(repr, _MODES))}")
     counts = [machine.states for machine in machines.values()]
     sizes = dict(zip(state_names(machines), counts, strict=True))

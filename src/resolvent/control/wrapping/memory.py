@@ -104,7 +104,7 @@ class Memory:
 
 def check_on_unseen(on_unseen: str) -> None:
     """Refuse anything but the known ways to treat an unseen label."""
-    if on_unseen not in get_args(OnUnseen):
+    if not isinstance(on_unseen, str) or on_unseen not in get_args(OnUnseen):
         raise OptionError(f"on_unseen={shown(on_unseen)}: use 'stay' or 'raise'")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from resolvent.arguments import check_arguments
 from resolvent.control.wrapping.augmentation import Mode, augmentation, state_names
 from resolvent.control.wrapping.belief_memory import VectorBeliefMemory
 from resolvent.control.wrapping.fitting import GivenMachines, check_fit, machines_from
@@ -64,6 +65,8 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
                 f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
                 "or use AugmentObservation for one environment"
             )
+        judged = ["envs", "machines", "mode", "on_unseen", "label_of"]
+        check_arguments(VectorAugmentObservation.__init__, locals(), leaving=judged)
         super().__init__(envs)
         self.machines = machines_from(machines)
         spaces = envs.single_observation_space, envs.single_action_space

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.display.report.contents import contents
 from resolvent.display.report.gallery import DrawOf, Gallery
 from resolvent.display.report.page import page
-from resolvent.errors import ModelError
+from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
 from resolvent.pipeline import evidence as gathered
 from resolvent.replay import Corpus
@@ -59,9 +60,15 @@ def report(
             nothing of these traces.
         OptionError: when `draw_of` fails, or gives no picture.
     """
-    from resolvent.control import Learned
+    from resolvent.control import Learned, Plan
+    from resolvent.control.planning.plan_files import PlanFile
     from resolvent.display.report import learning
 
+    check_arguments(report, locals(), leaving=["machines", "traces", "draw_of"])
+    if not isinstance(policy, Learned | Plan | PlanFile | None):
+        raise OptionError(
+            f"policy is a {type(policy).__name__}: give what rs.plan or rs.q_learning returned"
+        )
     gallery = Gallery(draw_of)
     result = machines if isinstance(machines, InferenceResult) else None
     shown = machines_in(machines)

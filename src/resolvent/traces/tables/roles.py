@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from resolvent.arguments import shown
+from resolvent.arguments import is_single, shown
 from resolvent.errors import OptionError
 from resolvent.traces.column_names import RESERVED, check_column_name
 from resolvent.traces.symbols import Symbol
@@ -97,8 +97,9 @@ class Roles:
                 )
         if self.label is not None and self.next_label is not None:
             raise OptionError("label and next_label both say what happened: leave out one")
-        if self.label_separator is not None and not self.label_separator:
-            raise OptionError("label_separator is empty: give a text such as ','")
+        separator = self.label_separator
+        if separator is not None and not (isinstance(separator, str) and separator):
+            raise OptionError(f"label_separator={shown(separator)}: give a text such as ','")
 
     @property
     def column_of_output(self) -> dict[str, str]:
@@ -152,7 +153,7 @@ def named(names: Any, role: str, *, may_be_empty: bool = False) -> Names | None:
     """
     if names is None:
         return None
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str) or not isinstance(names, Iterable) or is_single(names):
         return _name(names, role)
     several = tuple(_name(name, role) for name in names)
     if not (several or may_be_empty):

@@ -18,7 +18,7 @@ from resolvent.errors import OptionError, TraceError
 from resolvent.progress import FractionListener
 from resolvent.traces.tables.csv_files import header, read_csv
 from resolvent.traces.tables.headers import MISSING
-from resolvent.wording import visible
+from resolvent.wording import short, visible
 
 _PARQUET_MAGIC = b"PAR1"
 _HEADER_LINES = 1
@@ -158,7 +158,7 @@ def _open_pandas(frame: Any) -> TableSource:
 def _pandas_column(series: Any, name: str) -> pa.Array:
     try:
         array = pa.Array.from_pandas(series)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise _no_one_type(series, name) from error
     except OverflowError as error:
         raise TraceError(
@@ -197,16 +197,16 @@ def _open_file(
     progress: FractionListener | None,
     events: Sequence[str],
 ) -> TableSource:
-    if path.is_dir():
-        return _open_parquet(path)
     try:
+        if path.is_dir():
+            return _open_parquet(path)
         with path.open("rb") as file:
             start = file.read(len(_PARQUET_MAGIC))
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TraceError(f"{path} cannot be read: {reason}") from error
+    except (OSError, ValueError) as error:  # the latter of a name that no file can have
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise TraceError(f"{short(str(path))} cannot be read: {reason}") from error
     if not start:
         raise TraceError(f"{path} is empty: make it again, or name another file")
     if start == _PARQUET_MAGIC:
