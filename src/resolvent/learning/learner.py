@@ -33,12 +33,7 @@ from resolvent.merging.ran import Ran
 from resolvent.merging.tried import Tried
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
-from resolvent.reduction import (
-    ConstantOutputs,
-    LabelVerdict,
-    remove_redundant,
-    remove_trivial,
-)
+from resolvent.reduction import ConstantOutputs, LabelVerdict, remove_redundant, remove_trivial
 from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, output_samples

@@ -48,12 +48,7 @@ from resolvent.traces.given_columns import (
     own_column,
 )
 from resolvent.traces.in_notebooks import html_of_traces
-from resolvent.traces.symbols import (
-    Label,
-    Symbol,
-    label_order,
-    symbol_order,
-)
+from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
 from resolvent.wording import short
