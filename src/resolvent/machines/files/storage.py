@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
+from resolvent.json_files import read_content
 from resolvent.limits import check_limit, check_table, telling_of_memory
 from resolvent.machines.asking import spread_rows
 from resolvent.machines.columns import is_among
@@ -105,13 +106,7 @@ def load(path: str | Path) -> Machines:
     """
     check_arguments(load, locals())
     with telling_of_memory(f"{path} was read"):
-        try:
-            data = Path(path).read_bytes()
-        except FileNotFoundError:
-            raise ModelError(f"{path} does not exist") from None
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-        return decode(data, str(path))
+        return decode(read_content(path), str(path))
 
 
 def decode(data: bytes, source: str = "machines") -> Machines:
