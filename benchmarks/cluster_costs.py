@@ -14,241 +14,28 @@ import pickle
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from cluster_model import Costs, Job, look_bytes, predicted, replay_bytes, work_bytes
+from cluster_worlds import LENGTH, MILLION, World
 
 import resolvent as rs
 from resolvent.replay import Corpus
-from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.coded import CodedShard
 from resolvent.replay.corpus import POOL_STEPS
 from resolvent.replay.looking import LEAST_STEPS, Looking, digested
 from resolvent.replay.pool import Pool
 from resolvent.replay.replaying import Replaying, replay_shard
-from resolvent.replay.shown import ANSWER, MOVE, Replay
-from resolvent.replay.tables import MachineTable, Tables
-from resolvent.samples import LabelTiming
+from resolvent.replay.shown import Replay
 from resolvent.workers import Ray, Threads, Workers
-from resolvent.workers.folding import TASKS_PER_SLOT
-from resolvent.workers.ray import FAN_IN
 from workers import processor
 
-MILLION = 1_000_000
-LENGTH = 100
-"""Steps of an episode."""
-
 ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
-
-
-@dataclass(frozen=True)
-class World:
-    """A Mealy machine that is drawn, and logs of it: files of a million steps, if not told."""
-
-    states: int
-    inputs: int
-
-    @property
-    def moves(self) -> np.ndarray:
-        """Next states by state and input."""
-        return np.random.default_rng(1).integers(self.states, size=(self.states, self.inputs))
-
-    @property
-    def rows(self) -> int:
-        """Answers that a replay tells apart, and as many moves: one for each state and input."""
-        return self.states * self.inputs
-
-    def write(self, folder: Path, number: int, steps: int = MILLION) -> None:
-        """Write one file, a row group, unless it is there."""
-        path = folder / f"log-{number:05}.parquet"
-        if path.exists():
-            return
-        random = np.random.default_rng(number)
-        runs = steps // LENGTH
-        given = random.integers(self.inputs, size=(LENGTH, runs))
-        told = np.random.default_rng(2).integers(4, size=(self.states, self.inputs))
-        moves, state, answers = self.moves, np.zeros(runs, np.int64), np.empty_like(given)
-        for step in range(LENGTH):
-            answers[step] = told[state, given[step]]
-            state = moves[state, given[step]]
-        names = pa.array([f"input-{one}" for one in range(self.inputs)])
-        given_codes = pa.array(given.T.ravel().astype(np.int32))
-        table = pa.table(
-            {
-                "run": np.repeat(np.arange(number * runs, (number + 1) * runs), LENGTH),
-                "time": np.arange(number * steps, (number + 1) * steps) * 1000
-                + random.integers(1000, size=steps),
-                "input": pa.DictionaryArray.from_arrays(given_codes, names).cast(pa.string()),
-                "answer": answers.T.ravel(),
-            }
-        )
-        pq.write_table(table, path, compression="zstd", row_group_size=steps)
-
-    def folder(self, under: Path, files: int, steps: int = MILLION) -> Path:
-        """Write files, and return the folder they lie in."""
-        folder = under / f"{self.states}x{self.inputs}-{files}-{steps}"
-        folder.mkdir(exist_ok=True, parents=True)
-        for number in range(files):
-            self.write(folder, number, steps)
-        return folder
-
-    def tables(self, alphabets: Alphabets) -> Tables:
-        """Return the machine as the core replays it; what is read before any input moves nobody."""
-        moves = np.empty((self.states, len(alphabets.labels)), np.int32)
-        for code, label in enumerate(alphabets.labels):
-            moves[:, code] = np.arange(self.states)
-            for name in label:
-                moves[:, code] = self.moves[:, int(name.removeprefix("input-"))]
-        column = alphabets.column_number("answer")
-        table = MachineTable("answer", moves.ravel(), self.states, column, supplemented=False)
-        return Tables((table,), LabelTiming.CURRENT)
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What was measured: seconds of processor, and bytes.
-
-    Attributes:
-        look: A step of the first pass: reading, coding, keys, digest.
-        read: A step of a later pass, until it is replayed.
-        replay: A step that is replayed, for a machine with one answer.
-        replay_growth: What it costs more for each doubling of the answers.
-        give: A step that a piece gives to the pool.
-        piece: A piece, beside its steps.
-        row: A row that is added to others.
-        file: A file that is opened, by the driver.
-        footers_a_second: Files whose ends the driver reads in a second of the clock.
-        load: A piece that a task is told of with all others, when it takes its work in hand.
-        piece_bytes: What is sent to tell of a piece.
-        task: A task of Ray, for the driver.
-        work_task: A task of Ray, for the worker.
-        moved: A byte that a task of Ray returns, for who makes it and who takes it.
-        wait: What the driver takes to see that one of a thousand tasks has ended.
-        begin: To begin a Ray of one machine.
-        ray_process: A worker of Ray, the first time it works: it imports what it needs.
-        learn: To learn from the sample.
-        stored: Bytes of a step as it is stored.
-    """
-
-    look: float
-    read: float
-    replay: float
-    replay_growth: float
-    give: float
-    piece: float
-    row: float
-    file: float
-    footers_a_second: float
-    load: float
-    piece_bytes: float
-    task: float
-    work_task: float
-    moved: float
-    wait: float
-    begin: float
-    ray_process: float
-    learn: float
-    stored: float
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is gone through, and by whom.
-
-    `passes` are those after the first: one for each round of refinement, and one more where
-    machines are made smaller after it.
-    """
-
-    steps: float
-    pieces: int
-    files: int
-    world: World
-    slots: int
-    passes: int = 1
-    ray: bool = True
-    length: int = LENGTH
-
-    @property
-    def tasks(self) -> int:
-        """Tasks of a pass."""
-        return min(self.pieces, TASKS_PER_SLOT * self.slots)
-
-    @property
-    def given(self) -> float:
-        """Steps that a piece gives to the pool."""
-        share = 2 * POOL_STEPS * (self.steps / self.pieces) / self.steps
-        most = min(max(share, LEAST_STEPS), POOL_STEPS, self.steps / self.pieces)
-        return math.ceil(most / self.length) * self.length
-
-
-def replay_bytes(job: Job) -> float:
-    """Return the bytes of a replay's result: of a piece, of a task, or of all."""
-    return job.world.rows * (ANSWER.itemsize + MOVE.itemsize) + MOVE.itemsize + 1_500
-
-
-def look_bytes(job: Job, pieces: float) -> float:
-    """Return the bytes of what was found in so many pieces: four codes a step for the pool.
-
-    A trace has one more observation and label than steps, and five numbers of its own. What does
-    not belong into the pool any more is let go of once it is half.
-    """
-    steps = min(pieces * job.given, 2 * POOL_STEPS)
-    values = job.world.inputs * 60
-    return steps * 16 + steps / job.length * (8 + 5 * 8 + 2) + 8 * pieces + values + 2_000
-
-
-def work_bytes(costs: Costs, job: Job) -> float:
-    """Return the bytes of the work of a later pass: pieces, machines, values.
-
-    Of each piece also its first trace, and how its rows stand: two numbers and a flag.
-    """
-    tables = job.world.states * (job.world.inputs + 1) * 4
-    return job.pieces * (costs.piece_bytes + 8 + 17) + tables + job.world.inputs * 60 + 2_000
-
-
-def predicted(costs: Costs, job: Job) -> dict[str, float]:
-    """Return what a job takes: processor of workers and driver, the clock, bytes moved."""
-    rows = 2 * job.world.rows
-    replay = costs.replay + costs.replay_growth * math.log2(job.world.rows)
-    loading = job.tasks * job.pieces * costs.load if job.ray else 0.0
-    first = job.steps * costs.look + job.pieces * (costs.piece + job.given * costs.give) + loading
-    later = job.steps * (costs.read + replay) + job.pieces * (costs.piece + rows * costs.row)
-    later += loading
-    passes = 1 + job.passes
-    working = first + job.passes * later
-    returned = look_bytes(job, job.pieces / job.tasks) + job.passes * replay_bytes(job)
-    if job.ray:
-        working += job.tasks * (passes * costs.work_task + returned * costs.moved)
-    begin = (costs.begin + job.slots * costs.ray_process) if job.ray else 0.0
-    sent = job.tasks * costs.task + job.tasks * costs.wait * min(2 * job.slots, 32) / 1_000
-    driver = job.files * costs.file + (passes * sent if job.ray else 0.0)
-    levels = math.ceil(math.log(max(job.tasks, 2), FAN_IN))
-    # What tasks return is combined at the end, level by level: a gigabyte a second.
-    tree = levels * FAN_IN * (rows * costs.row + replay_bytes(job) / 1e9) if job.ray else 0.0
-    tree_look = levels * FAN_IN * look_bytes(job, job.pieces / job.tasks) * 2 / 1e9
-    clock = (
-        job.files / costs.footers_a_second
-        + max(working / job.slots, driver - job.files * costs.file)
-        + (tree_look + job.passes * tree if job.ray else 0.0)
-        + job.passes * costs.learn
-        + (costs.ray_process + costs.begin if job.ray else 0.0)
-    )
-    return {
-        "begin": begin,
-        "working": working,
-        "driver": driver,
-        "opening": job.files / costs.footers_a_second,
-        "loading": loading * passes / job.slots,
-        "clock": clock,
-        "read": job.steps * costs.stored * passes,
-        "to a node": work_bytes(costs, job) * passes,
-        "back": job.tasks * returned * (1 + 1 / FAN_IN),
-    }
 
 
 def processor_of(work: Callable[[], Any], times: int = 3) -> float:

@@ -58,7 +58,7 @@ SHORT_WAYS = {
     "trust/experiment.py": {
         "Experiment.policy": "resolvent.control.planning.carrying_out",  # asked of it where it is
     },
-    "result.py": {  # a result is plain data; these save users three imports
+    "result/inference_result.py": {  # a result is plain data; these save users three imports
         "InferenceResult.evidence": "resolvent.pipeline",
         "InferenceResult.update": "resolvent.pipeline",
         "InferenceResult.report": "resolvent.display.report",

@@ -1,9 +1,11 @@
 """A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
 
+import argparse
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,29 @@ class Measured:
     true_states: int | None = None
     words: tuple[str, ...] = ()
     seconds: float = 0.0
+
+
+def write_page(
+    path: Path,
+    page: Callable[[Sequence[Measured]], str],
+    rows: Sequence[Row],
+    arguments: Sequence[str] | None,
+    runs: int = FRESH,
+) -> None:
+    """Measure rows as a command is asked to, and write their page, or print it if not whole."""
+    parser = argparse.ArgumentParser(description=f"Measure environments of others for {path.name}.")
+    parser.add_argument("--short", action="store_true", help="less of everything, nothing written")
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this")
+    options = parser.parse_args(arguments)
+    measured = []
+    for row in rows:
+        if options.only in row.name:
+            print(f"{row.origin}: {row.name}", file=sys.stderr, flush=True)
+            measured.append(measure(row, options.short, runs))
+    if options.short or options.only:
+        print(page(measured))
+    else:
+        path.write_text(page(measured), encoding="utf-8")
 
 
 def measure(row: Row, short: bool = False, runs: int = FRESH) -> Measured:

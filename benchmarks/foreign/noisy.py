@@ -4,12 +4,11 @@
 is less of everything, and the page goes to standard output.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import Measured, measure
+from measuring import Measured, write_page
 from optima import best_of_tables, best_of_taxi
 from rows import Row
 
@@ -140,19 +139,7 @@ than guessing and not solved.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure all rows, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="less of everything, nothing written")
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this")
-    options = parser.parse_args(arguments)
-    measured = []
-    for row in ROWS:
-        if options.only in row.name:
-            print(f"{row.origin}: {row.name}", file=sys.stderr, flush=True)
-            measured.append(measure(row, options.short, RUNS))
-    if options.short or options.only:
-        print(page(measured))
-    else:
-        PAGE.write_text(page(measured), encoding="utf-8")
+    write_page(PAGE, page, ROWS, arguments, RUNS)
     return 0
 
 

@@ -4,13 +4,12 @@
 everything, in seconds, and the page goes to standard output: enough to see that all of it runs.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from measuring import Measured, measure
+from measuring import Measured, write_page
 from rows import ROWS
 
 PAGE = Path(__file__).parents[2] / "docs" / "foreign.md"
@@ -51,20 +50,7 @@ Nobody had to name events: labels are made of what is seen, or found
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure all rows, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="less of everything, nothing written")
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose names have this")
-    options = parser.parse_args(arguments)
-    measured = []
-    for row in ROWS:
-        if options.only in row.name:
-            print(f"{row.origin}: {row.name}", file=sys.stderr, flush=True)
-            measured.append(measure(row, options.short))
-    text = page(measured)
-    if options.short or options.only:
-        print(text)
-    else:
-        PAGE.write_text(text, encoding="utf-8")
+    write_page(PAGE, page, ROWS, arguments)
     return 0
 
 

@@ -35,6 +35,16 @@ def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
         raise ModelError(f"{path}: not {wanted}: {error}") from error
 
 
+def read_content(path: str | Path) -> bytes:
+    """Return what a file holds; `ModelError` says in one line why it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path} does not exist") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+
+
 def decode_json(content: bytes, kind: type[T]) -> T:
     """Decode JSON whose values have to be of a type; `ValueError` says in words why it is not.
 

@@ -10,7 +10,6 @@ from resolvent.machines import (
     Machine,
     Spread,
     TransitionMachine,
-    indistinguishable_pairs,
     is_isomorphic,
     is_minimal,
 )
@@ -151,23 +150,6 @@ def behaves_alike(machine, q, p):
     return True
 
 
-def told_apart(machine, q, p):
-    """Some word leads to a question that both answer, and answer differently."""
-    met, ahead = {(q, p)}, [(q, p)]
-    while ahead:
-        q, p = ahead.pop()
-        for question in range(QUESTIONS):
-            answers = {machine.output(s, question, "ask") for s in (q, p)} - {UNSEEN}
-            if len(answers) == 2:
-                return True
-        for name in machine.labels:
-            pair = (machine.step(q, name), machine.step(p, name))
-            if UNSEEN not in pair and pair not in met:
-                met.add(pair)
-                ahead.append(pair)
-    return False
-
-
 @settings(deadline=None, max_examples=250)
 @given(tables(states=5))
 def test_minimal_exactly_when_no_two_states_behave_alike(drawn):
@@ -176,24 +158,14 @@ def test_minimal_exactly_when_no_two_states_behave_alike(drawn):
     assert is_minimal(machine) is not any(behaves_alike(machine, q, p) for q, p in pairs)
 
 
-@settings(deadline=None, max_examples=250)
-@given(tables(states=5))
-def test_pairs_that_nothing_tells_apart(drawn):
-    machine = machine_of(*drawn)
-    pairs = [(q, p) for q in range(machine.states) for p in range(q + 1, machine.states)]
-    expected = [(q, p) for q, p in pairs if not told_apart(machine, q, p)]
-    assert indistinguishable_pairs(machine) == expected
-
-
 def test_minimal_by_hand():
     ring = [[1, 0], [2, 1], [0, 2]]
     assert is_minimal(machine_of(ring, [[0, 0], [0, 0], [1, 0]]))
     assert not is_minimal(machine_of(ring, [[0, 0], [0, 0], [0, 0]]))
     assert is_minimal(machine_of([[-1, -1]], [[-1, -1]]))
-    # Unseen is a behaviour of its own for minimality, but tells nothing apart.
+    # Unseen is a behaviour of its own.
     half = machine_of([[1, -1], [1, -1]], [[0, -1], [0, 1]])
     assert is_minimal(half)
-    assert indistinguishable_pairs(half) == [(0, 1)]
 
 
 def test_states_that_differ_only_in_shares_are_not_one():
@@ -209,4 +181,3 @@ def test_states_that_differ_only_in_shares_are_not_one():
     assert is_minimal(varying(9, 1, 6, 4))
     assert not is_minimal(varying(9, 1, 18, 2))
     assert is_isomorphic(varying(9, 1, 6, 4), varying(8, 2, 7, 3))
-    assert indistinguishable_pairs(varying(9, 1, 6, 4)) == [(0, 1)]

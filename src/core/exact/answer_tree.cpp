@@ -7,8 +7,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // The place of (state, label) in a table.
 std::size_t entry(Id state, Id label, Id labels) { return index(state) * index(labels) + index(label); }
 

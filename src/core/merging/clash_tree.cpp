@@ -10,8 +10,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 using Flags = std::vector<std::uint8_t>;
 
 std::span<const Answer> answers_at(const PrefixTree& tree, Id node) {

@@ -12,8 +12,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // Time is over when this begins: so many nodes may be looked at in all, so that it takes
 // about a tenth of a second, and so many for one state that may be the target of a move.
 constexpr std::int64_t looks_in_all = 10'000'000;

@@ -8,8 +8,6 @@ namespace {
 
 constexpr int share_digits = 20;  // shares are counted in 2^-20
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // Adds one to a count in a table, where `none` stands for 0.
 Id increment(Id& count) { return count = std::max(count, 0) + 1; }
 

@@ -10,8 +10,6 @@ namespace {
 constexpr std::int32_t end_of_list = -1;
 constexpr std::size_t searched_at_most = 8;
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
 void fetch_ahead([[maybe_unused]] const void* address) {
 #if defined(__GNUC__) || defined(__clang__)
   __builtin_prefetch(address);

@@ -12,8 +12,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr std::size_t candidates_at_most = 192;
 
 // Of each state so many nodes are looked at, as long as there are not too many in all: one of

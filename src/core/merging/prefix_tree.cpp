@@ -11,8 +11,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // A tree whose nodes are numbered as they were first met. Most traces soon go
 // ways of their own, so most nodes are made right after their parents and have
 // one child: children hang in a list, and only nodes with many get a hash table.

@@ -21,8 +21,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // A red state that a blue one fits, as far as was looked.
 struct Fit {
   std::size_t red;  // its number

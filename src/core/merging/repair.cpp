@@ -18,8 +18,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 using Nats = ReplayedTable::Nats;
 constexpr Nats any_amount = std::numeric_limits<Nats>::max() / 2;
 

@@ -9,8 +9,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr double thousandths = 1000.0;
 
 // Nodes of one conflict that are told.

@@ -16,8 +16,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // All measured; docs/decisions/search.md tells how.
 
 // A size is searched for in ever longer annealings: this part and these many

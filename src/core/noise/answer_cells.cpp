@@ -9,8 +9,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // How often noise alone gives an answer to a question, at most: so many standard deviations
 // more than is expected.
 double rare(const AnswerCells& cells, std::size_t asked, double noise, double deviations) {

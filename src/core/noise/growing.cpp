@@ -17,8 +17,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // How one round of growing weighs answers: with so much noise, and without the answers that
 // the noise of repeats explains by so many standard deviations. With heat, tables are also
 // annealed after each split.

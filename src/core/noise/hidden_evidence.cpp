@@ -12,7 +12,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 std::size_t label_count(const HiddenRows& rows) { return index(rows.kind().labels); }
 std::size_t cell_count(const HiddenRows& rows) { return rows.cells().size(); }
 

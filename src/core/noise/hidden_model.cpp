@@ -9,8 +9,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr double pseudo_moves = 0.05;   // as if each move had been made so often
 constexpr double pseudo_starts = 0.05;
 constexpr double pseudo_labels = 0.5;

@@ -15,8 +15,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr Row grown_on = 60'000;       // rows that the first machine is grown on, with labels as recorded
 constexpr double grown_effort = 0.2;   // rounds of that
 constexpr int first_passes = 15;

@@ -9,8 +9,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr double impossible = -1e300;
 constexpr std::size_t parts = 2;
 

@@ -2,29 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "elementary.hpp"
+#include "noise_grid.hpp"
 
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr std::array strengths{1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 3000.0, 10000.0};
 constexpr std::array shares{0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07,
                             0.1,    0.15,   0.2,   0.25,  0.3,   0.35, 0.4,   0.5,  0.6,  0.7,  0.85};
-
-template <std::size_t Size>
-std::size_t nearest(const std::array<double, Size>& grid, double value) {
-  std::size_t best = 0;
-  for (std::size_t at = 1; at < Size; ++at)
-    if (std::abs(natural_log(grid[at] / value)) < std::abs(natural_log(grid[best] / value))) best = at;
-  return best;
-}
 
 // Reads all labels with a machine: how often each state gave each answer, and which moves were read.
 std::vector<Id> counted(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,

@@ -4,11 +4,6 @@
 #include <map>
 
 namespace resolvent {
-namespace {
-
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 std::vector<std::size_t> rows_by_node(const HistoryTree& histories, std::vector<std::size_t>& rows) {
   std::vector<std::size_t> first(histories.parent.size() + 1);

@@ -9,8 +9,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr std::size_t tried_targets = 3;
 constexpr std::size_t idle_rows = 20'000;  // to read anew for a move of an idle label, at most
 

@@ -5,11 +5,6 @@
 #include "elementary.hpp"
 
 namespace resolvent {
-namespace {
-
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 RisingLog::RisingLog(double from) : from_(from), at_zero_(log_gamma(from)) {
   double sum = 0.0;

@@ -8,8 +8,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // The answers of a row, or of a part of it.
 struct Pile {
   std::vector<Id> counts;

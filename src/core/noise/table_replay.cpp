@@ -10,8 +10,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr double worth_it = 0.01;     // the least that a change must gain
 constexpr double polish_slack = 20.0;  // how far the score may fall on the way to a better one
 constexpr double settle_slack = 10.0;

@@ -57,7 +57,6 @@ class SearchScore {
     std::size_t others;
     double prior;
   };
-  static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
   std::vector<Cell> cell_;
   std::vector<double> tables_;

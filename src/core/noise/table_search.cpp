@@ -10,8 +10,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr std::size_t settled = 40;  // candidates that are settled
 constexpr std::size_t polished = 6;  // and of those, how many are polished, after a split
 constexpr std::size_t polished_joins = 2;

@@ -6,8 +6,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 constexpr double contradiction = 6.0;  // a merge that costs more makes a state instead
 
 }  // namespace

@@ -11,8 +11,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 // Most labels that are needed show it near the root: so many nodes, the first ones, are
 // looked at before all are.
 constexpr std::size_t top = 4096;

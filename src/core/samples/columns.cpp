@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace resolvent {
-namespace {
-
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
 
 Tally tally_outputs(std::span<const Id> alpha, std::span<const Id> output, std::size_t alphas) {
   Tally tally{std::vector<Id>(alphas, none), std::vector<Row>(alphas, 0), std::vector<std::uint8_t>(alphas, 0)};

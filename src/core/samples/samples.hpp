@@ -3,6 +3,7 @@
 // half may be absent (`none`).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,6 +13,9 @@ using Id = std::int32_t;
 using Row = std::int64_t;
 
 inline constexpr Id none = -1;
+
+// An id as the place in an array that it stands for.
+constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 struct Labels {
   std::span<const Id> beta;

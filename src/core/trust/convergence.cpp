@@ -13,8 +13,6 @@ namespace {
 using Word = std::uint64_t;
 constexpr std::size_t word_bits = 64;
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 Word bit(Id state) { return Word{1} << (index(state) % word_bits); }
 
 // For each question and output the states that answer otherwise. Outputs that no

@@ -7,8 +7,6 @@
 namespace resolvent {
 namespace {
 
-std::size_t index(Id id) { return static_cast<std::size_t>(id); }
-
 struct Pair {
   Id one;
   Id other;

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from resolvent.contradiction import Asking, fitting_timing
+from resolvent.contradiction import fitting_timing
 from resolvent.learning.lesson import Lesson
 from resolvent.merging import STRATEGIES, Automaton, Contradiction, TooManyStates, TooMuchWork
 from resolvent.reduction import (
@@ -45,7 +45,6 @@ def choose_labels(
     lesson: Lesson,
     samples: SampleSet,
     named: frozenset[Label] | None,
-    asking: Asking,
     *,
     keeps_labels: bool,
     most_work: int | None = None,
@@ -74,7 +73,7 @@ def choose_labels(
     if (
         silence is not None
         and silence not in found
-        and fitting_timing(lesson.traces, asking, options.timing, (silence,)) is not None
+        and fitting_timing(lesson.traces, lesson.asking, options.timing, (silence,)) is not None
     ):
         found.append(silence)
     choice.trivial = tuple(sorted(found))

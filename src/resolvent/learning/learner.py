@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.arithmetic import log2
-from resolvent.contradiction import Asking, explain
+from resolvent.contradiction import explain
 from resolvent.errors import ContradictoryTraces, TracePlace
-from resolvent.exact import Certificate, import_solvers, minimal_automaton
-from resolvent.learning.contest import Contest, Proposal, best_of, first_proposal, patience
-from resolvent.learning.labels import WEIGHING, LabelChoice, choose_labels
-from resolvent.learning.lesson import NO_TIME, Lesson
+from resolvent.exact import Certificate
+from resolvent.learning.contest import Contest, patience
+from resolvent.learning.labels import choose_labels
+from resolvent.learning.lesson import Lesson, asking_for, digits_of
+from resolvent.learning.likely import likely_machine, log_evidence
+from resolvent.learning.strategies import proposed
 from resolvent.machines import (
     Alternative,
     Machine,
-    alternatives,
     build_machine,
     decisions_of,
     kind_of,
@@ -27,34 +28,19 @@ from resolvent.machines import (
     machine_class,
     machines_of,
 )
-from resolvent.merging import (
-    Automaton,
-    Contradiction,
-    fewest_states,
-    find_contradiction,
-    merge,
-    moves_alone,
-    search,
-    search_side_by_side,
-)
+from resolvent.merging import Automaton, Contradiction, fewest_states, find_contradiction
 from resolvent.merging.ran import Ran
-from resolvent.merging.tried import CHOSEN, Tried
-from resolvent.noise import most_likely, rivals, settled_moves, settled_questions, weigh
+from resolvent.merging.tried import Tried
 from resolvent.options import Options
 from resolvent.progress import Listener, Progress
-from resolvent.reduction import (
-    ConstantOutputs,
-    LabelVerdict,
-    remove_redundant,
-    remove_trivial,
-)
+from resolvent.reduction import ConstantOutputs, LabelVerdict, remove_redundant, remove_trivial
 from resolvent.replay import states_at_steps
 from resolvent.result import Found, MachineStatistics, MergeLog
-from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.samples import Histories, ObservationColumn, output_samples
 from resolvent.senses import RewardLevels
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.column_names import OBSERVATION, TERMINATED
 from resolvent.traces.labelling import GIVEN
 from resolvent.workers import Workers
 
@@ -93,7 +79,6 @@ class Learner:
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)  # machines whose search was cut short
     tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
-    ran: dict[str, list[Ran]] = field(default_factory=dict)  # what ran side by side
     tried_ending: int = 0  # the traces there were when no machine told when episodes end
 
     def learn(
@@ -122,7 +107,7 @@ class Learner:
         observed: ObservationColumn | None = None
         machines: list[Machine] = []
         for place, predicts in enumerate(self.outputs):
-            digits = self._digits(predicts)
+            digits = digits_of(predicts, self.options)
             samples = output_samples(traces, histories, predicts, observed=observed, digits=digits)
             later = len(self.outputs) - place - 1
             lesson = Lesson(
@@ -216,63 +201,25 @@ class Learner:
 
     def _learned(self, lesson: Lesson) -> Machine:
         if lesson.predicts in self.noisy:
-            return self._likely_machine(lesson)
+            return self._likely(lesson)
         machine = self._machine(lesson)
         if self.noisy:
             self.log_evidence[lesson.kind] = {machine.states: log_evidence(machine, lesson.samples)}
         return machine
 
-    def _likely_machine(self, lesson: Lesson) -> Machine:
-        """Find the moves of the most likely machine; what it answers, a replay tells."""
+    def _likely(self, lesson: Lesson) -> Machine:
+        """Find the most likely machine, and note how likely others are."""
         started = time.perf_counter()
-        listen = lesson.listener
-        samples = self._settled(lesson)
-        found = most_likely(
-            samples,
-            seed=self.options.seed,
-            effort=self.options.effort,
-            time_limit=lesson.share(),
-            listener=None if listen is None else lambda _, now: listen(now),
-        )
-        self.unfinished.discard(lesson.kind)
-        if not found.finished:
-            self.unfinished.add(lesson.kind)
-        found = settled_moves(samples, found)
-        # That of the machine found, and others by their odds: the price of states included.
-        self.log_evidence[lesson.kind] = {
-            states: found.log_evidence + odds for states, odds in found.log_odds.items()
-        }
-        automaton = moves_alone(found.transitions)
-        loops = found.transitions == np.arange(found.states, dtype=np.int32)[:, None]
-        idle = np.flatnonzero((loops | (found.transitions < 0)).all(0)).tolist()
-        machine = build_machine(
-            machine_class(lesson.predicts),
-            automaton,
-            lesson.samples,
-            ConstantOutputs.nothing(),
-            tuple(idle),
-            predicts=lesson.predicts,
-            supplemented=lesson.supplemented,
-            digits=self._digits(lesson.predicts),
-        )
-        sure = rivals(samples, machine.transitions)
-        self.alternatives[lesson.kind] = alternatives(machine, lesson.samples, found, sure)
-        machine = replace(
-            machine, support=machine.support and replace(machine.support, rivals=sure)
-        )
+        found = likely_machine(lesson, self.rewards)
         root = np.zeros(1, np.int32)
+        self.log_evidence[lesson.kind] = found.log_evidence
+        self.alternatives[lesson.kind] = found.alternatives
         self.logs[lesson.kind] = MergeLog((), root, root, lesson.samples.labels)
         self.verdicts[lesson.kind] = ()
-        self._note(machine, automaton, time.perf_counter() - started)
-        return machine
-
-    def _settled(self, lesson: Lesson) -> SampleSet:
-        """Return samples without the noise that is known to be noise."""
-        if self.rewards is None or lesson.predicts != REWARD:
-            return lesson.samples
-        traces = lesson.traces
-        asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
-        return settled_questions(lesson.samples, asked + traces.action_codes, self.rewards)
+        self._note(
+            found.machine, found.automaton, time.perf_counter() - started, finished=found.finished
+        )
+        return found.machine
 
     def _machine(self, lesson: Lesson) -> Machine:
         """Reduce the samples, find an automaton, and give back what reduction took out."""
@@ -285,7 +232,6 @@ class Learner:
             lesson,
             reduced,
             self.trivial,
-            self._asking(lesson.predicts),
             keeps_labels=strategy.keeps_labels,
             most_work=patience(reduced) if strategy.chooses else None,
         )
@@ -301,7 +247,7 @@ class Learner:
                 known,
                 predicts=lesson.predicts,
                 supplemented=lesson.supplemented,
-                digits=self._digits(lesson.predicts),
+                digits=lesson.digits,
             )
             in_every_state = set(known)
             dropped = tuple(code for code in without if code not in in_every_state)
@@ -310,116 +256,30 @@ class Learner:
         known = self._known_trivial(lesson.traces, choice.trivial)
         contest = Contest(lesson, reduced, choice.trivial, known, build)
         try:
-            found = self._proposed(contest, choice)
+            told = proposed(contest, choice, self.trivial, self.workers)
         except Contradiction as rows:
             raise self._explained(rows, lesson, choice.trivial) from None
-        self.unfinished.discard(lesson.kind)
-        if not found.automaton.finished:
-            self.unfinished.add(lesson.kind)
-        decisions = decisions_of(found.machine, found.histories, found.automaton)
+        found, automaton = told.proposal, told.proposal.automaton
+        self.tried[lesson.kind] = told.tried
+        if told.certificate is not None:
+            self.certificates[lesson.kind] = told.certificate
+        decisions = decisions_of(found.machine, found.histories, automaton)
         machine = replace(found.machine, decisions=decisions)
-        histories = found.histories
-        _, parent, label = _core.history_columns(histories.tree)
-        self.logs[lesson.kind] = MergeLog(found.automaton.events, parent, label, histories.labels)
+        _, parent, label = _core.history_columns(found.histories.tree)
+        self.logs[lesson.kind] = MergeLog(automaton.events, parent, label, found.histories.labels)
         # A machine might read labels that were dropped on evidence: a proof keeps them.
         proven = 1
-        if found.automaton.finished:
-            proven = fewest_states(contest.without(known), found.automaton)
-        self._note(machine, found.automaton, time.perf_counter() - started, proven)
-        return machine
-
-    def _proposed(self, contest: Contest, choice: LabelChoice) -> Proposal:
-        """Find a machine as the strategy has it, and note what was tried."""
-        lesson, strategy, trivial = contest.lesson, self.options.strategy, contest.trivial
-        started = time.perf_counter()
-        if strategy.proves:
-            automaton, certificate = self._minimal(contest)
-            other = certificate.alternative
-            self.certificates[lesson.kind] = Certificate(
-                certificate.states,
-                certificate.lower_bound,
-                certificate.unique,
-                None if other is None else contest.build(other, trivial),
-                certificate.effort,
-            )
-        elif strategy.chooses:
-            merged = choice.merged.get(frozenset(trivial))
-            first = first_proposal(contest, merged)
-            found, self.tried[lesson.kind] = best_of(contest, first, time.perf_counter() - started)
-            return found
-        elif strategy.searches:
-            automaton = self._searched(contest, lesson.share())
-        elif strategy == WEIGHING and frozenset(trivial) in choice.merged:
-            automaton = choice.merged[frozenset(trivial)]
-        else:
-            automaton = lesson.merged(
-                contest.without(trivial), strategy, most_states=lesson.most_states
-            )
-        found = contest.proposal(strategy.name, automaton, trivial)
-        seconds = time.perf_counter() - started
-        one = Tried(strategy.name, CHOSEN, found.machine.states, found.bits, seconds)
-        self.tried[lesson.kind] = (one,)
-        return found
-
-    def _searched(self, contest: Contest, time_limit: float | None) -> Automaton:
-        """Search for the smallest machine; never larger than what merging finds without labels.
-
-        The search keeps labels that merging would drop, and merging that keeps them may find
-        many more states. So the search begins with the better of both.
-        """
-        lesson, options = contest.lesson, self.options
-        known, began = None, time.perf_counter()
-        if self.trivial is None and options.remove_trivial:
-            quarter = None if time_limit is None else time_limit / 4
-            part = replace(lesson, listener=None, later=0, time_left=lambda: quarter)
-            choice = choose_labels(
-                part,
-                contest.samples,
-                None,
-                self._asking(lesson.predicts),
-                keeps_labels=False,
-                most_work=patience(contest.samples),
-            )
-            merged = choice.merged.get(frozenset(choice.trivial))
-            if choice.trivial != contest.trivial and merged is not None and merged.finished:
-                known = contest.build(merged, choice.trivial).transitions
-        if time_limit is not None:
-            time_limit = max(time_limit - (time.perf_counter() - began), NO_TIME)
-        how: dict[str, Any] = {
-            "seed": options.seed,
-            "effort": options.effort,
-            "time_limit": time_limit,
-            "listener": lesson.listener,
-            "known": known,
-        }
-        samples = contest.without(contest.trivial)
-        if self.workers is None:
-            return search(samples, **how)
-        found, self.ran[lesson.kind] = search_side_by_side(samples, self.workers, **how)
-        return found
-
-    def _minimal(self, contest: Contest) -> tuple[Automaton, Certificate[Automaton]]:
-        """Search for a small machine, then close in on the smallest from below."""
-        import_solvers()
-        samples, share = contest.without(contest.trivial), contest.lesson.share()
-        started = time.perf_counter()
-        # To find a machine is worth more than to prove that there is none.
-        upper = self._searched(contest, None if share is None else 0.75 * share)
-        if not upper.finished:
-            # Some machine is needed to say how far it is proven minimal.
-            upper = merge(samples, order=WEIGHING, engine=self.options.engine)
-        if share is not None:
-            share = max(share - (time.perf_counter() - started), NO_TIME)
-        found, certificate = minimal_automaton(
-            samples,
-            upper,
-            time_limit=share,
-            listener=contest.lesson.listener,
-            workers=self.workers,
+        if automaton.finished:
+            proven = fewest_states(contest.without(known), automaton)
+        self._note(
+            machine,
+            automaton,
+            time.perf_counter() - started,
+            finished=automaton.finished,
+            at_least=proven,
+            ran=told.ran,
         )
-        if certificate.effort is not None and certificate.effort.ran:
-            self.ran.setdefault(contest.lesson.kind, []).extend(certificate.effort.ran)
-        return found, certificate
+        return machine
 
     def _known_trivial(self, traces: TraceSet, trivial: tuple[int, ...]) -> tuple[int, ...]:
         """Of trivial labels, return those that are so in every state, seen or not."""
@@ -432,7 +292,7 @@ class Learner:
     ) -> ContradictoryTraces:
         # Labels dropped on evidence are to blame only if nothing contradicts with them.
         known = self._known_trivial(lesson.traces, trivial)
-        timing, asking = self.options.timing, self._asking(lesson.predicts)
+        timing, asking = self.options.timing, lesson.asking
         histories = remove_trivial(Histories.of(lesson.traces, timing), known)
         if (found := find_contradiction(asking(lesson.traces, histories))) is not None:
             rows, trivial = found, known
@@ -455,23 +315,12 @@ class Learner:
     def _explained_alone(self, lesson: Lesson, histories: Histories) -> list[str]:
         """Return the other outputs that vary, and yet follow from what machines read."""
         others = (one for one in self.outputs if one != lesson.predicts)
-        asked = {one: self._asking(one)(lesson.traces, histories) for one in others}
+        asked = {one: asking_for(one, self.options)(lesson.traces, histories) for one in others}
         return [
             one
             for one, samples in asked.items()
             if len(samples.outputs) > 1 and find_contradiction(samples) is None
         ]
-
-    def _asking(self, predicts: str) -> Asking:
-        digits = self._digits(predicts)
-
-        def ask(traces: TraceSet, histories: Histories) -> SampleSet:
-            return output_samples(traces, histories, predicts, digits=digits)
-
-        return ask
-
-    def _digits(self, predicts: str) -> int | None:
-        return self.options.reward_digits if predicts == REWARD else None
 
     def _listener(self, name: str) -> Callable[[Progress], object] | None:
         if self.progress is None:
@@ -480,8 +329,19 @@ class Learner:
         return lambda progress: listen(name, progress)
 
     def _note(
-        self, machine: Machine, automaton: Automaton, seconds: float, at_least: int = 1
+        self,
+        machine: Machine,
+        automaton: Automaton,
+        seconds: float,
+        *,
+        finished: bool,
+        at_least: int = 1,
+        ran: tuple[Ran, ...] = (),
     ) -> None:
+        """Note what a machine took, and whether its search was finished."""
+        self.unfinished.discard(machine.kind)
+        if not finished:
+            self.unfinished.add(machine.kind)
         before = self.statistics.get(machine.kind)
         promotions = sum(event.red is None for event in automaton.events)
         self.statistics[machine.kind] = MachineStatistics(
@@ -494,18 +354,8 @@ class Learner:
             outputs_by_state=len(machine.output_value),
             seconds=seconds + (before.seconds if before else 0.0),
             at_least=at_least,
-            ran=tuple(self.ran.get(machine.kind, ())),
+            ran=ran,
         )
-
-
-def log_evidence(machine: Machine, samples: SampleSet) -> float:
-    """Return how likely all answers are if a machine gave them, as noise is weighed: a logarithm.
-
-    The machine has the codes of the samples.
-    """
-    moves = machine.transitions.copy()
-    moves[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
-    return weigh(samples, moves).log_evidence
 
 
 def _bits(machine: Machine) -> float:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.contradiction import Asking
 from resolvent.machines import kind_of
 from resolvent.merging import Automaton, Strategy, merge
 from resolvent.options import Options
 from resolvent.progress import Progress
-from resolvent.samples import SampleSet
+from resolvent.samples import Histories, SampleSet, output_samples
 from resolvent.traces import TraceSet
+from resolvent.traces.column_names import REWARD
 
 NO_TIME = 1e-9
 """What is left when no time is: limits must be above 0."""
@@ -42,6 +44,16 @@ class Lesson:
         """What the machine is called."""
         return kind_of(self.predicts)
 
+    @property
+    def digits(self) -> int | None:
+        """The decimals that answers are rounded to; None for all."""
+        return digits_of(self.predicts, self.options)
+
+    @property
+    def asking(self) -> Asking:
+        """What makes the samples of this output from other traces or other histories."""
+        return asking_for(self.predicts, self.options)
+
     def share(self) -> float | None:
         """Return the seconds for this machine; an equal share of those left is for each later."""
         left = self.time_left()
@@ -68,3 +80,18 @@ class Lesson:
             most_states=most_states,
             most_work=most_work,
         )
+
+
+def digits_of(predicts: str, options: Options) -> int | None:
+    """Return the decimals that answers of an output are rounded to; None for all."""
+    return options.reward_digits if predicts == REWARD else None
+
+
+def asking_for(predicts: str, options: Options) -> Asking:
+    """Return what makes the samples of an output, without supplement."""
+    digits = digits_of(predicts, options)
+
+    def ask(traces: TraceSet, histories: Histories) -> SampleSet:
+        return output_samples(traces, histories, predicts, digits=digits)
+
+    return ask

@@ -2,7 +2,7 @@
 
 from resolvent.machines.alternatives import Alternative, alternatives
 from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
-from resolvent.machines.comparing import indistinguishable_pairs, is_isomorphic, is_minimal
+from resolvent.machines.comparing import is_isomorphic, is_minimal
 from resolvent.machines.decision import Decision
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
@@ -60,7 +60,6 @@ __all__ = [
     "alternatives",
     "build_machine",
     "decisions_of",
-    "indistinguishable_pairs",
     "is_isomorphic",
     "is_minimal",
     "kind_of",

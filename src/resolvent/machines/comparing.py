@@ -69,33 +69,6 @@ def is_minimal(machine: Machine) -> bool:
         blocks = finer
 
 
-def indistinguishable_pairs(machine: Machine) -> list[tuple[int, int]]:
-    """Return the pairs of states that no known answer tells apart, now or later.
-
-    Two states are told apart by a label history after which both know an answer
-    to the same question, and the answers differ. "Unseen" tells nothing apart. Of
-    answers that vary, the most likely ones are compared.
-    """
-    apart = np.zeros((machine.states, machine.states), bool)
-    seen: dict[int, list[tuple[int, int]]] = {}
-    for (state, question), value in machine._answers.items():
-        seen.setdefault(question, []).append((state, value))
-    for answers in seen.values():
-        for state, value in answers:
-            for other, its_value in answers:
-                apart[state, other] |= value != its_value
-    while True:
-        before = apart.copy()
-        for targets in machine.transitions.T:
-            known = np.flatnonzero(targets >= 0)
-            led = targets[known]
-            apart[np.ix_(known, known)] |= apart[np.ix_(led, led)]
-        if np.array_equal(apart, before):
-            break
-    rows, columns = np.nonzero(np.triu(~apart, k=1))
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
-
-
 def _questions(machine: Machine) -> set[tuple[Symbol, Symbol]]:
     return {(answer.observation, answer.action) for answer in machine.answers()}
 

@@ -20,8 +20,10 @@ from resolvent.arguments import is_single, shown
 from resolvent.arithmetic import exp, log2
 from resolvent.errors import ModelError
 from resolvent.machines.answer import Answer
-from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers, places
+from resolvent.machines.asking import AnswerRows, times_asked, times_in_state
+from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers
 from resolvent.machines.decision import Decision
+from resolvent.machines.first_ways import first_ways
 from resolvent.machines.kinds import Kind
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE, Knowledge
 from resolvent.machines.spread import Spread
@@ -172,7 +174,7 @@ class Machine:
         """
         if not self.is_noisy:
             return 0.0
-        return self.spread.odd / sum(int(times.sum()) for times in self._times_asked)
+        return self.spread.odd / sum(int(times.sum()) for times in times_asked(self))
 
     def counts(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return how often each answer came in a state, the most frequent first.
@@ -188,7 +190,7 @@ class Machine:
         answer = self.output(state, observation, action)
         if answer is UNSEEN:
             return {}
-        return {answer: self._times(state, self._number(observation, action))}
+        return {answer: times_in_state(self, state, self._number(observation, action))}
 
     def distribution(self, state: State, observation: Any, action: Any) -> dict[Any, float]:
         """Return how likely each answer is, by how often it came; nothing where unseen.
@@ -285,6 +287,27 @@ class Machine:
             labels.append(self.labels[code])
         return tuple(reversed(labels))
 
+    def first_move(self, state: int) -> tuple[int, Label] | None:
+        """Return the last move of the shortest history that leads to a state: from where, by what.
+
+        None for the initial state, and for one that no labels lead to.
+
+        >>> from resolvent.environments import House
+        >>> House().machines().transition.first_move(1)
+        (0, frozenset({'key'}))
+        """
+        self._check_state(state)
+        source, code = self._first_ways.get(state, (0, -1))
+        return None if code < 0 else (source, self.labels[code])
+
+    def reachable(self) -> list[int]:
+        """Return the states that labels lead to from the initial one."""
+        return sorted(self._first_ways)
+
+    def nearest_first(self) -> list[int]:
+        """Return the states that labels lead to, those with the shortest histories first."""
+        return list(self._first_ways)
+
     def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
 
@@ -302,11 +325,11 @@ class Machine:
         A question of −1 stands for an observation or action the machine never met.
         With `assumed=False`, what was not witnessed in its state is unseen, too.
         """
-        keys = self._keys(states, questions)
-        found = look_up(self._output_keys, self.output_value, keys)
+        rows, keys = self._rows, self._rows.keys(states, questions)
+        found = look_up(rows.by_state, self.output_value, keys)
         constant = look_up(self.constant_question, self.constant_value, questions)
         if not assumed:
-            constant[~is_among(self._asked_keys, keys)] = -1
+            constant[~is_among(rows.asked, keys)] = -1
         return np.where(constant >= 0, constant, found)
 
     def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -315,12 +338,10 @@ class Machine:
         The codes are `WITNESSED_CODE`, `ASSUMED_CODE` and `UNSEEN_CODE` of
         `resolvent.machines.knowledge`.
         """
-        keys = self._keys(states, questions)
+        rows, keys = self._rows, self._rows.keys(states, questions)
         levels = np.full(len(keys), UNSEEN_CODE, np.int8)
         levels[is_among(self.constant_question, questions)] = ASSUMED_CODE
-        levels[is_among(self._output_keys, keys) | is_among(self._asked_keys, keys)] = (
-            WITNESSED_CODE
-        )
+        levels[is_among(rows.by_state, keys) | is_among(rows.asked, keys)] = WITNESSED_CODE
         return levels
 
     def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
@@ -330,17 +351,37 @@ class Machine:
         state, tell nothing new. Support then holds no counts by state.
         """
         told = is_among(self.constant_question, questions) & (states >= 0)
+        rows = self._rows
         keys, _ = distinct_numbers(
-            np.concatenate([self._asked_keys, self._keys(states[told], questions[told])]),
-            self.states * self._questions,
+            np.concatenate([rows.asked, rows.keys(states[told], questions[told])]),
+            self.states * rows.questions,
         )
-        state, question = np.divmod(keys, max(self._questions, 1))
+        state, question = np.divmod(keys, max(rows.questions, 1))
         return replace(
             self,
             asked_state=state.astype(np.int32),
             asked_question=question,
             support=self.support and replace(self.support, asked=no_numbers()),
         )
+
+    def guessing(self) -> Self:
+        """Return this machine with a guess wherever a label or a question is `UNSEEN` in a state.
+
+        The guess is what other states do, those that answer alike more than others. Numbers of
+        states stay. What is guessed cannot be told from what was seen in the machine that
+        is returned, and it has no support: `knowledge` of this one tells. A label or question
+        that no state was ever shown stays `UNSEEN`.
+
+        >>> import gymnasium as gym
+        >>> import resolvent as rs
+        >>> traces = rs.collect(gym.make("resolvent/TwoKeys-v0"), episodes=4, seed=0)
+        >>> machine = rs.infer(traces).machines.transition
+        >>> int((machine.transitions < 0).sum()), int((machine.guessing().transitions < 0).sum())
+        (5, 0)
+        """
+        from resolvent.machines.guessing import guessing
+
+        return guessing(self)
 
     def __eq__(self, other: object) -> bool:
         """Whether two machines are the same in every table; support and decisions do not count.
@@ -393,21 +434,11 @@ class Machine:
             self.asked_question,
         )
 
-    @property
-    def _questions(self) -> int:
-        return len(self.observations) * len(self.actions)
-
     def _number(self, observation: Any, action: Any) -> int:
         """Return the number of a question, −1 for one with a symbol the machine never met."""
         seen = self.observations.get(as_symbol(observation))
         done = self.actions.get(as_symbol(action))
         return -1 if seen is None or done is None else seen * len(self.actions) + done
-
-    def _keys(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return one number for each state and question, −1 where either is −1."""
-        keys = states.astype(np.int64) * self._questions + questions
-        keys[(states < 0) | (questions < 0)] = -1
-        return keys
 
     def _several(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return the counts of a row with more than one answer; nothing for another row."""
@@ -416,39 +447,14 @@ class Machine:
         found = self.spread.rows.get((state, self._number(observation, action)), ())
         return {self.outputs[value]: count for value, count in found}
 
-    @property
-    def _times_asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How often questions by state, and constant ones, were asked: once if not known."""
-        if self.support is not None:
-            return self.support.outputs, self.support.constants
-        by_state = np.ones(len(self.output_value), np.int64)
-        spread, first = self.spread, self.spread.starts
-        by_state[places(self._output_keys, self._keys(spread.state, spread.question)[first])] = (
-            spread.totals
+    @cached_property
+    def _rows(self) -> AnswerRows:
+        questions = len(self.observations) * len(self.actions)
+        return AnswerRows(
+            questions,
+            by_state=self.output_state.astype(np.int64) * questions + self.output_question,
+            asked=self.asked_state.astype(np.int64) * questions + self.asked_question,
         )
-        return by_state, np.ones(len(self.constant_value), np.int64)
-
-    def _times(self, state: State, question: int) -> int:
-        """Return how often a question was asked in a state that always answers it the same."""
-        if state is UNSEEN:
-            return 0
-        key = np.array([state * self._questions + question])
-        row, asked = (int(places(keys, key)[0]) for keys in (self._output_keys, self._asked_keys))
-        if row < 0 and asked < 0:
-            return 0
-        if self.support is None or (row < 0 and not len(self.support.asked)):
-            raise ModelError(
-                "this machine does not hold how often a state was asked: infer it from traces"
-            )
-        return int(self.support.outputs[row] if row >= 0 else self.support.asked[asked])
-
-    @cached_property
-    def _output_keys(self) -> NDArray[np.int64]:
-        return self.output_state.astype(np.int64) * self._questions + self.output_question
-
-    @cached_property
-    def _asked_keys(self) -> NDArray[np.int64]:
-        return self.asked_state.astype(np.int64) * self._questions + self.asked_question
 
     @cached_property
     def _asked(self) -> frozenset[tuple[int, int]]:
@@ -465,58 +471,9 @@ class Machine:
         columns = (self.constant_question.tolist(), self.constant_value.tolist())
         return dict(zip(*columns, strict=True))
 
-    def guessing(self) -> Self:
-        """Return this machine with a guess wherever a label or a question is `UNSEEN` in a state.
-
-        The guess is what other states do, those that answer alike more than others. Numbers of
-        states stay. What is guessed cannot be told from what was seen in the machine that
-        is returned, and it has no support: `knowledge` of this one tells. A label or question
-        that no state was ever shown stays `UNSEEN`.
-
-        >>> import gymnasium as gym
-        >>> import resolvent as rs
-        >>> traces = rs.collect(gym.make("resolvent/TwoKeys-v0"), episodes=4, seed=0)
-        >>> machine = rs.infer(traces).machines.transition
-        >>> int((machine.transitions < 0).sum()), int((machine.guessing().transitions < 0).sum())
-        (5, 0)
-        """
-        from resolvent.machines.guessing import guessing
-
-        return guessing(self)
-
-    def first_move(self, state: int) -> tuple[int, Label] | None:
-        """Return the last move of the shortest history that leads to a state: from where, by what.
-
-        None for the initial state, and for one that no labels lead to.
-
-        >>> from resolvent.environments import House
-        >>> House().machines().transition.first_move(1)
-        (0, frozenset({'key'}))
-        """
-        self._check_state(state)
-        source, code = self._first_ways.get(state, (0, -1))
-        return None if code < 0 else (source, self.labels[code])
-
-    def reachable(self) -> list[int]:
-        """Return the states that labels lead to from the initial one."""
-        return sorted(self._first_ways)
-
-    def nearest_first(self) -> list[int]:
-        """Return the states that labels lead to, those with the shortest histories first."""
-        return list(self._first_ways)
-
     @cached_property
     def _first_ways(self) -> dict[int, tuple[int, int]]:
-        """For each state that can be reached, from where and by which label it first is."""
-        ways: dict[int, tuple[int, int]] = {0: (0, -1)}
-        queue = [0]
-        for state in queue:
-            row = self.transitions[state]
-            for code in np.flatnonzero(row >= 0).tolist():
-                if (target := int(row[code])) not in ways:
-                    ways[target] = state, code
-                    queue.append(target)
-        return ways
+        return first_ways(self.transitions)
 
     def _check_state(self, state: int) -> None:
         if type(state) is int and 0 <= state < self.states:  # asking for `Integral` takes long

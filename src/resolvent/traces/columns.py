@@ -17,9 +17,10 @@ from resolvent.traces.column_names import (
     check_same_columns,
     column_text,
 )
+from resolvent.traces.given_columns import check_labels
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import TraceSet, check_labels
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner
 
 _PLAIN = frozenset({bool, int, float, str})

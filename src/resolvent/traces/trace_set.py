@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.arguments import check_arguments, shown
 from resolvent.errors import MissingExtra, OptionError, TraceError, locating
-from resolvent.limits import check_limit
 from resolvent.traces.column_names import (
     ACTION,
     BASIC,
@@ -35,19 +34,24 @@ from resolvent.traces.column_names import (
 )
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
-from resolvent.traces.in_notebooks import html_of_traces
-from resolvent.traces.symbols import (
-    Label,
-    Symbol,
-    label_order,
-    symbol_order,
+from resolvent.traces.given_columns import (
+    Column,
+    check_labels,
+    coded,
+    columns_of,
+    flags,
+    frozen,
+    integers,
+    list_of_traces,
+    numbers_of_traces,
+    own_array,
+    own_column,
 )
+from resolvent.traces.in_notebooks import html_of_traces
+from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace import Trace
-from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
+from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
 from resolvent.wording import short
-
-Column = tuple[Sequence[Any], Codes]
-
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -85,14 +89,14 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = _as_list(traces)
-        held = [_columns_of(trace) for trace in traces]
+        traces = list_of_traces(traces)
+        held = [columns_of(trace) for trace in traces]
         names = tuple(held[0]) if held else (*BASIC, REWARD)
         for number, columns in enumerate(held):
             with locating(f"trace {number}"):
                 check_same_columns(columns, names, "trace 0")
         self._take_over(
-            {name: _coded(name, [columns[name] for columns in held]) for name in names},
+            {name: coded(name, [columns[name] for columns in held]) for name in names},
             offsets=np.cumsum([0, *map(len, traces)]),
             terminated=[trace.terminated for trace in traces],
             truncated=[trace.truncated for trace in traces],
@@ -122,10 +126,10 @@ class TraceSet(Sequence[Trace]):
         check_arguments(TraceSet.from_columns, {"columns": columns})
         given |= {check_column_name(name): column for name, column in columns.items()}
         made = cls.taking_over(
-            {name: _own_column(name, column) for name, column in given.items()},
-            offsets=_own("offsets", offsets),
-            terminated=_own("terminated", terminated),
-            truncated=_own("truncated", truncated),
+            {name: own_column(name, column) for name, column in given.items()},
+            offsets=own_array("offsets", offsets),
+            terminated=own_array("terminated", terminated),
+            truncated=own_array("truncated", truncated),
         )
         for reward in made.rewards if rewards is not None else ():
             if not isfinite(reward):
@@ -157,9 +161,9 @@ class TraceSet(Sequence[Trace]):
         terminated: ArrayLike,
         truncated: ArrayLike,
     ) -> None:
-        self.offsets = _frozen(_integers("offsets", offsets))
-        self.terminated = _frozen(_flags("terminated", terminated))
-        self.truncated = _frozen(_flags("truncated", truncated))
+        self.offsets = frozen(integers("offsets", offsets))
+        self.terminated = frozen(flags("terminated", terminated))
+        self.truncated = frozen(flags("truncated", truncated))
         found: dict[str, StepColumn] = {}
         check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
@@ -168,7 +172,7 @@ class TraceSet(Sequence[Trace]):
                     vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
                     raise TraceError(f"the values are not what they should be: {error}") from error
-            found[name] = StepColumn(vocabulary, _frozen(kept))
+            found[name] = StepColumn(vocabulary, frozen(kept))
         self.observations, self.observation_codes = found.pop(OBSERVATION)
         self.labels, self.label_codes = found.pop(LABEL)
         self.actions, self.action_codes = found.pop(ACTION)
@@ -220,7 +224,7 @@ class TraceSet(Sequence[Trace]):
         codes = np.zeros(self.steps, np.int32)
         codes[self.offsets[1:] - 1] = self.terminated
         values, codes = canonical((False, True), codes, int)
-        return StepColumn(values, _frozen(codes))
+        return StepColumn(values, frozen(codes))
 
     @property
     def all_columns(self) -> dict[str, StepColumn]:
@@ -338,7 +342,7 @@ class TraceSet(Sequence[Trace]):
         >>> [trace.rewards for trace in traces.take([False, True, True])]
         [(1.0,), (2.0,)]
         """
-        chosen = _chosen(numbers, len(self))
+        chosen = numbers_of_traces(numbers, len(self))
         lengths = np.diff(self.offsets)[chosen]
         acted = _ranges(self.offsets[chosen], lengths)
         seen = _ranges(self.offsets[chosen] + chosen, lengths + 1)
@@ -439,59 +443,6 @@ class TraceSet(Sequence[Trace]):
         return self.to_arrow().to_pandas()
 
 
-def _columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
-    return {
-        OBSERVATION: trace.observations,
-        LABEL: trace.labels,
-        ACTION: trace.actions,
-        **trace.step_columns,
-    }
-
-
-def _as_list(traces: Any) -> list[Trace]:
-    try:
-        listed = list(traces)
-    except TypeError:
-        raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
-    for number, trace in enumerate(listed):
-        if not isinstance(trace, Trace):
-            kind = type(trace).__name__
-            raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
-    return listed
-
-
-def _own_column(name: str, column: Any) -> Column:
-    """Return a caller's column with an array of our own."""
-    if not (isinstance(column, tuple | list) and len(column) == 2):
-        raise TraceError(f"{column_text(name)}: give (values, codes), each code the place of one")
-    values, codes = column
-    if not isinstance(values, Sequence | np.ndarray):
-        raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
-    return list(values), _own(column_text(name), codes)
-
-
-def _own(name: str, given: ArrayLike) -> NDArray[Any]:
-    try:
-        return np.array(given)
-    except ValueError:
-        raise TraceError(f"{name} must be one row, not rows of different lengths") from None
-
-
-def check_labels(count: int) -> None:
-    """Raise `TooLarge` if there are more labels than the limit."""
-    check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
-
-
-def _coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
-    """Code one column of all traces."""
-    interner: Interner[Any] = Interner()
-    codes = [np.empty(0, np.int32)]
-    for number, values in enumerate(parts):
-        with locating(f"trace {number}, {column_text(name)}"):
-            codes.append(interner.encode(values))
-    return interner.values_in_order(), np.concatenate(codes)
-
-
 def _restored(
     columns: dict[str, Column],
     offsets: NDArray[np.int64],
@@ -501,43 +452,6 @@ def _restored(
     return TraceSet.taking_over(
         columns, offsets=offsets, terminated=terminated, truncated=truncated
     )
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-def _integers(name: str, given: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(given)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-        raise TraceError(f"{name} must be one row of integers, the first of them 0")
-    return np.ascontiguousarray(array, np.int64)
-
-
-def _flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
-    array = np.asarray(given)
-    if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
-        raise TraceError(f"{name} must be one row of booleans, one for each trace")
-    return np.ascontiguousarray(array, bool)
-
-
-def _chosen(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Return the numbers of traces that a caller asks for, counted from 0."""
-    try:
-        array = np.asarray(numbers)
-    except ValueError:  # rows of different lengths
-        array = np.empty((0, 0))
-    if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
-        raise IndexError("give the numbers of traces as a list of integers, or a mark for each")
-    if array.dtype == bool:
-        if len(array) != count:
-            raise IndexError(f"{len(array)} marks for {count} traces: give each trace one")
-        return np.flatnonzero(array)
-    if np.any(wrong := (array < -count) | (array >= count)):
-        raise IndexError(f"there is no trace {array[np.argmax(wrong)]}: there are {count}")
-    chosen = array.astype(np.int64)
-    return np.where(chosen < 0, chosen + count, chosen)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

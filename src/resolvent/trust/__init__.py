@@ -1,9 +1,10 @@
 """Trust: machines + traces → evidence for the machines, and what is missing."""
 
 from resolvent.trust.completeness import Completeness, OpenHistory
+from resolvent.trust.evidence import Evidence, MachineEvidence
 from resolvent.trust.experiment import Experiment
 from resolvent.trust.foretold import Foretold
-from resolvent.trust.gathering import Evidence, MachineEvidence, are_known, gather
+from resolvent.trust.gathering import are_known, gather
 from resolvent.trust.holdout import Holdout, error_bound
 from resolvent.trust.notable import Examples
 from resolvent.trust.part import Part, part_of

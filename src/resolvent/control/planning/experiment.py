@@ -1,6 +1,6 @@
 """The next thing to try: how to get to a step that nobody has taken."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from resolvent.control.planning.chance.chances import Chances
 from resolvent.control.planning.model import Model
@@ -9,6 +9,38 @@ from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
 from resolvent.trust.experiment import seldom_taken
+
+
+def soonest_by(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
+    """Return the experiment that a policy comes to soonest from any of some starts.
+
+    Where there is chance, one that was taken least often goes first.
+    """
+    found = [_on_the_way(policy, model, int(start)) for start in starts]
+    return min(
+        (one for one in found if one is not None),
+        key=lambda one: (one.taken or 0, len(one.actions or ())),
+        default=None,
+    )
+
+
+def _on_the_way(policy: Codes, model: Model, start: int) -> Experiment | None:
+    """Return the first unknown step that a policy takes; None if it only takes known ones.
+
+    A step that is unknown because it ends episodes only sometimes is left out: trying it
+    again would not settle it. Where there is chance, it is the step least taken.
+    """
+    if model.chances is not None:
+        return _least_taken(model, model.chances, policy, start)
+    here, way = start, list[tuple[int, int]]()
+    while model.known[here, action := int(policy[here])]:
+        way.append((here, action))
+        here = int(model.following[here, action])
+        if here < 0 or len(way) > len(model):
+            return None
+    if model.sometimes_ends[here, action]:
+        return None
+    return _experiment_after(model, way, (here, action))
 
 
 def nearest_unknown(model: Model) -> Experiment | None:
@@ -30,7 +62,7 @@ def nearest_unknown(model: Model) -> Experiment | None:
     return None
 
 
-def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Experiment | None:
+def _least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Experiment | None:
     """Return the step that a policy takes on its likeliest way and that was seen least often.
 
     If one is not known, that is the first of these.
@@ -44,7 +76,7 @@ def least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Ex
         here = int(model.following[way[-1]])
     times = [int(chances.seen[at * len(model.actions) + action]) for at, action in way]
     fewest = times.index(min(times))
-    return experiment_after(model, way[:fewest], way[fewest], min(times))
+    return _experiment_after(model, way[:fewest], way[fewest], min(times))
 
 
 def _way_to(
@@ -55,10 +87,10 @@ def _way_to(
         way.append(before)
         here = before[0]
     times = None if model.chances is None else 0
-    return experiment_after(model, way[::-1], (there, action), times)
+    return _experiment_after(model, way[::-1], (there, action), times)
 
 
-def experiment_after(
+def _experiment_after(
     model: Model, way: Sequence[tuple[int, int]], last: tuple[int, int], taken: int | None = None
 ) -> Experiment:
     """Return the experiment that goes a way, as situations and actions, and then takes a step."""

@@ -196,6 +196,10 @@ class Model(ByValue):
         """How many traces it was built from."""
         return int(self.start_counts.sum())
 
+    def at_starts(self, values: NDArray[np.float64]) -> float:
+        """Return the mean of situations' values over where the traces began."""
+        return float(np.average(values[self.starts], weights=self.start_counts))
+
     @property
     def unknown(self) -> int:
         """How many steps, of situation and action, are not known."""

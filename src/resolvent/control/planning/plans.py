@@ -18,19 +18,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import notebook
 from resolvent.arguments import check_arguments, shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
-from resolvent.control.planning.chance.chances import Chances
-from resolvent.control.planning.chance.expecting import NeverEnds
-from resolvent.control.planning.chance.solving import expect
-from resolvent.control.planning.experiment import experiment_after, least_taken, nearest_unknown
+from resolvent.control.planning.experiment import nearest_unknown, soonest_by
 from resolvent.control.planning.model import Model
-from resolvent.control.planning.promises import in_all, too_large_to_add_up
+from resolvent.control.planning.plan_text import html_of, text_of
 from resolvent.control.planning.running import Runs, policy_in, run
-from resolvent.control.planning.situations import Situation, by_name, situation_text
-from resolvent.control.planning.solving import PayingCycle, Solution, solve
+from resolvent.control.planning.situations import Situation, situation_text
+from resolvent.control.planning.valuing import best_in
 from resolvent.errors import ModelError, OptionError
 from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
@@ -41,10 +37,8 @@ from resolvent.traces.column_names import check_column_names
 from resolvent.traces.given import as_traces
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import as_symbol, symbol_text
-from resolvent.traces.thumbnails import shown_together
 from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
-from resolvent.wording import amount
 from resolvent.workers import Workers, at_work
 
 
@@ -114,34 +108,9 @@ def plan(
             workers=workers,
             progress=progress,
         )
-    least, most = reward_range = reward_range or model.reward_range
-    if not least <= model.reward_range[0] <= model.reward_range[1] <= most:
-        raise OptionError(
-            f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
-            f"{model.reward_range[1]:g} were seen"
-        )
-    largest = max(map(abs, reward_range))
-    if (text := too_large_to_add_up(largest, gamma, len(model))) is not None:
-        raise OptionError(text)
-    if model.chances is not None:
-        return _under_chance(machines, model, model.chances, gamma, reward_range, confidence)
-    try:
-        safe, hopeful = (
-            solve(model.following, np.where(model.known, model.reward, worth), gamma)
-            for worth in (min(least, in_all(least, gamma)), max(most, in_all(most, gamma)))
-        )
-    except PayingCycle as cycle:
-        raise OptionError(_cycle_text(model, cycle)) from None
-    return Plan(
-        machines,
-        model,
-        gamma,
-        reward_range,
-        policy=safe.policy,
-        pessimistic=safe.value,
-        optimistic_policy=hopeful.policy,
-        optimistic=_unless_equal(hopeful, safe),
-    )
+    reward_range = reward_range or model.reward_range
+    best = best_in(model, gamma, reward_range, confidence)
+    return Plan(machines, model, gamma, reward_range, *best)
 
 
 def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
@@ -151,61 +120,6 @@ def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
         return traces
     others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
     return others if made.is_of(found.senses.on(others)) else traces
-
-
-def _under_chance(
-    machines: Machines,
-    model: Model,
-    chances: Chances,
-    gamma: float,
-    reward_range: tuple[float, float],
-    confidence: float,
-) -> "Plan":
-    try:
-        found = expect(model, chances, gamma, reward_range, confidence)
-    except NeverEnds as endless:
-        raise OptionError(_endless_text(model, endless)) from None
-    lost = model.starts[np.isneginf(found.expected[model.starts])]
-    if len(lost):
-        raise OptionError(
-            f"gamma={gamma:g}: from {situation_text(model.named(int(lost[0])))} no way to act that "
-            f"is known surely ends the episode: use gamma below 1, or plan from more traces"
-        )
-    return Plan(
-        machines,
-        model,
-        gamma,
-        reward_range,
-        policy=found.policy.astype(np.int32),
-        pessimistic=found.pessimistic,
-        optimistic_policy=found.optimistic_policy.astype(np.int32),
-        optimistic=found.optimistic,
-        expected=found.expected,
-        confidence=confidence,
-    )
-
-
-def _endless_text(model: Model, endless: NeverEnds) -> str:
-    here, action = endless.situations[0], model.actions[endless.actions[0]]
-    return (
-        f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "
-        f"{situation_text(model.named(here))} and so on: use gamma below 1"
-    )
-
-
-def _unless_equal(hopeful: Solution, safe: Solution) -> NDArray[np.float64]:
-    """Return the optimistic values, or the pessimistic ones where they differ by rounding alone."""
-    more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
-    return np.where(more, hopeful.value, safe.value)
-
-
-def _cycle_text(model: Model, cycle: PayingCycle) -> str:
-    paid = model.reward[cycle.situations, cycle.actions].sum()
-    actions = ", ".join(symbol_text(model.actions[action]) for action in cycle.actions)
-    return (
-        f"gamma=1: in {situation_text(model.named(cycle.situations[0]))} the actions {actions} "
-        f"pay {paid:.6g} and lead back there, again and again: use gamma below 1"
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,12 +152,12 @@ class Plan(ByValue):
 
         That is at least so much, or, where there is chance, what it is expected to pay.
         """
-        return self._at_starts(self.pessimistic if self.expected is None else self.expected)
+        return self.model.at_starts(self.pessimistic if self.expected is None else self.expected)
 
     @property
     def bound(self) -> float:
         """By how much acting otherwise could be better, at most, on average over the starts."""
-        return self._at_starts(self.gaps)
+        return self.model.at_starts(self.gaps)
 
     @property
     def largest_gap(self) -> float:
@@ -347,31 +261,11 @@ class Plan(ByValue):
         Where machines answer with chance, the likeliest way is followed, and if all its steps
         are known, it is the one that was taken least often.
         """
-        found = [
-            self._experiment(int(start))
-            for start in self.model.starts[self.gaps[self.model.starts] > 0]
-        ]
-        soonest = min(
-            (one for one in found if one is not None),
-            key=lambda one: (one.taken or 0, len(one.actions or ())),
-            default=None,
-        )
+        hopeful = self.model.starts[self.gaps[self.model.starts] > 0]
+        soonest = soonest_by(self.optimistic_policy, self.model, hopeful)
         if soonest is None and self.vacuous is not None:
             return nearest_unknown(self.model)
         return soonest
-
-    def _experiment(self, start: int) -> Experiment | None:
-        if self.model.chances is not None:
-            return least_taken(self.model, self.model.chances, self.optimistic_policy, start)
-        model, here, way = self.model, start, list[tuple[int, int]]()
-        while model.known[here, action := int(self.optimistic_policy[here])]:
-            way.append((here, action))
-            here = int(model.following[here, action])
-            if here < 0 or len(way) > len(model):
-                return None
-        if model.sometimes_ends[here, action]:
-            return None
-        return experiment_after(model, way, (here, action))
 
     def run(
         self,
@@ -471,8 +365,8 @@ class Plan(ByValue):
             return {}
         return {
             "confidence": self.confidence,
-            "at_least": plan_files.json_number(self._at_starts(self.pessimistic)),
-            "at_most": plan_files.json_number(self._at_starts(self.optimistic)),
+            "at_least": plan_files.json_number(self.model.at_starts(self.pessimistic)),
+            "at_most": plan_files.json_number(self.model.at_starts(self.optimistic)),
         }
 
     def __repr__(self) -> str:
@@ -485,85 +379,7 @@ class Plan(ByValue):
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook, and what to do in the first situations."""
-        model = self.model
-        situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
-        pictures = shown_together(observation for observation, *_ in situations)
-        rows = (
-            [
-                notebook.Pictured(symbol_text(situations[number][0]), pictures[number]),
-                *situations[number][1:],
-                symbol_text(model.actions[int(self.policy[number])]),
-                f"{self.pessimistic[number]:.4g}",
-                f"{self.optimistic[number]:.4g}",
-            ]
-            for number in range(len(situations))
-        )
-        header = [*by_name(model.named(0)), "action", "at least", "at most"]
-        if self.expected is not None:
-            header.append("expected")
-            worth = self.expected
-            rows = ([*row, f"{worth[number]:.4g}"] for number, row in enumerate(rows))
-        return notebook.panel(
-            "a plan", notebook.figures(self._told()), notebook.table(header, rows, len(model))
-        )
+        return html_of(self)
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<12} {text}" for name, text in self._told())
-
-    def _told(self) -> list[tuple[str, str]]:
-        """Say what the plan is worth and what is not known, as names and texts."""
-        model = self.model
-        discount = "undiscounted" if self.gamma == 1 else f"discounted by {self.gamma:g}"
-        expected = "" if self.expected is None else " expected"
-        told = [
-            ("value", f"{self.value:.4g}{expected} from the starts, {discount}"),
-            ("bound", self._bound_text()),
-        ]
-        if self.assumes_rewards:
-            seen = " to ".join(f"{one:g}" for one in dict.fromkeys(model.reward_range))
-            told.append(("", f"this rests on rewards that were never seen: only {seen} was"))
-        told += [
-            ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
-            ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
-        ]
-        if model.chances is not None:
-            told.append(("chance", model.chances.text()))
-        sometimes = int((model.sometimes_ends & ~model.known).sum())
-        if sometimes:
-            told.append(
-                ("", f"{sometimes:,} of these sometimes end the episode and sometimes do not")
-            )
-        if self.advice is not None:
-            told.append(("try next", self.advice))
-        return told
-
-    def _bound_text(self) -> str:
-        if self.vacuous is not None and self.largest_gap == 0:
-            return f"none: {self.vacuous}"
-        if self.confidence is not None:
-            return self._bound_with_confidence()
-        bound = "optimal: no way to act is worth more"
-        if not self.is_optimal:
-            bound = f"at most {self.bound:.4g} below the best"
-            if len(self.model.starts) > 1:
-                bound += f" on average, {self.largest_gap:.4g} from any one start"
-        if self.model.unknown:
-            bound += ", if pay stays within {:g} to {:g}".format(*self.reward_range)
-        return bound
-
-    def _bound_with_confidence(self) -> str:
-        least, most = self._at_starts(self.pessimistic), self._at_starts(self.optimistic)
-        sure = f"with {100 * (self.confidence or 0):.6g}% confidence"
-        if not np.isfinite(self.bound):
-            known = [f"at least {least:.4g}"] * bool(np.isfinite(least))
-            known += [f"at most {most:.4g}"] * bool(np.isfinite(most))
-            told = f"; {sure} it is worth {' and '.join(known)}" if known else ""
-            return f"none, since nothing is discounted and anything may come{told}"
-        return (
-            f"within {self.bound:.4g} of the best {sure}: worth at least {least:.4g}, "
-            f"and nothing more than {most:.4g}, if pay stays within "
-            "{:g} to {:g}".format(*self.reward_range)
-        )
-
-    def _at_starts(self, values: NDArray[np.float64]) -> float:
-        return float(np.average(values[self.model.starts], weights=self.model.start_counts))
+        return text_of(self)

@@ -13,6 +13,7 @@ import msgspec
 from resolvent.atomic_file import atomic_write
 from resolvent.environments.grids.world import GridWorld
 from resolvent.errors import ModelError
+from resolvent.json_files import read_content
 from resolvent.limits import telling_of_memory
 from resolvent.wording import short
 
@@ -108,12 +109,7 @@ def load_grid_world(path: str | Path) -> GridWorld:
         ModelError: when the file is missing, cut short, or does not hold a world.
     """
     with telling_of_memory(f"{path} was read"):
-        try:
-            data = Path(path).read_bytes()
-        except FileNotFoundError:
-            raise ModelError(f"{path} does not exist") from None
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        data = read_content(path)
         try:
             return _decoded(data)
         except _Wrong as error:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from resolvent.arguments import check_arguments
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
+from resolvent.json_files import read_content
 from resolvent.limits import check_limit, check_table, telling_of_memory
-from resolvent.machines.columns import is_among, places
+from resolvent.machines.asking import spread_rows
+from resolvent.machines.columns import is_among
 from resolvent.machines.files import layout as layout
 from resolvent.machines.files import layout_v1 as layout_v1
 from resolvent.machines.files.stored_doubt import doubt_in, stored_doubt
@@ -104,13 +106,7 @@ def load(path: str | Path) -> Machines:
     """
     check_arguments(load, locals())
     with telling_of_memory(f"{path} was read"):
-        try:
-            data = Path(path).read_bytes()
-        except FileNotFoundError:
-            raise ModelError(f"{path} does not exist") from None
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-        return decode(data, str(path))
+        return decode(read_content(path), str(path))
 
 
 def decode(data: bytes, source: str = "machines") -> Machines:
@@ -386,7 +382,7 @@ def _counted(machine: Machine, counts: layout.Support) -> Support:
     if every and not 0 <= min(every) <= max(every) <= MOST_TIMES:
         raise ValueError(f"support holds a count that is not from 0 to {MOST_TIMES:,}")
     spread = machine.spread
-    several = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    several = spread_rows(machine)
     if not np.array_equal(np.array(counts.by_state)[several[spread.starts]], spread.totals):
         raise ValueError("support does not fit the spread")
     table = np.zeros(machine.transitions.shape, np.int64)

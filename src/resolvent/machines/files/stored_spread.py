@@ -5,7 +5,7 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from resolvent.machines.columns import places
+from resolvent.machines.asking import spread_rows
 from resolvent.machines.machine import Machine
 from resolvent.machines.spread import Spread
 
@@ -21,7 +21,7 @@ def stored_spread(machine: Machine) -> StoredSpread | UnsetType:
     spread = machine.spread
     if not machine.is_noisy:
         return UNSET
-    row = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    row = spread_rows(machine)
     columns = (row.tolist(), spread.value.tolist(), spread.count.tolist())
     return list(zip(*columns, strict=True))
 

@@ -11,6 +11,7 @@ reduced.
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.machines.asking import spread_rows, times_asked
 from resolvent.machines.columns import places
 from resolvent.machines.likelihood.pool import Pool
 from resolvent.machines.likelihood.smoothing import Smoothing
@@ -39,10 +40,10 @@ def chances(
     >>> [chances(machine, few, *told, one).round(3).tolist() for one in (right, other)]
     [[0.891], [0.01]]
     """
-    row = places(machine._output_keys, machine._keys(states, questions))
+    row = machine._rows.answers(states, questions)
     fixed = places(machine.constant_question, questions)
     asked = np.zeros(len(row), np.int64)
-    for place, times in zip((row, fixed), machine._times_asked, strict=True):
+    for place, times in zip((row, fixed), times_asked(machine), strict=True):
         asked[place >= 0] = times[place[place >= 0]]
     main = machine.answer_many(states, questions)
     came, most = np.where(main == outputs, asked, 0), asked.copy()
@@ -91,7 +92,7 @@ def _varying(
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Return which rows of outputs have more than one, and how often the given one came there."""
     spread, width = machine.spread, len(machine.outputs)
-    its_row = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    its_row = spread_rows(machine)
     several = np.zeros(len(machine.output_value) + 1, bool)  # the last is for rows of −1
     several[its_row] = True
     wanted = np.where((row >= 0) & (outputs >= 0), row.astype(np.int64) * width + outputs, -1)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.arithmetic import geometric, log
-from resolvent.machines.columns import places
+from resolvent.machines.asking import spread_rows, times_asked
 from resolvent.machines.likelihood.pool import Pool
 from resolvent.machines.machine import Machine
 from resolvent.traces.vocabulary import Codes
@@ -61,7 +61,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
     """
     rest = _left_out(machine)
     odd = len(machine.outputs) - 1
-    novelty = 0.5 / (1 + sum(int(one.sum()) for one in machine._times_asked))
+    novelty = 0.5 / (1 + sum(int(one.sum()) for one in times_asked(machine)))
     if odd == 0:
         return Smoothing((0.0,) * _BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
     if not len(rest.times):
@@ -152,9 +152,9 @@ def _left_out(machine: Machine) -> _Rest:
     Where one answer alone differs from those of all states, and there is noise, the rest is the
     same in every state, and is told of all of them together, as such answers are.
     """
-    by_state, constant = machine._times_asked
+    by_state, constant = times_asked(machine)
     spread = machine.spread
-    several = places(machine._output_keys, machine._keys(spread.state, spread.question))
+    several = spread_rows(machine)
     single = np.delete(np.arange(len(by_state)), several[spread.starts])
     alike = np.concatenate([by_state[single], constant])
     stays, main, _ = _main_of_rest(machine)

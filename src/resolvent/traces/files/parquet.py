@@ -37,6 +37,7 @@ from resolvent.traces.column_names import (
     no_column,
 )
 from resolvent.traces.files.changes import unchanged
+from resolvent.traces.given_columns import Column
 from resolvent.traces.places.listing import files_of
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.tables.column_types import OF_TYPES, first_line, words_of_types
@@ -44,7 +45,7 @@ from resolvent.traces.tables.distinct import converted, distinct, distinct_label
 from resolvent.traces.tables.roles import NAME_COLUMNS
 from resolvent.traces.tables.sources import without_views
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import Column, TraceSet
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 _REQUIRED = ("episode", "step", "observation", "label", "action")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from resolvent import _core
 from resolvent.errors import TraceError
-from resolvent.traces.trace_set import Column
+from resolvent.traces.given_columns import Column
 from resolvent.traces.vocabulary import Codes, Interner
 
 _NEAR = 1 << 16

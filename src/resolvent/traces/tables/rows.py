@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
+from resolvent.traces.given_columns import Column
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.tables.column_types import known_types
 from resolvent.traces.tables.distinct import converted, distinct, distinct_labels
 from resolvent.traces.tables.episodes import Episodes, RowNumbers, episodes_of, numbers_of
 from resolvent.traces.tables.roles import Names, Roles, Spelled, as_names
 from resolvent.traces.tables.sources import TableSource
-from resolvent.traces.trace_set import Column, TraceSet
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 from resolvent.wording import amount, visible
 

@@ -1,35 +1,28 @@
-"""What `infer` gives back: the machines, and how they were found. Plain data throughout."""
+"""The machines, and how they were found: what `infer` gives back."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from resolvent import notebook
 from resolvent.arithmetic import exp
-from resolvent.diagnosis import Finding, Severity
+from resolvent.diagnosis import Finding
 from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
-from resolvent.merging import Event
-from resolvent.merging.ran import Ran
-from resolvent.merging.tried import CHOSEN, Tried
+from resolvent.merging.tried import Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
-from resolvent.reduction import LabelVerdict, Verdict
-from resolvent.replay import Corpus, Replay
-from resolvent.samples import LabelTiming
+from resolvent.reduction import LabelVerdict
+from resolvent.replay import Corpus
+from resolvent.result.found import MachineStatistics, MergeEvent, Refinement, Standing
+from resolvent.result.in_words import html_of, noise_lines, text_of, tried_lines, trivial_lines
 from resolvent.senses import Senses
-from resolvent.traces import Codes, Label, TraceSet, Vocabulary, label_text
-from resolvent.traces.column_names import REWARD
-from resolvent.traces.labelling import GIVEN
-from resolvent.wording import amount, listed, odds_text, short
+from resolvent.traces import TraceSet
+from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
     from resolvent.trust import Evidence
@@ -37,149 +30,6 @@ if TYPE_CHECKING:
 
 _MOST_LOG = 700.0
 """The logarithm of about the largest number there is."""
-
-_OPEN_SHOWN: Final = 3
-"""So many of what is open in a machine are said; `alternatives` has all."""
-
-
-@dataclass(frozen=True)
-class MergeEvent:
-    """One decision of the search, by the label histories of the states it was about.
-
-    `into` is None when the state became one of its own.
-    """
-
-    history: tuple[Label, ...]
-    into: tuple[Label, ...] | None
-    agreeing: int
-    folded: int
-
-
-@dataclass(frozen=True, eq=False)
-class MergeLog:
-    """The events of a search, and the tree of label histories they are about.
-
-    Node n of the tree hangs from `parent[n]` by the label of code `label[n]`; node 0
-    is the empty history.
-    """
-
-    events: tuple[Event, ...]
-    parent: Codes
-    label: Codes
-    labels: Vocabulary[Label]
-
-    def told(self) -> tuple[MergeEvent, ...]:
-        """Return the events, with histories instead of nodes."""
-        return tuple(
-            MergeEvent(
-                self._history(event.blue),
-                None if event.red is None else self._history(event.red),
-                event.score,
-                event.folded,
-            )
-            for event in self.events
-        )
-
-    def _history(self, node: int) -> tuple[Label, ...]:
-        labels = []
-        while node > 0:
-            labels.append(self.labels[int(self.label[node])])
-            node = int(self.parent[node])
-        return tuple(reversed(labels))
-
-
-@dataclass(frozen=True)
-class MachineStatistics:
-    """What it took to find one machine. Two are equal if they differ in seconds alone.
-
-    No machine of fewer than `at_least` states explains the traces: so many label histories are
-    followed by answers that pairwise differ. `ran` says what was tried side by side, and where.
-    """
-
-    states: int
-    prefix_tree_nodes: int
-    merges: int
-    promotions: int
-    attempts: int
-    constant_outputs: int
-    outputs_by_state: int
-    seconds: float = field(compare=False)
-    at_least: int = 1
-    ran: tuple[Ran, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True)
-class Refinement:
-    """How many of the traces were learned from, and in how many rounds.
-
-    After each round all traces were replayed through the machines, and some that
-    these could not explain were learned from as well; the last replay found
-    none. So the machines explain every trace: that was checked. Where they are `noisy`,
-    they explain what is most likely, and say how often it comes.
-    """
-
-    rounds: int
-    traces: int
-    steps: int
-    all_traces: int
-    noisy: bool = False
-
-    def __str__(self) -> str:
-        rounds = amount(self.rounds, "round")
-        if self.traces == self.all_traces:
-            learned = f"all traces in {rounds}"
-        else:
-            learned = f"{amount(self.traces, 'trace')} ({amount(self.steps, 'step')}) in {rounds}"
-        explained = "but for noise, " if self.noisy else ""
-        return f"{learned}; replayed, {explained}all traces are explained"
-
-
-@dataclass(frozen=True)
-class Found:
-    """Machines that explain some traces, and for each how it was found, by kind.
-
-    `steps` counts the steps learned from. `tried_ending` is how many traces there
-    were when a machine for when episodes end was last tried in vain; 0 if it never was.
-    Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
-    beside it the best of each other size; `alternatives` are those that are hardly less likely,
-    and `unfinished` the kinds whose search was cut short by the time limit. `tried` says which
-    strategies were tried for each machine.
-    """
-
-    machines: Machines
-    steps: int
-    statistics: dict[str, MachineStatistics]
-    verdicts: dict[str, tuple[LabelVerdict, ...]]
-    certificates: dict[str, Certificate[Machine]]
-    logs: dict[str, MergeLog]
-    tried_ending: int = 0
-    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
-    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
-    unfinished: frozenset[str] = frozenset()
-    tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Standing:
-    """Where an inference ended, for an update to go on from.
-
-    All traces, which of them were learned from, what was found, and what all of them
-    show of that; and as what the traces were recorded, where they were read otherwise.
-    """
-
-    corpus: Corpus
-    chosen: NDArray[np.int64]
-    found: Found
-    shown: Replay
-    recorded: "Recorded | None" = None
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """Traces as they were recorded, where machines were learned from another reading of them."""
-
-    corpus: Corpus
-    timing: LabelTiming
 
 
 @dataclass(frozen=True)
@@ -285,14 +135,7 @@ class InferenceResult:
 
     def tried_text(self) -> list[str]:
         """Say which strategies were tried where there were several, and why one won, in lines."""
-        lines = []
-        for kind, tried in self.tried.items():
-            if len(tried) > 1:
-                won = next(one for one in tried if one.outcome == CHOSEN)
-                others = "; ".join(str(one) for one in tried if one is not won)
-                best = "fewest wrong" if kind in self.unfinished else "the shortest description"
-                lines.append(f"{short(kind)} machine: {won}, {best}; {others}")
-        return lines
+        return tried_lines(self)
 
     def ran_text(self) -> list[str]:
         """Say what was tried side by side, and by which workers, in lines."""
@@ -333,45 +176,7 @@ class InferenceResult:
 
     def noise_text(self) -> list[str]:
         """Say how much noise there is, and how sure the numbers of states are, in lines."""
-        levels = self.senses.rewards
-        lines = [] if levels is None else [str(levels)]
-        doubt = self.machines.doubt
-        if doubt.label_noise is not None:
-            lines.append(f"labels: {doubt.label_noise}; states are inferred from all that came")
-        elif self.label_noise is not None:
-            instead = self.senses.labelling.reads.replace("+", " and ")
-            lines.append(f"labels: {self.label_noise}; read off the {instead} instead")
-        elif self.options.labels == GIVEN and self.senses.labelling.events == {}:
-            lines.append("labels: they tell nothing of the answers; the machines do without them")
-        if doubt.starts:
-            lines.append(
-                f"{replace(doubt, label_noise=None)}; states are inferred from all that came"
-            )
-        if self.is_noisy and all(machine.states == 1 for machine in self.machines.values()):
-            lines.append(_without_memory(self.warnings))
-        for kind, machine in self.machines.items():
-            if not machine.is_noisy or (kind in self.unfinished and not self.is_noisy):
-                continue
-            odds = self.log_odds(kind)
-            others = {size: odd for size, odd in odds.items() if size != machine.states}
-            share = _percent(machine.noise)
-            line = f"{share} of the answers of the {short(kind)} machine"
-            if kind == REWARD:
-                paid = "taken for another level" if levels is not None else "another value"
-                line = f"{share} of rewards are {paid}"
-            if others:
-                size = max(others, key=others.__getitem__)
-                line += f"; {amount(size, 'state')} instead of {machine.states}: "
-                line += odds_text(others[size])
-            lines.append(line)
-            opened = self.alternatives[kind]
-            lines += [f"{short(kind)} machine, open: {one}" for one in opened[:_OPEN_SHOWN]]
-            if len(opened) > _OPEN_SHOWN:
-                lines.append(
-                    f"{short(kind)} machine, open: {len(opened) - _OPEN_SHOWN:,} more, which "
-                    f"result.alternatives has"
-                )
-        return lines
+        return noise_lines(self)
 
     @property
     def explains_all_traces(self) -> bool:
@@ -506,19 +311,7 @@ class InferenceResult:
 
     def trivial_labels(self) -> list[str]:
         """Say which labels were taken to change nothing, one line unless the machines differ."""
-        taken = {
-            name: ", ".join(
-                label_text(one.label) for one in verdicts if one.verdict is Verdict.TRIVIAL
-            )
-            for name, verdicts in self.trivial.items()
-        }
-        if len(set(taken.values())) == 1:
-            names = set(taken.values()) - {""}
-            return [f"taken to change nothing: {name}" for name in names]
-        return [
-            f"taken to change nothing in the {machine} machine: {names or 'none'}"
-            for machine, names in taken.items()
-        ]
+        return trivial_lines(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent infer --json` prints them."""
@@ -586,67 +379,10 @@ class InferenceResult:
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook; the machines themselves draw there, too."""
-        header = ["machine", "states", "proven", "prefix-tree nodes", "merges", "seconds"]
-        rows = (
-            [
-                self.machines[kind].title,
-                one.states,
-                self.lower_bounds.get(kind, ""),
-                f"{one.prefix_tree_nodes:,}",
-                f"{one.merges:,}",
-                f"{one.seconds:.3f}",
-            ]
-            for kind, one in self.statistics.items()
-        )
-        return notebook.panel(
-            f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}",
-            notebook.table(header, rows, len(self.statistics)),
-            notebook.figures(self._facts()),
-        )
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Say what else was found, as names and texts."""
-        return [
-            *(("labels", line) for line in self.trivial_labels()),
-            *((f"{short(name)} machine", str(one)) for name, one in self.certificates.items()),
-            *(("tried", line) for line in self.tried_text()),
-            *(("side by side", line) for line in self.ran_text()),
-            *(("noise", line) for line in self.noise_text()),
-            ("learned from", self.learned_from),
-            ("termination", str(self.machines.termination)),
-            ("total", f"{self.seconds['total']:.3f} s"),
-            *((str(one.severity), f"{one.text} [{one.kind}]") for one in self.warnings),
-        ]
+        return html_of(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.traces} traces, {self.steps} steps"]
-        for kind, one in self.statistics.items():
-            found = (
-                f"from {one.prefix_tree_nodes} prefix-tree nodes by {amount(one.merges, 'merge')}"
-            )
-            if not one.prefix_tree_nodes:  # it was grown, not merged
-                found = "the most likely machine met"
-            lines.append(
-                f"{self.machines[kind].title:<19} {amount(one.states, 'state')}, {found}, "
-                f"in {one.seconds:.3f} s"
-            )
-        lines += [f"{name:<19} {text}" for name, text in self._facts()]
-        return "\n".join(lines)
-
-
-def cut_short(result: InferenceResult) -> Finding:
-    """Say which machines are the best found until time ran out, and how wrong they are."""
-    shares = result.unfinished
-    told = listed(f"{_percent(share)} ({short(kind)})" for kind, share in shares.items())
-    return Finding(
-        "time-ran-out",
-        Severity.WARNING,
-        f"Time ran out before all states were told apart. The machines are the best found by "
-        f"then; of the answers that they were learned from they get wrong {told}. Raise "
-        f"time_limit (--time-limit), give more traces, or declare labels that change nothing as "
-        f"trivial.",
-        {"machines": list(shares), "wrong": list(shares.values())},
-    )
+        return text_of(self)
 
 
 def machines_in(given: Machines | InferenceResult) -> Machines:
@@ -667,22 +403,3 @@ def machines_in(given: Machines | InferenceResult) -> Machines:
     if isinstance(given, str | PathLike):
         remedy = "load the file with rs.load, and give those"
     raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
-
-
-def _without_memory(warnings: Iterable[Finding]) -> str:
-    """Say what it means that no machine has memory, though its answers vary."""
-    if any(warning.figures.get("in_few") for warning in warnings):
-        return (
-            "memory of these labels tells nothing; but too little varies for a world that is "
-            "random, so that something else may have to be remembered"
-        )
-    return "no memory is needed: with it, these labels tell no more than without"
-
-
-def _percent(share: float) -> str:
-    """Write a share so that a small one does not read as none.
-
-    >>> _percent(0.0507), _percent(0.00023)
-    ('5.1%', '0.02%')
-    """
-    return f"{share:.1%}" if share >= 0.0005 else f"{100 * share:.1g}%"
