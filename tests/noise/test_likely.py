@@ -153,17 +153,23 @@ def test_when_time_runs_out_the_best_so_far_is_returned():
     assert math.isclose(found.log_evidence, found.sizes[found.states])
 
 
-LONG = (3_000, 30_000, 300_000)
-"""Traces from which a search lasts long enough that somebody is told, on any machine."""
+def search_that_lasts(listener):
+    """Search in more and more traces, until it has lasted so long that the listener was told."""
+    told = []
+
+    def listen(what, progress):
+        told.append(what)
+        listener(what, progress)
+
+    for traces in (3_000, 30_000, 300_000):
+        most_likely(noisy_samples(RING, RING_ANSWERS, traces=traces, seed=1), listener=listen)
+        if told:
+            break
 
 
 def test_a_listener_is_told():
     told = []
-    for traces in LONG:
-        samples = noisy_samples(RING, RING_ANSWERS, traces=traces, seed=1)
-        most_likely(samples, listener=lambda what, progress: told.append((what, progress.fraction)))
-        if told:
-            break
+    search_that_lasts(lambda what, progress: told.append((what, progress.fraction)))
     assert told
     assert {what for what, _ in told} == {"noise"}
     assert all(0 <= fraction <= 1 for _, fraction in told)
@@ -174,9 +180,7 @@ def test_a_listener_may_stop_it():
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        for traces in LONG:
-            samples = noisy_samples(RING, RING_ANSWERS, traces=traces, seed=1)
-            most_likely(samples, listener=stop)
+        search_that_lasts(stop)
 
 
 @pytest.mark.parametrize(
