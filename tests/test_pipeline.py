@@ -426,8 +426,8 @@ def test_no_traces():
         rs.infer(rs.TraceSet())
 
 
-@pytest.mark.parametrize(("engine", "size", "limit"), [("native", 500, 0.7), ("python", 60, 2)])
-def test_the_time_limit_is_for_the_whole_inference(engine, size, limit):
+@pytest.mark.parametrize(("engine", "size"), [("native", 500), ("python", 60)])
+def test_the_time_limit_is_for_the_whole_inference(engine, size):
     """Rewards at random: the transition machine is found at once, the other one takes ages."""
     random = np.random.default_rng(0)
     traces = []
@@ -437,14 +437,17 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size, limit):
         actions = ["stay"] * 11 + ["go"] * 189
         rewards = [0] * 11 + random.integers(0, 2, 189).tolist()
         traces.append(rs.Trace([0] * 201, labels, actions, rewards))
-    told = []
-    result = rs.infer(
-        rs.TraceSet(traces),
-        engine=engine,
-        noise="none",
-        time_limit=limit,
-        progress=lambda name, progress: told.append((name, progress)),
-    )
+    for limit in (0.7, 7, 70):  # until a slow machine has come to the rewards
+        told = []
+        result = rs.infer(
+            rs.TraceSet(traces),
+            engine=engine,
+            noise="none",
+            time_limit=limit,
+            progress=lambda name, progress, told=told: told.append((name, progress)),
+        )
+        if "transition" not in result.unfinished and any(name == "reward" for name, _ in told):
+            break
     assert list(result.unfinished) == ["reward"]
     assert 0 < result.unfinished["reward"] < 0.6
     assert not result.explains_all_traces

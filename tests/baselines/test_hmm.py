@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from interrupting import PATIENCE
 from resolvent.baselines import clock, hmm
 from resolvent.baselines.hidden_markov.attempt import count_wrong_rewards, shares_of_moves
 from resolvent.baselines.hidden_markov.learning import first_guess
@@ -253,7 +254,7 @@ def test_it_can_be_interrupted():
     )
     assert process.stdout.readline() == "on\n"
     process.send_signal(signal.SIGINT)
-    rest, _ = process.communicate(timeout=60)
+    rest, _ = process.communicate(timeout=PATIENCE)
     assert rest.splitlines()[-1] == "interrupted"
 
 

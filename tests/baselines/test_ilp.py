@@ -1,5 +1,6 @@
 import importlib
 import signal
+import time
 from itertools import product
 
 import gymnasium as gym
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.baselines import KeyedRewardMachine, ilp
+from resolvent.baselines import KeyedRewardMachine, clock, ilp
 from resolvent.baselines.ilp_program import Steps, build_program
 from resolvent.baselines.outcome import wrong_rewards
 from resolvent.environments import PhaseGrid
@@ -191,7 +192,17 @@ def test_without_time_nothing_is_found(mode, solver):
 
 
 @pytest.mark.parametrize("solver", ["highs", "cp-sat"])
-def test_a_limit_inside_the_solver_says_what_is_known(solver):
+def test_a_limit_inside_the_solver_says_what_is_known(solver, monkeypatch):
+    begun = []
+
+    def write(*given, **options):
+        program = build_program(*given, **options)
+        begun.append(time.monotonic())
+        return program
+
+    # Time begins when there is a program, however long a machine takes to write it.
+    monkeypatch.setattr(importlib.import_module("resolvent.baselines.ilp"), "build_program", write)
+    monkeypatch.setattr(clock, "now", lambda: time.monotonic() - begun[0] if begun else 0.0)
     traces = grid(4, 500)
     outcome = ilp(traces, solver=solver, time_limit=1.5)
     assert (outcome.status, outcome.machine) == ("time limit", None)

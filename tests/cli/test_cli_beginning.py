@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from interrupting import PATIENCE, interrupt
+
 HOSTILE = "open({mark!r}, 'a').close()\nraise SystemExit('a file beside the user was run')\n"
 SHADOWED = ("random", "csv", "json", "pickle", "tempfile", "signal", "multiprocessing")
 
@@ -34,7 +36,7 @@ def command(*arguments: object, **options: object) -> "subprocess.Popen[bytes]":
 
 def test_files_beside_the_user_are_not_imported(machines: Path, hostile: Path) -> None:
     process = command("show", machines, "--machine", "reward", cwd=hostile)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, b"")
     assert out.startswith(b"RewardMachine")
     assert not (hostile.parent / "ran").exists()
@@ -46,7 +48,7 @@ def test_nor_by_workers(hostile: Path, on: str) -> None:
     target = hostile.parent / "traces.jsonl"
     where = ("collect", "resolvent/House-v0", "-n", "20", "--on", on, "-o", target)
     process = command(*where, cwd=hostile)
-    err = process.communicate(timeout=120)[1]
+    err = process.communicate(timeout=600)[1]
     assert process.returncode == 0, err
     assert target.exists()
     assert not (hostile.parent / "ran").exists()
@@ -58,7 +60,7 @@ def test_nor_by_the_runs_of_a_reproduction(hostile: Path) -> None:
     assert process.stdout is not None
     assert b", found, " in process.stdout.readline().replace(b": found", b", found")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert not (hostile.parent / "ran").exists()
 
@@ -72,7 +74,7 @@ def test_a_module_that_is_named_is_found_beside_the_user(hostile: Path) -> None:
     for name in SHADOWED:
         (hostile / f"{name}.py").unlink()
     process = command("collect", "my_world:house", "-n", "3", "-o", "t.jsonl", cwd=hostile)
-    err = process.communicate(timeout=60)[1]
+    err = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0, err
 
 
@@ -80,7 +82,9 @@ def test_a_module_that_is_named_is_found_beside_the_user(hostile: Path) -> None:
 def test_closed_streams(machines: Path, tmp_path: Path) -> None:
     shell = '"$0" -m resolvent show "$1" -o "$2" <&- >&- 2>&-; echo $? > "$2.code"'
     target = tmp_path / "shown.txt"
-    subprocess.run(["sh", "-c", shell, sys.executable, machines, target], check=True, timeout=60)
+    subprocess.run(
+        ["sh", "-c", shell, sys.executable, machines, target], check=True, timeout=PATIENCE
+    )
     assert Path(f"{target}.code").read_text() == "0\n"
     assert target.read_text().startswith("TransitionMachine")
 
@@ -89,14 +93,14 @@ def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     # A module that comes late in the imports stands in for a slow disk.
     (tmp_path / "typer.py").write_text(
-        f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n"
+        f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)\n"
     )
     process = command("show", "m.json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     while not begun.exists():
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    interrupt(process)
+    out, err = process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"resolvent: interrupted\n")
 
 
@@ -110,7 +114,7 @@ def test_a_request_to_end_leaves_no_half_written_file(tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.001)
     process.terminate()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (143, b"", b"resolvent: ended by a signal\n")
     assert {path.name for path in tmp_path.iterdir()} == {"traces.jsonl"}
     assert target.read_text() == "old"

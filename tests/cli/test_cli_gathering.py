@@ -10,6 +10,7 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
+from interrupting import PATIENCE
 from own_strategies import MostAgreeing
 
 # At once instead of after a second, and as often as it is told.
@@ -38,7 +39,7 @@ def on_a_terminal(seconds: float, *arguments: str | Path) -> tuple[str, str]:
             shown += chunk
     except OSError:
         pass  # how a terminal says that its other end has closed
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     os.close(terminal)
     assert process.returncode == 0
     return out.decode(), shown.decode()

@@ -23,10 +23,16 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 
 def test_silent_in_the_first_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
+        now += 0.9
         bar.show("reading", 0.5)
-    assert shown.getvalue() == ""
+        assert shown.getvalue() == ""
+        now += 0.2
+        bar.show("reading", 0.6)
+        assert "reading" in shown.getvalue()
 
 
 def test_shows_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_a_fork_while_another_thread_works_does_not_wait_for_ever(tmp_path, kind
                 warnings.simplefilter("ignore")  # Python 3.12 warns of what is tested here
                 child = os.fork()
             if child == 0:
-                signal.alarm(60)
+                signal.alarm(600)
                 try:
                     work()
                 finally:

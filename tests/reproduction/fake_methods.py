@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from resolvent.baselines import Outcome
@@ -28,6 +29,13 @@ def answers(clock: Clock, *, value: int = 42, work: float = 0.0) -> dict[str, An
 def sleeps(clock: Clock, *, seconds: float) -> dict[str, Any]:
     with clock:
         time.sleep(seconds)
+    return {"status": "found"}
+
+
+def waits_for(clock: Clock, *, path: str) -> dict[str, Any]:
+    with clock:
+        while not Path(path).exists():
+            time.sleep(0.01)
     return {"status": "found"}
 
 

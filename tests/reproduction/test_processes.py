@@ -37,10 +37,10 @@ def test_a_method_that_works_past_its_limit_is_ended():
 def test_a_method_that_sleeps_far_past_its_limit_is_ended(monkeypatch):
     monkeypatch.setattr(processes, "WALL_SECONDS_A_SECOND", 2)
     began = time.monotonic()
-    record = apart(run("sleeps", seconds=60), time_limit=0.2)
+    record = apart(run("sleeps", seconds=600), time_limit=0.2)
     assert (record["status"], record["ended_from_outside"]) == ("time limit", True)
-    assert record["processor_seconds"] < 0.2 < record["seconds"] < 30
-    assert time.monotonic() - began < 30
+    assert record["processor_seconds"] < 0.2 < record["seconds"] < 300
+    assert time.monotonic() - began < 300
 
 
 def test_a_method_that_comes_too_late_has_not_found_anything():
@@ -59,8 +59,8 @@ def test_limits_are_of_the_processor_and_waiting_does_not_count():
 def test_methods_count_the_same_seconds():
     record = apart(run("keeps_its_limit"), time_limit=0.2)
     assert "error" not in record
-    assert 0.2 <= record["processor_seconds"] < 0.5
-    assert record["seconds"] > 0.6
+    assert record["processor_seconds"] >= 0.2
+    assert record["seconds"] - record["processor_seconds"] > 0.3  # it waited for 0.4
 
 
 def test_what_comes_after_the_clock_has_no_limit():
@@ -100,22 +100,27 @@ def test_what_is_not_installed_is_named():
     assert record == {"status": "not installed", "error": 'pip install "resolvent[solvers]"'}
 
 
-def test_who_waits_hears_of_it_now_and_then():
-    ticks = []
-    run_apart(
-        run("sleeps", seconds=0.4),
-        time_limit=30,
-        memory_limit_mb=4_096,
-        tick=lambda: ticks.append(1),
+def test_who_waits_hears_of_it_now_and_then(tmp_path):
+    enough, ticks = tmp_path / "enough", []
+
+    def tick():
+        ticks.append(1)
+        if len(ticks) == 3:
+            enough.touch()
+
+    record = run_apart(
+        run("waits_for", path=str(enough)), time_limit=30, memory_limit_mb=4_096, tick=tick
     )
-    assert len(ticks) >= 2
+    assert (record["status"], len(ticks) >= 3) == ("found", True)
 
 
-def test_an_interruption_ends_the_process_within_a_second():
+def test_an_interruption_ends_the_process_at_once():
     def interrupt():
         raise KeyboardInterrupt
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_apart(run("sleeps", seconds=60), time_limit=100, memory_limit_mb=4_096, tick=interrupt)
-    assert time.monotonic() - began < 20
+        run_apart(
+            run("sleeps", seconds=600), time_limit=1_000, memory_limit_mb=4_096, tick=interrupt
+        )
+    assert time.monotonic() - began < 300

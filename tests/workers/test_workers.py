@@ -92,12 +92,12 @@ def test_a_report_that_raises_stops_the_work(workers):
 
 
 def test_the_first_that_is_enough_ends_the_others(workers):
-    long = 2 if isinstance(workers, Threads) else 60  # a thread cannot be ended
+    long = 2 if isinstance(workers, Threads) else 600  # a thread cannot be ended
     began = time.monotonic()
     made = workers.first(slept, [long, 0.01], is_short, called="sleeping")
     assert made[1] == 0.01
     assert made[0] in (None, long)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300
 
 
 @pytest.mark.parametrize("on", [Threads(2), Processes(2)], ids=["threads", "processes"])
