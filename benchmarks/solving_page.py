@@ -4,7 +4,7 @@ import statistics
 from typing import Any
 
 _HEAD = """\
-# Worlds that are solved
+# Steps until a plan is optimal
 
 Steps until a plan is truly optimal from every start: exploring on purpose
 ([`rs.solve`](how-to/solve.md)) beside random collection. *Truly* is judged by value iteration on

@@ -34,7 +34,7 @@ class TraceError(ResolventError):
 
 
 class StorageError(TraceError):
-    """Trouble of where files are stored that may pass: it failed, or nobody answered. Try again."""
+    """Storage that failed or did not answer, which may pass: try again."""
 
 
 class DamagedFile(TraceError):  # noqa: N818
@@ -56,15 +56,15 @@ class ModelError(ResolventError):
 
 
 class OptionError(ResolventError, ValueError):
-    """An option whose value cannot be honoured."""
+    """An option with a value that is not allowed, or does not fit what else was given."""
 
 
 class TooLarge(TraceError, ModelError):  # noqa: N818
-    """Something that would take more memory than a limit allows; `Limits` raises it."""
+    """Something that would take more memory than a limit allows; `Limits` sets another limit."""
 
 
 class OutOfMemory(ResolventError, MemoryError):  # noqa: N818
-    """Work for which this machine has not enough memory; nothing need be wrong with the data."""
+    """Work that this computer has not enough memory for; nothing need be wrong with the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class TimeLimitReached(ResolventError):  # noqa: N818
 
 
 class ClusterError(ResolventError):
-    """A cluster, or a process, that cannot be reached, does not fit or was lost."""
+    """A cluster or a worker process that cannot be reached, does not fit, or was lost."""
 
 
 class MissingExtra(ResolventError, ImportError):  # noqa: N818

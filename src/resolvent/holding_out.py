@@ -166,7 +166,7 @@ def _share(part: int, whole: int) -> str:
 
 @dataclass(frozen=True)
 class HeldOut(Mapping[str, HeldOutSteps]):
-    """How machines did on the part of the traces that they were inferred without, by kind.
+    """How well machines predict traces that were held out when they were inferred, by kind.
 
     Of the traces that differ `traces` were held out; `new` of those were tested, for the
     others are but the beginning of one that was learned from. Where `whole_traces` is false,
@@ -218,7 +218,7 @@ def held_out(
     on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> HeldOut:
-    """Say what share of steps is predicted that machines were inferred without.
+    """Say how well machines that are inferred from most of the traces predict the others.
 
     About this share of the traces is held out, machines are inferred from the others with the
     options of `result`, and predict the steps held out. Traces are chosen by what they hold:

@@ -29,7 +29,7 @@ _raised: list["Limits"] = []
 
 @dataclass(frozen=True)
 class Limits:
-    """Other limits than usual, for all that this process does inside a `with`.
+    """Sets other limits on what may be read or built, for this process inside a `with`.
 
     What is not given stays as it is. Environment variables set limits from outside, as
     commands need it: `RESOLVENT_MAX_LABELS=5000000`, `RESOLVENT_MAX_TABLE_BYTES=8G`.

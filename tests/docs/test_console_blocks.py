@@ -1,10 +1,12 @@
 """The commands of README.md and of all pages run as printed."""
 
+import doctest
 import re
+import shlex
 
 import pytest
 
-from pages import PAGES, ROOT, commands, console_lines
+from pages import PAGES, ROOT, blocks, commands, console_lines
 from resolvent.cli import main
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -36,3 +38,19 @@ def test_make_targets_exist(page):
     for words in commands(page):
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE), words
+
+
+def test_the_environment_of_a_page_is_collected_as_printed(tmp_path, monkeypatch, capsys):
+    page = "docs/how-to/bring-your-own-environment.md"
+    lines = [line for block in blocks(page, "text") for line in block.splitlines()]
+    printed = [shlex.split(line)[2:] for line in lines if " my_vault:Vault " in line]
+    assert len(printed) == 3
+    source = [example.source for example in doctest.DocTestParser().get_examples(PAGES[page])]
+    (vault,) = [number for number, text in enumerate(source) if text.startswith("class Vault")]
+    (tmp_path / "my_vault.py").write_text("".join(source[: vault + 1]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for words in printed:
+        on = words.index("--on") if "--on" in words else len(words)
+        words[words.index("-n") + 1] = "20"
+        alone = words[:on] + words[on + 2 :]  # the same episodes, whoever plays them
+        assert main(alone) == 0, (words, capsys.readouterr().err)

@@ -18,7 +18,7 @@ COMMANDS = {
     "report": "Write one HTML page: the machines drawn, traces replayed, and the evidence.",
     "plan": "Find the best way to act from machines and traces, with no further interaction.",
     "train": "Learn to act in an environment by tabular Q-learning, as in the paper.",
-    "convert": "Write traces in another format; how TRACES is written is told by its content.",
+    "convert": "Write traces in another format; that of TRACES is recognised by its content.",
     "reproduce": "Run the paper's experiments again, and set its figures beside what comes out.",
     "doctor": "Look at this installation: versions, how the core was built, extras, a trial run.",
 }
@@ -44,8 +44,9 @@ def help_text() -> str:
     width = min(_columns(), _WIDEST)
     purpose = "Infer the smallest memory that makes a partially observable world Markovian."
     exits = (
-        "Exit codes: 0 done, 1 `check` found a wrong prediction or none or `doctor` a fault, "
-        "2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a signal."
+        "Exit codes: 0 done, 1 `check` found a wrong prediction, or none at all, or `doctor` a "
+        "fault, 2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a "
+        "signal."
     )
     lines = [
         "Usage: resolvent [OPTIONS] COMMAND [ARGS]...",

@@ -36,8 +36,9 @@ from resolvent.wording import visible
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """States 0 … n−1, of which 0 is initial, in canonical (breadth-first) order.
+    """Memory as a finite machine: labels move it, and each state answers what an action leads to.
 
+    States are 0 … n−1, of which 0 is initial, in canonical (breadth-first) order.
     `transitions[state, label]` is the next state, or −1 where it was never seen;
     labels in `trivial` loop on every state. Outputs that depend on the state are
     three parallel columns sorted by state and question, each of them witnessed; those

@@ -131,7 +131,7 @@ class MachineScore:
 
 @dataclass(frozen=True)
 class Score(Mapping[str, MachineScore]):
-    """The scores of machines on the same traces, by the kind of machine."""
+    """How many steps of some traces machines predict right and wrong, by the kind of machine."""
 
     scores: dict[str, MachineScore] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 
 
 class Unseen(Enum):
-    """The type of `UNSEEN`."""
+    """What a machine answers where it was never shown anything; `UNSEEN` is the only such value."""
 
     UNSEEN = "unseen"
 

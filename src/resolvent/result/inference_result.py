@@ -46,13 +46,13 @@ class InferenceResult:
         steps: How many steps these have.
         statistics: What it took to find each machine, by kind.
         refinement: How many traces were learned from, in how many rounds.
-        seconds: By stage.
-        trivial: For each machine, what was judged of the labels.
+        seconds: How long each stage took.
+        trivial: For each machine, which labels it does without, and why.
         certificates: With strategy "exact", what was proven of each machine.
         standing: All traces and what they show, for `update` and `evidence`.
         warnings: What speaks against relying on the machines, such as traces in which hardly
             anything repeats; `diagnose` looks for more.
-        broken: The numbers of traces that were left out, since they are of no use.
+        broken: The numbers of traces that were left out, since they do not fit the others.
         more_noise: Kinds of noise that are in no machine, such as that of labels, as shares.
     """
 

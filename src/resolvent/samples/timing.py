@@ -19,7 +19,7 @@ NONE: Final = -1
 
 
 class LabelTiming(StrEnum):
-    """The labels that a machine reads before it answers (o_t, a_t)."""
+    """Which labels l a machine has read when it answers for step t."""
 
     CURRENT = "current"
     """l_1 … l_t: the hidden state starts fresh at reset, so l_0 says nothing."""

@@ -153,7 +153,7 @@ class JoinedShards:
 
 
 class TraceFolder:
-    """Parquet files, piece by piece: each is read when its turn comes and then let go.
+    """Traces in Parquet files that need not fit into memory: they are read piece by piece.
 
     `scan_traces` makes it. A piece is a file or, of a large one, row groups that follow each
     other. Any piece may be read by itself, in any order and in any process. `rows` is how many

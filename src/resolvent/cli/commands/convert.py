@@ -41,7 +41,7 @@ def convert(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write traces in another format; how TRACES is written is told by its content."""
+    """Write traces in another format; that of TRACES is recognised by its content."""
     check_trace_target(target, format, source)
     with ProgressBar() as bar:
         traces = table.read(source, columns or (), bar.reading(source))

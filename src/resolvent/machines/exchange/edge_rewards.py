@@ -45,8 +45,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class EdgeRewardMachine:
-    """An initial state, terminal states, and edges that are guarded by formulas.
+    """A reward machine that is paid on its edges, as others write them.
 
+    An edge says for which labels it is taken, by a formula over propositions, and what it pays.
     A pair of states may have several edges. Of two edges that leave a state and
     hold for the same label, both must lead to the same state and pay the same.
 
