@@ -101,8 +101,8 @@ class Situations:
 
     def where(self, kept: NDArray[np.bool_]) -> "Situations":
         """Return some of the steps."""
-        columns = (self.reward, self.state, self.moment, self.memory, self.asked)
-        return Situations(*(column[kept] for column in columns))
+        others = (self.state, self.moment, self.memory, self.asked)
+        return Situations(self.reward[kept], *(column[kept] for column in others))
 
 
 def find_reward_levels(
