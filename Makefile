@@ -18,7 +18,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/*/*.cpp src/core/*/*.h
 .PHONY: benchmark-startup benchmark-kills benchmark-shaping benchmark-solving
 .PHONY: benchmark-claims benchmark-rounds benchmark-rivals benchmark-solve-kills benchmark-solved-worlds
 .PHONY: benchmark-bank benchmark-criterion benchmark-foreign-noise benchmark-mealy benchmark-scanning
-.PHONY: benchmark-billion benchmark-faults benchmark-workers benchmark-cluster-costs
+.PHONY: benchmark-billion benchmark-faults benchmark-interrupts benchmark-workers benchmark-cluster-costs
 .PHONY: fuzz laws-at-length sanitize-threads same-bytes reliability
 
 demo: $(STAMPS)/installed
@@ -152,6 +152,10 @@ benchmark-kills: $(STAMPS)/developing
 # small disks; without, files are limited in size.
 benchmark-faults: $(STAMPS)/developing
 	$(BIN)/python benchmarks/faults.py --output benchmarks/faults.json
+
+# Every command that takes time, interrupted at random moments of its whole life: half an hour.
+benchmark-interrupts: $(STAMPS)/developing
+	$(BIN)/python benchmarks/interrupts.py --output benchmarks/interrupts.json
 
 # `resolvent solve` killed at random moments and resumed, 50 times: ten minutes.
 benchmark-solve-kills: $(STAMPS)/developing

@@ -81,7 +81,7 @@ def summary() -> list[str]:
                 "`make laws-at-length`",
             )
         )
-    return rows + _faults(_held("faults.json") or {}) + [_solves()]
+    return rows + _faults(_held("faults.json") or {}) + [_interrupts(), _solves()]
 
 
 def _faults(found: dict[str, Any]) -> list[str]:
@@ -97,6 +97,19 @@ def _faults(found: dict[str, Any]) -> list[str]:
         told = f"**{len(wrong):,} wrong**; {said}" if wrong else said or "nothing lost"
         rows.append(_row(what, f"{found[fault]:,}", told, "`make benchmark-faults`"))
     return rows
+
+
+def _interrupts() -> str:
+    """Return the row of commands that were interrupted in their whole life, starting included."""
+    what, command = "Ctrl-C at any moment from a command's start to its end", "benchmark-interrupts"
+    found = _held("interrupts.json")
+    if found is None:
+        return _none(what, f"make {command}")
+    told = ", ".join(f"{name}: {times:,}" for name, times in found["outcomes"].items())
+    if wrong := found["wrong"]:
+        told = f"**{len(wrong):,} wrong**; {told}"
+    often = f"{found['interrupts']:,} of {found['commands']:,} commands"
+    return _row(what, often, told, f"`make {command}`")
 
 
 def _solves() -> str:

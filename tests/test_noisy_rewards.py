@@ -157,3 +157,37 @@ def test_a_random_world_whose_levels_overlap(noise):
     assert found.machines.transition == rs.infer(traces).machines.transition
     assert found.senses.rewards.centres == pytest.approx(list(traces.rewards), abs=0.3 * sigma)
     assert found.machines.reward.states == env.unwrapped.machines().reward.states == 2
+
+
+def one_long_log(pay, steps=5_000):
+    """One trace along a ring of rooms: no history comes twice, so nothing ever contradicts."""
+    random = np.random.default_rng(0)
+    acts = random.integers(0, 3, steps)
+    rooms = np.append(0, np.cumsum(acts) % 5)
+    labels = [None if bell > 2 else f"bell {bell}" for bell in random.integers(0, 9, steps + 1)]
+    return rs.TraceSet([rs.Trace(rooms.tolist(), labels, acts.tolist(), pay(random, steps))])
+
+
+def test_rewards_that_never_come_back_are_noise_also_in_one_long_log():
+    log = one_long_log(lambda random, steps: random.normal(3, 0.5, steps))
+    result = rs.infer(log)
+    assert result.senses.rewards.centres == pytest.approx([3], abs=0.05)
+    assert [one.states for one in result.machines.values()] == [1, 1]
+    assert not result.machines.transition.is_noisy
+
+
+def test_rewards_that_never_come_back_around_no_value_are_refused_before_any_search():
+    rising = one_long_log(lambda random, steps: random.lognormal(0, 3, steps).cumsum())
+    asked = []
+    with pytest.raises(rs.TraceError, match="5,000 different ones at 5,000 steps; round them"):
+        rs.infer(rising, progress=lambda *_: asked.append(1))
+    assert not asked
+
+
+def test_rewards_that_follow_from_what_is_seen_are_exact_however_many_there_are():
+    walk = list(range(2_000))
+    trace = rs.Trace([*walk, 0], [None] * 2_001, ["go"] * 2_000, [room / 7 for room in walk])
+    result = rs.infer(rs.TraceSet([trace]))
+    assert result.senses.rewards is None
+    assert result.machines.reward.output(0, (1_999, 0), "go") == 1_999 / 7
+    assert "rewards-all-differ" in [one.kind for one in result.warnings]

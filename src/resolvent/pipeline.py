@@ -139,8 +139,9 @@ def infer(
             all nodes have to reach it. Files that have changed are read again. It may be removed
             at any time; traces in memory need none.
         time_limit: Seconds for the whole inference. After that the best machines so far are
-            returned: `result.unfinished` says which are not finished, and what share of the
-            answers they get wrong. Only reading files that takes longer is an error.
+            replayed on all traces once more, and returned: `result.unfinished` says which are
+            not finished, and what share of the answers they get wrong. Only reading files that
+            takes longer is an error.
         progress: Called now and then with the machine's name and how far it is.
 
     Raises:

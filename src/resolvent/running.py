@@ -177,6 +177,9 @@ class Run:
                 shown = self._replay(corpus, found.machines)
             if found.unfinished:  # what more traces show, there is no time to learn
                 break
+            if self.time_left() == NO_TIME:  # what was learned by now is the best there is
+                found = replace(found, unfinished=shown.unexplained)
+                break
             if corpus.in_memory and not shown.consistent:
                 # Which traces show a conflict matters only if there is one.
                 shown = self._replay(corpus, found.machines, shortest=True)

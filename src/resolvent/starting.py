@@ -34,7 +34,7 @@ def _leave_out_current_folder() -> None:
 
 
 def _end_at_once(number: int, frame: object) -> None:
-    """End a command that is still being imported: nothing has been done, nothing is to tidy up."""
+    """End a command that is still being imported, or is done: there is nothing to tidy up."""
     os.write(2, b"resolvent: interrupted\n" if number == 2 else b"resolvent: ended by a signal\n")
     os._exit(128 + number)
 
@@ -57,6 +57,16 @@ def end_by_exceptions() -> None:
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
+
+
+def end_at_once() -> None:
+    """Have Ctrl-C, and a request to end, end this process at once from now on: all is done.
+
+    While Python takes itself apart, an exception would be a traceback and change nothing else.
+    """
+    for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end)):
+        if signal.getsignal(number) is ours:
+            signal.signal(number, _end_at_once)
 
 
 def was_interrupted() -> bool:

@@ -118,3 +118,24 @@ def test_a_request_to_end_leaves_no_half_written_file(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (143, b"", b"resolvent: ended by a signal\n")
     assert {path.name for path in tmp_path.iterdir()} == {"traces.jsonl"}
     assert target.read_text() == "old"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_takes_itself_apart_is_no_traceback(number: signal.Signals) -> None:
+    script = (
+        "import atexit, os, sys\n"
+        "from resolvent.cli import main\n"
+        f"atexit.register(os.kill, os.getpid(), {int(number)})\n"
+        "sys.argv[1:] = ['--help']\n"
+        "sys.exit(main())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = process.communicate(timeout=60)
+    words = "interrupted" if number == signal.SIGINT else "ended by a signal"
+    assert (process.returncode, err.decode()) == (128 + number, f"resolvent: {words}\n")
+    assert b"resolvent COMMAND --help" in out

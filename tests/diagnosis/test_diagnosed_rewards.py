@@ -78,3 +78,14 @@ def test_different_rewards_at_the_same_time_are_no_clock():
 def test_few_rewards_are_not_judged():
     assert found(corridors(float, range(3, 13)), "reward-by-time") is None
     assert found(corridors(float, range(3, 14)), "reward-by-time").figures["changes"] == 10
+
+
+def test_rewards_that_never_come_back():
+    finding = found(paid(*range(600), *[0] * 400), "rewards-all-differ")
+    assert finding.severity == "warning"
+    assert finding.figures == {"once": 599, "rewards": 600, "steps": 1000}
+    assert "such as 1" in finding.text
+    assert "reward_digits=N" in finding.text
+    assert found(paid(*range(501), *[0] * 499), "rewards-all-differ") is not None
+    assert found(paid(*range(500), *[0] * 500), "rewards-all-differ") is None  # 499 of 1,000
+    assert found(paid(*range(900)), "rewards-all-differ") is None  # too few to tell

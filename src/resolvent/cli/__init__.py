@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from resolvent.errors import ResolventError, TimeLimitReached
-from resolvent.starting import end_by_exceptions, was_ended, was_interrupted
+from resolvent.starting import end_at_once, end_by_exceptions, was_ended, was_interrupted
 from resolvent.wording import visible
 
 _INTERRUPTED = 130
@@ -26,14 +26,20 @@ _COMPLETING = "_RESOLVENT_COMPLETE"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one of this process, and return its exit code."""
-    if arguments is None:
+    own = arguments is None  # this process is the command, and nothing else
+    if own:
         _open_missing_streams()
-        end_by_exceptions()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
     try:
-        code = _done(arguments)
+        try:
+            if own:
+                end_by_exceptions()
+            code = _done(arguments)
+        finally:
+            if own:  # from here on there is nothing to tidy up
+                end_at_once()
     except KeyboardInterrupt:  # it came when Typer had already begun to end
         code = _INTERRUPTED
     if code == _INTERRUPTED:
@@ -41,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _ENDED
         words = "interrupted" if code == _INTERRUPTED else "ended by a signal"
         print(f"resolvent: {words}", file=sys.stderr)
-        if arguments is None and not _LASTING.isdisjoint(sys.modules):
+        if own and not _LASTING.isdisjoint(sys.modules):
             _leave_at_once(code)
     return code
 

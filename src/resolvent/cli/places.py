@@ -1,7 +1,9 @@
 """TRACES on the command line → traces in memory, or a place that is gone through in pieces."""
 
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +13,7 @@ from resolvent.cli.tables import TableOptions
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.running import REFINE_ABOVE
+from resolvent.starting import is_command
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.places.addresses import is_address
 from resolvent.traces.places.listing import files_of, is_glob
@@ -34,6 +37,26 @@ Place = Annotated[
 ]
 
 
+@contextmanager
+def reading() -> Iterator[None]:
+    """Do not look for garbage among traces while they are read, nor ever after.
+
+    Of a million labels there are millions of objects, none of which is garbage while the command
+    runs, and each search through them takes about a second. Where commands run in the process of
+    somebody else, that one's garbage is looked for again afterwards.
+    """
+    looking = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        if is_command():
+            gc.freeze()
+    finally:
+        if looking:
+            gc.enable()
+
+
+@reading()
 def opened(
     place: str,
     table: TableOptions,

@@ -28,8 +28,15 @@ MIN_REWARDS = 3
 """Different rewards for one question: two can be before and after an event, which is no clock."""
 
 
+FEWEST_TO_COME_BACK = 1_000
+"""Steps that tell whether rewards come back."""
+
+NEVER_BACK = 0.5
+"""The share of rewards paid once, from which on fresh traces mostly pay what no machine knows."""
+
+
 def rewards(steps: Steps) -> Iterator[Finding]:
-    """Find rewards that are missing, always the same, hardly ever another, or set by the clock."""
+    """Find rewards that are missing, always or never the same, rarely paid, or set by the clock."""
     traces = steps.traces
     if REWARD not in traces.columns and OBSERVATION in steps.outputs:  # a log has no use for them
         yield Finding(
@@ -46,7 +53,7 @@ def rewards(steps: Steps) -> Iterator[Finding]:
 
 
 def hardly_varying(values: Sequence[Any], counts: NDArray[Any]) -> Iterator[Finding]:
-    """Say that the reward is always the same, or hardly ever another."""
+    """Say that the reward is always the same, hardly ever another, or always another."""
     steps, usual = int(counts.sum()), int(np.argmax(counts))
     told = symbol_text(values[usual])
     others = steps - int(counts[usual])
@@ -67,6 +74,18 @@ def hardly_varying(values: Sequence[Any], counts: NDArray[Any]) -> Iterator[Find
             f"depends on, and any plan, rests on so few. Collect more traces in which something "
             f"else is paid.",
             {"reward": values[usual], "others": others, "steps": steps},
+        )
+    once = int(np.count_nonzero(counts == 1))
+    if steps >= FEWEST_TO_COME_BACK and once >= NEVER_BACK * steps:
+        example = symbol_text(values[int(np.argmax(counts == 1))])
+        yield Finding(
+            "rewards-all-differ",
+            Severity.WARNING,
+            f"Hardly any reward is paid twice: {once:,} of {amount(steps, 'step')} pay what no "
+            f"other does, such as {example}. No machine can foretell such numbers: round them, by "
+            f"reward_digits=N (--reward-digits N), or predict only outputs=['observation'] "
+            f"(--outputs observation).",
+            {"once": once, "rewards": len(values), "steps": steps},
         )
 
 

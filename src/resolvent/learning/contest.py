@@ -360,7 +360,7 @@ def _side_by_side(
             raise _Stopped
 
     first, *others = contenders
-    if share == NO_TIME:
+    if share is not None and share <= NO_TIME:
         return []
     if share is None and len(contest.samples.histories.tree) < WORTH_A_THREAD:
         return [run(one, listen or _nobody) for one in contenders]

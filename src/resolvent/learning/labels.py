@@ -62,8 +62,8 @@ def choose_labels(
         codes = tuple(code for code, label in enumerate(labels) if label in named)
         return LabelChoice(codes, given_verdicts(labels, codes))
     choice = LabelChoice()
-    judged = judge_labels(samples, beyond_no_event=not keeps_labels)
-    if not keeps_labels:
+    judged = judge_labels(samples, beyond_no_event=not keeps_labels, in_time=lesson.in_time)
+    if not keeps_labels and lesson.in_time():
         judged = _weighed(lesson, samples, judged, choice.merged, most_work)
     choice.verdicts = tuple(verdict.renumbered(lesson.numbers) for verdict in judged)
     found = [code for code, one in enumerate(judged) if one.verdict is Verdict.TRIVIAL]

@@ -59,6 +59,10 @@ class Lesson:
         left = self.time_left()
         return None if left is None else left / (self.later + 1)
 
+    def in_time(self) -> bool:
+        """Whether any time is left."""
+        return self.time_left() != NO_TIME
+
     def merged(
         self,
         samples: SampleSet,

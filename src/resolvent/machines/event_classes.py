@@ -101,18 +101,21 @@ class Events(Mapping[str, tuple[Event, ...]]):
 
 
 def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[Event, ...]:
-    classes: dict[tuple[tuple[int, int], ...], list[Label]] = {}
-    states = np.arange(machine.states)
-    for code, label in enumerate(machine.labels):
-        targets = machine.transitions[:, code]
-        changed = np.flatnonzero((targets >= 0) & (targets != states))
-        moves = tuple(zip(changed.tolist(), targets[changed].tolist(), strict=True))
-        classes.setdefault(moves, []).append(label)
-    classes.pop((), None)
-    return tuple(
-        Event(tuple(labels), moves, tuple(name for one in labels for name in sources.get(one, ())))
-        for moves, labels in sorted(classes.items())
-    )
+    targets = np.ascontiguousarray(machine.transitions.T)  # a row for each label
+    changed = (targets >= 0) & (targets != np.arange(machine.states))
+    classes: dict[bytes, list[int]] = {}
+    # Of very many labels few change anything, and those that act alike have the same row.
+    for code in np.flatnonzero(changed.any(1)).tolist():
+        moved = np.where(changed[code], targets[code], -1)
+        classes.setdefault(moved.tobytes(), []).append(code)
+    found = []
+    for codes in classes.values():
+        states = np.flatnonzero(changed[codes[0]])
+        moves = tuple(zip(states.tolist(), targets[codes[0], states].tolist(), strict=True))
+        labels = tuple(machine.labels[code] for code in codes)
+        names = tuple(name for one in labels for name in sources.get(one, ()))
+        found.append(Event(labels, moves, names))
+    return tuple(sorted(found, key=lambda event: event.moves))
 
 
 def _sources(labelling: Labelling) -> dict[Label, list[str]]:

@@ -23,30 +23,20 @@ def decisions_of(
 
     `histories` are those that were searched, trivial labels left out.
     """
-    _, parent, label = _core.history_columns(histories.tree)
-    table = machine.transitions
-    states = {0: 0}
-
-    def state_of(node: int) -> int:
-        way = []
-        while node not in states:
-            way.append(node)
-            node = int(parent[node])
-        for below in reversed(way):
-            states[below] = int(table[states[node], label[below]])
-            node = below
-        return states[node]
-
+    node, parent, label = _core.history_columns(histories.tree)
+    states = np.zeros(len(parent), np.int32)
+    states[node] = machine.replay(histories.beta, histories.offsets)
+    blue = np.array([event.blue for event in automaton.events], np.int64)
     return tuple(
-        Decision(
-            source=state_of(int(parent[event.blue])),
-            label=machine.labels[int(label[event.blue])],
-            target=state_of(event.blue),
-            new=event.red is None,
-            agreeing=event.score,
-            folded=event.folded,
+        map(
+            Decision,
+            states[parent[blue]].tolist(),
+            map(machine.labels.__getitem__, label[blue].tolist()),
+            states[blue].tolist(),
+            [event.red is None for event in automaton.events],
+            [event.score for event in automaton.events],
+            [event.folded for event in automaton.events],
         )
-        for event in automaton.events
     )
 
 
@@ -60,9 +50,9 @@ def log_columns(
     """
     number = np.cumsum(machine.transitions.ravel() >= 0) - 1
     width = len(machine.labels)
-    settled = [number[one.source * width + machine.labels.code(one.label)] for one in decisions]
+    place = [one.source * width + machine.labels.code(one.label) for one in decisions]
     return (
-        [int(row) for row in settled],
+        number[np.array(place, np.int64)].tolist(),
         [one.agreeing for one in decisions],
         [one.folded for one in decisions],
     )

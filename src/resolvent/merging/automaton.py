@@ -82,18 +82,9 @@ def moves_alone(transitions: Codes) -> Automaton:
 
 def automaton_of(found: dict[str, Any], tree_nodes: int) -> Automaton:
     """Make an automaton of the columns that the core returns."""
-    events = zip(
-        *(found.pop(f"event_{name}").tolist() for name in Event._fields),
-        strict=True,
-    )
-    return Automaton(
-        events=tuple(
-            Event(None if red < 0 else red, blue, score, folded)
-            for red, blue, score, folded in events
-        ),
-        tree_nodes=tree_nodes,
-        **found,
-    )
+    red, *others = (found.pop(f"event_{name}").tolist() for name in Event._fields)
+    merged_into = [None if state < 0 else state for state in red]
+    return Automaton(events=tuple(map(Event, merged_into, *others)), tree_nodes=tree_nodes, **found)
 
 
 class GivenUp(Exception):  # noqa: N818

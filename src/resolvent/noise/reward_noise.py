@@ -45,6 +45,13 @@ _EXACT = 20
 
 _AROUND = 17
 
+_FEWEST_TO_COME_BACK = 1_000
+"""Steps whose question comes often, before rewards that never come back are noise for sure."""
+
+_NEVER_BACK = 0.5
+"""Where so many of them pay what is paid nowhere else, no memory foretells what fresh steps pay:
+machines would know the traces by heart, with a state for nearly each step."""
+
 _LARGEST = 1e100
 """Rewards beyond this are compared as they are: sums of their squares are no numbers any more."""
 
@@ -68,13 +75,14 @@ class Situations:
     """The rewards of steps, and which steps are in the same situation; parallel columns.
 
     `state` is what was seen and done, and the labels read without "no event"; `moment` has all
-    labels read, and `memory` the states of machines instead.
+    labels read, `memory` the states of machines instead, and `asked` nothing else.
     """
 
     reward: Floats
     state: Ints
     moment: Ints
     memory: Ints
+    asked: Ints
 
     @classmethod
     def of(cls, traces: TraceSet, timing: LabelTiming, memory: Ints | None) -> "Situations":
@@ -89,11 +97,12 @@ class Situations:
         )
         rewards = np.array(traces.rewards, np.float64)[traces.reward_codes]
         memory = asked if memory is None else memory * (int(asked.max()) + 1) + asked
-        return cls(rewards, state, moment, memory)
+        return cls(rewards, state, moment, memory, asked)
 
     def where(self, kept: NDArray[np.bool_]) -> "Situations":
         """Return some of the steps."""
-        return Situations(self.reward[kept], self.state[kept], self.moment[kept], self.memory[kept])
+        others = (self.state, self.moment, self.memory, self.asked)
+        return Situations(self.reward[kept], *(column[kept] for column in others))
 
 
 def find_reward_levels(
@@ -106,10 +115,11 @@ def find_reward_levels(
     """Find the values that rewards vary around; None if rewards are exact, or follow from more.
 
     Rewards are taken to be noisy only if those of steps that read the same labels and are
-    asked the same differ nearly always, and if few values with the same noise around each
-    explain them. With `stated` it is known that they are, and need not be seen. `memory` is
-    the state that machines were in at each step, if there are machines: what is paid in one
-    state differs by noise alone, too, so it shows levels more sharply.
+    asked the same differ nearly always, or if hardly any reward ever comes back; and if few
+    values with the same noise around each explain them. With `stated` it is known that they are,
+    and need not be seen. `memory` is the state that machines were in at each step, if there are
+    machines: what is paid in one state differs by noise alone, too, so it shows levels more
+    sharply.
 
     >>> from resolvent.traces import Trace
     >>> random = np.random.default_rng(0)
@@ -134,7 +144,7 @@ def find_reward_levels(
     steps = steps.where(~np.isin(steps.reward, exact))
     if len(np.unique(steps.reward)) < FEWEST_VALUES:
         return None
-    if not stated and not _varies(steps):
+    if not stated and not _varies(steps) and not _never_come_back(steps):
         return None
     steps = _thinned(steps)
     groups = Groups.by(_same_state(steps), steps.reward)
@@ -182,6 +192,19 @@ def _varies(steps: Situations) -> bool:
     """Whether steps in the very same situation nearly always pay different rewards."""
     repeats, equal = _equal(steps.moment, steps.reward)
     return repeats >= _FEWEST_TO_VARY and equal <= _EQUAL
+
+
+def _never_come_back(steps: Situations) -> bool:
+    """Whether questions come again and again, and most of what they pay is paid nowhere else.
+
+    One long log has no situation twice: there, nothing but this tells noise from memory.
+    """
+    _, question, times = np.unique(steps.asked, return_inverse=True, return_counts=True)
+    _, value, paid = np.unique(steps.reward, return_inverse=True, return_counts=True)
+    often = times[question] >= FEWEST_VALUES
+    once = int((often & (paid[value] == 1)).sum())
+    asked = int(often.sum())
+    return asked >= _FEWEST_TO_COME_BACK and once >= _NEVER_BACK * asked
 
 
 def _equal(situation: Ints, rewards: Floats) -> tuple[int, float]:

@@ -8,7 +8,7 @@ label is therefore dropped on positive evidence only: its deletion brought
 histories together, and they agreed. See docs/decisions/trivial-labels.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -131,13 +131,15 @@ def judge_labels(
     *,
     beyond_no_event: bool = True,
     among: NDArray[np.bool_] | None = None,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> tuple[LabelVerdict, ...]:
     """Say of every label whether the machine of these samples can do without it.
 
     "No event" is trivial unless deleting it proves otherwise. With
     `beyond_no_event` off, no other label is called trivial. `among` marks the
     traces to look at, all if it is None. Samples that contradict each other with
-    all labels kept prove nothing.
+    all labels kept prove nothing. Labels that are left when it is no longer `in_time`
+    are not judged.
     """
     offsets, rows = samples.offsets, None
     if among is not None:
@@ -152,21 +154,21 @@ def judge_labels(
     judge = _Judge(samples)
     judge.no_event()
     if beyond_no_event:
-        judge.other_labels()
-    verdicts, trivial = [], set(judge.trivial)
-    for code, label in enumerate(samples.labels):
+        judge.other_labels(in_time)
+    # Of very many labels hardly any is judged.
+    undecided, default = Verdict.UNDECIDED, Basis.DEFAULT
+    verdicts = [LabelVerdict(label, undecided, default) for label in samples.labels]
+    trivial = set(judge.trivial)
+    for code in {*trivial, *judge.contradicting, *judge.agreements}:
         witness = judge.contradicting.get(code)
         verdict = Verdict.UNDECIDED if witness is None else Verdict.NEEDED
-        verdicts.append(
-            LabelVerdict(
-                label,
-                Verdict.TRIVIAL if code in trivial else verdict,
-                Basis.DEFAULT
-                if witness is None and code not in judge.agreements
-                else Basis.EVIDENCE,
-                judge.agreements.get(code, 0),
-                None if witness is None else (place(witness[0]), place(witness[1])),
-            )
+        judged = witness is not None or code in judge.agreements
+        verdicts[code] = LabelVerdict(
+            samples.labels[code],
+            Verdict.TRIVIAL if code in trivial else verdict,
+            Basis.EVIDENCE if judged else Basis.DEFAULT,
+            judge.agreements.get(code, 0),
+            None if witness is None else (place(witness[0]), place(witness[1])),
         )
     return tuple(verdicts)
 
@@ -197,8 +199,8 @@ class _Judge:
                 return
         self.consistent = self._contradiction() is None
 
-    def other_labels(self) -> None:
-        if not self.consistent:
+    def other_labels(self, in_time: Callable[[], bool]) -> None:
+        if not self.consistent or not in_time():
             return
         _, _, read = _core.history_columns(self.without.tree)
         # Distinct histories are counted, so that repeated traces change nothing.
@@ -212,7 +214,7 @@ class _Judge:
                 self._drop(found)
                 known = {*self.trivial, *self.contradicting}
                 undecided = [code for code in order[: first + MOST_LABELS] if code not in known]
-            if len(self.trivial) == before:
+            if len(self.trivial) == before or not in_time():
                 return
 
     def _delete_each(self, codes: list[int]) -> list[int]:

@@ -139,9 +139,15 @@ class Replay:
         return (numbers, *reversed(parts))
 
     @property
+    def unexplained(self) -> frozenset[str]:
+        """The machines that do not explain all traces, by their kind."""
+        each = self.machines.items()
+        return frozenset(kind for kind, one in each if len(one.conflicts) or len(one.missing))
+
+    @property
     def consistent(self) -> bool:
         """Whether the machines can explain every step of every trace."""
-        return not any(len(one.conflicts) or len(one.missing) for one in self.machines.values())
+        return not self.unexplained
 
     def __add__(self, other: "Replay") -> "Replay":
         """Put together what two shards show; the order of the two makes no difference."""

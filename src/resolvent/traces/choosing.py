@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.traces.column_names import BASIC, SEEN
+from resolvent.traces.symbols import in_writing
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -111,8 +112,15 @@ def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
             return scrambled(np.fromiter(values, np.int64, len(values)), salt)
         except OverflowError:
             pass  # beyond 64 bits they are taken one by one, as text
-    keys = np.array([_value_key(value, salt) for value in values], np.uint64)
-    return keys.view(np.int64)
+    # One that has taken in the salt is copied for each value: there may be very many.
+    salted = hashlib.blake2b(digest_size=8, salt=salt.to_bytes(2, "little")).copy
+
+    def digest(value: Any) -> bytes:
+        one = salted()
+        one.update(_value_text(value))
+        return one.digest()
+
+    return np.frombuffer(b"".join(map(digest, values)), "<i8").astype(np.int64)
 
 
 def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
@@ -124,12 +132,10 @@ def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
     return mixed.view(np.int64)
 
 
-def _value_key(value: Any, salt: int) -> int:
-    if isinstance(value, tuple):
-        value = _as_equal(value)
-    text = msgspec.json.encode(sorted(value) if isinstance(value, frozenset) else value)
-    digest = hashlib.blake2b(text, digest_size=8, salt=salt.to_bytes(2, "little")).digest()
-    return int.from_bytes(digest, "little")
+def _value_text(value: Any) -> bytes:
+    if isinstance(value, frozenset):
+        return msgspec.json.encode(in_writing(value))
+    return msgspec.json.encode(_as_equal(value) if isinstance(value, tuple) else value)
 
 
 def _as_equal(value: Any) -> Any:

@@ -41,7 +41,10 @@ class LabelCodes(dict[Any, int]):
         self.sets: Interner[Label] = Interner()
 
     def __missing__(self, spelling: Any) -> int:
-        label = as_label(list(spelling) if type(spelling) is tuple else spelling)
+        if type(spelling) is tuple and len(spelling) == 1 and type(spelling[0]) is str:
+            label = as_label(spelling[0])  # as most are; there may be very many
+        else:
+            label = as_label(list(spelling) if type(spelling) is tuple else spelling)
         code = self[spelling] = self.sets[label]
         return code
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.traces.column_names import BASIC, LABEL, REWARD
+from resolvent.traces.symbols import in_writing
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 _MODULUS = 2**61 - 1
@@ -82,5 +83,5 @@ def digest_in_sequence(vocabularies: Mapping[str, Vocabulary[Any]], parts: Itera
 
 def _plain(vocabularies: Mapping[str, Vocabulary[Any]]) -> dict[str, list[Any]]:
     values = {name: list(column) for name, column in vocabularies.items()}
-    values[LABEL] = [sorted(label) for label in values[LABEL]]
+    values[LABEL] = list(map(in_writing, values[LABEL]))
     return values

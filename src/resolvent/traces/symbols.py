@@ -8,7 +8,7 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 import enum
 import hashlib
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from itertools import repeat
 from typing import Any, TypeAlias
 
@@ -120,6 +120,8 @@ def as_label(value: Any) -> Label:
     if value is None:
         return NO_EVENT
     kind = type(value)
+    if kind is str:
+        return frozenset((_as_proposition(value),))
     if kind is frozenset or kind is set:
         return frozenset(map(_as_proposition, value))
     if isinstance(value, np.ndarray) and not value.ndim:
@@ -287,4 +289,15 @@ def symbol_order(symbol: Any) -> tuple[Any, ...]:
 
 def label_order(label: Label) -> tuple[int, tuple[str, ...]]:
     """Sort key for labels: fewer propositions first, then by name."""
-    return (len(label), tuple(sorted(label)))
+    return (len(label), tuple(label if len(label) < 2 else sorted(label)))
+
+
+def in_writing(label: Label) -> Collection[str]:
+    """Return the propositions as files list them, in order.
+
+    Of very many labels nearly all have one proposition: those are lists as they are.
+
+    >>> in_writing(frozenset({"key", "door"})), in_writing(frozenset({"key"}))
+    (['door', 'key'], frozenset({'key'}))
+    """
+    return label if len(label) < 2 else sorted(label)

@@ -144,13 +144,21 @@ class TraceSet(Sequence[Trace]):
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        in_order: bool = False,
     ) -> "TraceSet":
         """Build from columns by name, and keep their arrays: nobody may write to them again.
 
-        There must be `"observation"`, `"label"` and `"action"`; all others are of steps.
+        There must be `"observation"`, `"label"` and `"action"`; all others are of steps. Their
+        values are `in_order` if they are those of another trace set.
         """
         traces = cls.__new__(cls)
-        traces._take_over(columns, offsets=offsets, terminated=terminated, truncated=truncated)
+        traces._take_over(
+            columns,
+            offsets=offsets,
+            terminated=terminated,
+            truncated=truncated,
+            in_order=in_order,
+        )
         return traces
 
     def _take_over(
@@ -160,6 +168,7 @@ class TraceSet(Sequence[Trace]):
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        in_order: bool = False,
     ) -> None:
         self.offsets = frozen(integers("offsets", offsets))
         self.terminated = frozen(flags("terminated", terminated))
@@ -167,9 +176,10 @@ class TraceSet(Sequence[Trace]):
         found: dict[str, StepColumn] = {}
         check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
+            order = None if in_order else _ORDERS.get(name, symbol_order)
             with locating(column_text(name)):
                 try:
-                    vocabulary, kept = canonical(values, codes, _ORDERS.get(name, symbol_order))
+                    vocabulary, kept = canonical(values, codes, order)
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
                     raise TraceError(f"the values are not what they should be: {error}") from error
             found[name] = StepColumn(vocabulary, frozen(kept))
@@ -354,6 +364,7 @@ class TraceSet(Sequence[Trace]):
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
             terminated=self.terminated[chosen],
             truncated=self.truncated[chosen],
+            in_order=True,
         )
 
     @staticmethod

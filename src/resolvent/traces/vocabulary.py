@@ -225,14 +225,18 @@ def distinct_numbers(
 
 
 def canonical(
-    values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any]
+    values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any] | None
 ) -> tuple[Vocabulary[V], Codes]:
-    """Drop values no code uses, sort the rest, and rewrite the codes to match."""
+    """Drop values no code uses, sort the rest, and rewrite the codes to match.
+
+    Without an order, the values are sorted already.
+    """
     codes = as_codes(codes, len(values))
-    used = _core.used_codes(codes, len(values))
-    kept = sorted(np.flatnonzero(used).tolist(), key=lambda code: order(values[code]))
+    kept = np.flatnonzero(_core.used_codes(codes, len(values))).tolist()
+    if order is not None:
+        kept.sort(key=lambda code: order(values[code]))
     if kept == list(range(len(values))):
-        return Vocabulary(values), codes
+        return values if isinstance(values, Vocabulary) else Vocabulary(values), codes
     new_code = np.full(len(values), -1, dtype=np.int32)
     new_code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Vocabulary(values[code] for code in kept), _core.recode(codes, new_code)
+    return Vocabulary([values[code] for code in kept]), _core.recode(codes, new_code)

@@ -207,6 +207,7 @@ class MachineEvidence:
         return {
             "states": self.machine.states,
             "separations": [one.as_dict() for one in self.separations],
+            "separations_left_out": self.separations.left_out,
             "completeness": self.completeness.as_dict(),
             "assumed_answers": self.assumed,
             "transitions": [one.as_dict() for one in self.transitions()],
@@ -311,6 +312,8 @@ class Evidence(Mapping[str, MachineEvidence]):
 def _weakest(separations: Separations, most: int = 3) -> list[str]:
     """Say what tells states apart, for the pairs where it is least."""
     lines = [str(one) for one in separations.weakest(most)]
+    if separations.left_out:
+        lines.append(f"what tells states apart is left out: {separations.left_out}")
     if len(separations) > most:
         more = "surer" if isinstance(separations, WeighedSeparations) else "with more support"
         lines.append(f"and {amount(len(separations) - most, 'pair')} of states {more}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.errors import ModelError
+from resolvent.errors import ModelError, TooLarge
 from resolvent.limits import check_table
 from resolvent.machines import Machine
 from resolvent.traces import Codes, Label, Symbol, label_text, symbol_text
@@ -180,8 +180,11 @@ class Separations(OnDemand[Separation]):
 
     Each `Separation` is made when it is asked for; of all pairs there are columns:
     `depth`, how many labels have to be read first (−1 where nothing tells the two
-    apart), `questions` and `support`.
+    apart), `questions` and `support`. Where states are so many that their pairs take more memory
+    than the limit allows, there are none, and `left_out` says so.
     """
+
+    left_out: str | None = None
 
     def __init__(self, table: VaryingAnswers, progress: CoreListener | None = None) -> None:
         machine, answers = table.machine, table.answers
@@ -189,7 +192,14 @@ class Separations(OnDemand[Separation]):
         self._rows = table.row[table.by_question]
         self._states = machine.states
         halves = max(machine.states - 1, 0), -(-machine.states // 2)
-        check_table(*halves, _PAIR_BYTES, "pairs of states that are told apart")
+        try:
+            check_table(*halves, _PAIR_BYTES, "pairs of states that are told apart")
+        except TooLarge as error:
+            self.left_out = str(error)
+            self.depth = np.empty(0, np.int32)
+            self.questions = self.support = np.empty(0, np.int64)
+            super().__init__(0)
+            return
         found = _core.separate(
             table.column[table.by_question],
             table.state[table.by_question],
@@ -225,9 +235,11 @@ class Separations(OnDemand[Separation]):
     def suffix(self, one: int, other: int) -> tuple[tuple[Label, ...], int, int] | None:
         """Return the labels to read, and the states they lead to; None if nothing helps.
 
-        They are the shortest that lead to states which a question tells apart, and
-        of those the first in label order.
+        Nor is anything known where pairs are left out. They are the shortest that lead to states
+        which a question tells apart, and of those the first in label order.
         """
+        if self.left_out:
+            return None
         labels = []
         while (depth := int(self.depth[(at := self.number(one, other))])) > 0:
             code = int(self._label[at])

@@ -209,6 +209,8 @@ def _print_machine(one: MachineEvidence) -> None:
     if rows:
         header = ["states", "told apart by", "asked", "answers", "first seen"]
         show(table(header, rows, right=[2]))
+    if one.separations.left_out:
+        print(f"what tells states apart is left out: {one.separations.left_out}")
     if len(one.separations) > _ROWS:
         print(f"and {amount(len(one.separations) - _ROWS, 'pair')} with more support")
     print()

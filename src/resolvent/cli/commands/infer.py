@@ -157,7 +157,9 @@ def infer(
             metavar="S",
             callback=_above_zero,
             help="Stop after S seconds with the best machines so far, and say which are not "
-            "finished; with exit code 3 where the traces took so long to read.",
+            "finished; with exit code 3 where files that are gone through in pieces take so long. "
+            "What is held out counts; reading traces into memory before, and writing the machines "
+            "at the end, do not.",
         ),
     ] = _DEFAULTS.time_limit,
     engine: Annotated[

@@ -16,10 +16,11 @@ _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8
 def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     """Return the matrix of states against states, the weakest pairs, and what is missing.
 
-    An entry of `matrix` is [state, state, questions, times asked, labels to read first].
+    An entry of `matrix` is [state, state, questions, times asked, labels to read first]. Where
+    there are too many pairs for the memory, `left_out` says so instead.
     """
-    shown = min(evidence.machine.states, MOST_IN_MATRIX)
     separations, experiments = evidence.separations, evidence.experiments
+    shown = 0 if separations.left_out else min(evidence.machine.states, MOST_IN_MATRIX)
     return {
         "shown": shown,
         "matrix": [
@@ -31,6 +32,7 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
         ],
         "inseparable": int((separations.depth < 0).sum()),
         "pairs": len(separations),
+        "left_out": separations.left_out,
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
         "complete": evidence.completeness.structure_complete,
         "least": [

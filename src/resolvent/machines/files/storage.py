@@ -8,7 +8,7 @@ so, never a crash later on.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.support import Support
 from resolvent.machines.termination import Situation, Termination
-from resolvent.traces.symbols import as_symbol
+from resolvent.traces.symbols import as_symbol, in_writing
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
@@ -92,7 +92,7 @@ def encode(machines: Machines) -> bytes:
         doubt=stored_doubt(machines.doubt),
         provenance=machines.provenance,
     )
-    return _in_lines(msgspec.to_builtins(content))
+    return _in_lines(content)
 
 
 def load(path: str | Path) -> Machines:
@@ -163,7 +163,7 @@ def _tables(machine: Machine) -> layout.Tables:
     state, label = np.nonzero(machine.transitions >= 0)
     return layout.Tables(
         states=machine.states,
-        labels=[sorted(label) for label in machine.labels],
+        labels=cast("list[list[str]]", list(map(in_writing, machine.labels))),
         observations=list(machine.observations),
         actions=list(machine.actions),
         outputs=list(machine.outputs),
@@ -215,34 +215,35 @@ def _rows(*columns: NDArray[Any]) -> list[Any]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _in_lines(content: dict[str, Any]) -> bytes:
+def _in_lines(content: layout.File) -> bytes:
     """Encode with each entry that may be long on a line of its own."""
     lines = []
-    for key, value in content.items():
+    for key, value in _entries(content):
         if key == "machines":
-            text = "[" + ", ".join(_object(one, "  ", within="tables") for one in value) + "]"
+            each = (_object(_entries(one), b"  ", "tables") for one in value)
+            told = b"[" + b", ".join(each) + b"]"
         elif key in ("support", "decisions"):
-            text = _object(value, "  ")
+            told = _object(value.items(), b"  ")
         else:
-            text = _json(value)
-        lines.append(f"{_json(key)}: {text}")
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+            told = msgspec.json.encode(value)
+        lines.append(msgspec.json.encode(key) + b": " + told)
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
-def _object(entries: dict[str, Any], indent: str, within: str = "") -> str:
+def _entries(struct: msgspec.Struct) -> list[tuple[str, Any]]:
+    """Return what a struct holds and a file says."""
+    named = ((name, getattr(struct, name)) for name in struct.__struct_fields__)
+    return [(name, value) for name, value in named if value is not UNSET]
+
+
+def _object(entries: Iterable[tuple[str, Any]], indent: bytes, within: str = "") -> bytes:
     """Encode an object with a line for each entry, and for each in the entry named `within`."""
-    if not entries:
-        return "{}"
-    lines = (
-        f"{indent}{_json(name)}: "
-        + (_object(value, f"{indent}  ") if name == within else _json(value))
-        for name, value in entries.items()
-    )
-    return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    lines = []
+    for name, value in entries:
+        inner = name == within
+        told = _object(_entries(value), indent + b"  ") if inner else msgspec.json.encode(value)
+        lines.append(indent + msgspec.json.encode(name) + b": " + told)
+    return b"{\n" + b",\n".join(lines) + b"\n" + indent[2:] + b"}" if lines else b"{}"
 
 
 def _machines(content: layout.File) -> Machines:

@@ -42,7 +42,9 @@ function showEvidence() {
   for (const { name, count: all, proof } of data.machines) {
     const section = byId("evidence");
     section.append(make("h3", "", name));
-    if (all > 1) {
+    if (proof.left_out) {
+      section.append(make("p", "note", `What tells states apart is left out: ${proof.left_out}`));
+    } else if (all > 1) {
       section.append(
         make("p", "note", "State against state: how many questions tell them apart, and how often " +
           "these were asked; red where nothing does." +
