@@ -4,9 +4,9 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 `solve` is such a loop.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -45,7 +45,17 @@ from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
-from resolvent.traces.symbols import INFO_KEYS, Label, symbol_text
+from resolvent.traces.symbols import INFO_KEYS, Label, Symbol, symbol_text
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a step, in the words of machines; the action is a number."""
+
+    action: int
+    reward: float
+    seen: Symbol
+    label: Label
 
 
 class Explorer:
@@ -224,10 +234,18 @@ class Explorer:
         Raises:
             ContradictoryTraces: when the world turns out to be random.
         """
-        cursor, log = self._cursor(which), self.mind.log
+        step = self._told(action, observation, reward, info, which)
+        self._take(which, step, ended=bool(terminated), cut=bool(truncated))
+
+    def _told(
+        self, action: Any, observation: Any, reward: Any, info: Mapping[str, Any], which: int
+    ) -> "Told":
+        """Return what a step tells in the words of machines, or refuse it; nothing is learned."""
+        cursor = self._cursor(which)
         if not cursor.goes_on:
             raise OptionError("learn() before act(): show act() what the environment's reset gave")
-        with locating(f"episode {log.episodes}"), locating(f"step {len(cursor.episode)}"):
+        at = f"episode {self.mind.log.episodes}"
+        with locating(at), locating(f"step {len(cursor.episode)}"):
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
             if done is None:
@@ -235,27 +253,19 @@ class Explorer:
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
-            paid = finite_reward(reward)
-            seen = log.observation(self._observations(observation))
-        self._take(cursor, done, paid, seen, label, ended=bool(terminated), cut=bool(truncated))
+            return Told(done, finite_reward(reward), self._observations(observation), label)
 
-    def _take(
-        self,
-        cursor: Cursor,
-        action: int,
-        reward: float,
-        seen: int,
-        label: Label,
-        *,
-        ended: bool,
-        cut: bool,
-    ) -> None:
-        """Take a step in codes; where labels do not explain it, have others."""
-        mind = self.mind
+    def _take(self, which: int, step: "Told", *, ended: bool, cut: bool) -> None:
+        """Take a step; where labels do not explain it, have others."""
+        mind, cursor, label = self.mind, self._cursor(which), step.label
         self.capped += cut and not ended
-        code = mind.log.label(label)
+        if not self.labelling.is_given:  # it may be another one since the step was told
+            label = self.labelling.after_step(mind.log.actions[step.action], step.seen)
+        seen, read = mind.log.observation(step.seen), mind.log.label(label)
         try:
-            self.changed = mind.learn(cursor, action, reward, seen, code, ended=ended, cut=cut)
+            self.changed = mind.learn(
+                cursor, step.action, step.reward, seen, read, ended=ended, cut=cut
+            )
         except ContradictoryTraces:
             if not self._tell_more():
                 raise
@@ -282,7 +292,7 @@ class Explorer:
     def _cursor(self, which: int) -> Cursor:
         """Return where one of the episodes is."""
         while len(self.mind.cursors) <= which:
-            self.mind.cursors.append(Cursor())
+            self.mind.cursors.append(Cursor(len(self.mind.cursors)))
         return self.mind.cursors[which]
 
     def _make_labels(self) -> None:
@@ -374,7 +384,7 @@ class Explorer:
         except ContradictoryTraces:
             self._read(EVERYTHING)
 
-    def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
+    def _restore(self, point: Point, log: Log, under_way: Sequence[Episode | None]) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
         if self._auto:
@@ -392,9 +402,10 @@ class Explorer:
         )
         mind.confirmed = {tuple(one) for one in point.confirmed}
         mind.confirming, mind.rechecked = point.confirming, point.rechecked
-        mind.cursors = [Cursor()]
-        if under_way is not None:
-            mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True
+        mind.cursors = [Cursor(place) for place in range(len(under_way))]
+        for cursor, episode in zip(mind.cursors, under_way, strict=True):
+            if episode is not None:
+                cursor.episode, cursor.goes_on = episode, True
         mind.rebuild()
 
     @property

@@ -87,17 +87,18 @@ class ManyEnvironments:
         self.envs, self.count = envs, int(envs.num_envs)
         inner = envs.unwrapped
         self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
-        self._seeded = False
+        self._begun = False
         self._live = VectorEpisodes(envs, _no_label)
         self._spaces = envs.single_action_space, envs.single_observation_space
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
-        mask = np.zeros(self.count, bool)
+        mask = np.full(self.count, not self._begun)  # none can be left out at first
         mask[list(seeds)] = True
         asked: Any = [seeds.get(number) for number in range(self.count)]
         if not self._seeds_each:  # one that draws for all of them is seeded once
-            asked, self._seeded = None if self._seeded else seeds[0], True
+            asked = None if self._begun else min(seeds.items())[1]
+        self._begun = True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         call = partial(self.envs.reset, seed=asked, options=options)
         observations, infos = told_by(call, "reset", 2)

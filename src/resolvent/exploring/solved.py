@@ -49,6 +49,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     history: list[Round]
     point: Point | None
     ends: list[int]
+    places: list[int] = []
     world: World | None = None
 
 
@@ -65,6 +66,7 @@ class Solved(ByValue):
         seed: Which the episodes followed from.
         point: Where to go on from, if it should go on.
         ends: How each episode ended that is over, as `exploring.log` numbers it.
+        places: Which of several environments side by side each trace was played in.
         world: What tells the environment from others; None if that is not known.
     """
 
@@ -77,6 +79,7 @@ class Solved(ByValue):
     reward_range: tuple[float, float] | None = None
     point: Point | None = field(default=None, repr=False)
     ends: tuple[int, ...] = field(default=(), repr=False)
+    places: tuple[int, ...] = field(default=(), repr=False)
     world: World | None = field(default=None, repr=False)
 
     @property
@@ -141,6 +144,7 @@ class Solved(ByValue):
                 list(self.history),
                 self.point,
                 list(self.ends),
+                list(self.places),
                 self.world,
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
@@ -179,6 +183,7 @@ class Solved(ByValue):
             about.reward_range,
             about.point,
             tuple(about.ends),
+            tuple(about.places),
             about.world,
         )
 

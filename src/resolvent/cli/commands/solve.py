@@ -9,7 +9,7 @@ import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Gamma, Json, MaxSteps, RewardRange, choice
-from resolvent.cli.printing import command, name_text, print_json
+from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.targets import check_folder
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
@@ -94,7 +94,7 @@ def solve(
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.
-    with redirect_stdout(sys.stderr), ProgressBar() as bar:
+    with redirect_stdout(sys.stderr), ProgressBar() as bar, saying_warnings():
         world = make_environment(environment, settings, imports)
         try:
             solved = solve_environment(
