@@ -212,6 +212,20 @@ def test_labels_that_come_by_chance_and_change_nothing_stand_in_no_way():
     assert solved.value == pytest.approx(0.95**3)
 
 
+def test_labels_that_are_read_late_have_to_follow_from_what_is_seen(tmp_path):
+    """Which of them is read next is known to nobody who knows the observation and the states."""
+    with pytest.raises(rs.ModelError, match="use timing current or current-with-initial"):
+        rs.solve(Lamp(pays_dark=0.2), timing="lagged", folder=tmp_path / "kept")
+    kept = rs.read_traces(tmp_path / "kept" / "traces.jsonl")
+    assert kept.steps < 100
+    assert rs.infer(kept, timing="current").machines.reward.states == 2
+    # Where it makes no difference which one is read, nothing is in the way.
+    solved = rs.solve(Lamp(pays_dark=1.0), timing="lagged")
+    assert solved.optimal
+    assert solved.value == pytest.approx(0.95**3)
+    assert solved.machines.timing.value == "lagged"
+
+
 def test_a_random_world_can_be_refused(tmp_path):
     with pytest.raises(rs.ContradictoryTraces):
         rs.solve(Coin(), noise="none", folder=tmp_path / "coin")

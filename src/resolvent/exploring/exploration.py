@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.plans import Plan
 from resolvent.errors import (
     EnvironmentFailed,
     ModelError,
@@ -86,7 +86,7 @@ class Solving:
         self.began: dict[int, int] = {}
         """The number of the reset that each environment's last episode began with."""
         self.chosen: dict[int, Any] = {}
-        self._next_point = FIRST_POINT
+        self._next_point, self._many_open = FIRST_POINT, 1
         self._written, self._writing, self._told = time.monotonic(), 0.0, 0.0
 
     def run(self) -> Solved:
@@ -228,6 +228,7 @@ class Solving:
 
     def _after_step(self, changed: bool) -> None:
         """Do what is due after a step in every environment."""
+        self._check_late_labels()
         if changed:
             self._note()
         # The ways of many are never all at their end.
@@ -236,6 +237,21 @@ class Solving:
             self._make_point()
         self._write()
         self._tell()
+
+    def _check_late_labels(self) -> None:
+        """With labels that are read late, see at once whether a plan can go by them."""
+        knowledge = self.explorer.mind.knowledge
+        if knowledge is None or not knowledge.lag or len(knowledge.unsettled) < self._many_open:
+            return
+        self._many_open = 2 * len(knowledge.unsettled)
+        self._plan()
+
+    def _plan(self) -> Plan:
+        try:
+            return self.explorer.plan()
+        except ModelError:  # labels that are read late may be such that no plan can go by them
+            self.keep_traces()
+            raise
 
     def _begin(self) -> None:
         """Begin episodes where none is, each by a seed that follows from ours and its number."""
@@ -357,12 +373,12 @@ class Solving:
         if explorer.relabelled:
             self._make_point()
         statement = explorer.statement(why, failure)
-        machines, traces = explorer.machines(), explorer.traces()
+        found, traces = self._plan(), explorer.traces()
         under_way = [one.place for one in mind.cursors if len(one.episode)]
         places = (*mind.log.places, *under_way) if self.playing.count > 1 else ()
         return Solved(
-            plan(machines, traces, gamma=explorer.gamma, reward_range=explorer.reward_range),
-            machines,
+            found,
+            found.machines,
             traces,
             (*self.history, self._round(*explorer._worth_before())),
             statement,
