@@ -1,8 +1,6 @@
 """One call of `solve` under way: episode after episode, with checkpoints, until it is enough."""
 
 import copy
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +25,7 @@ from resolvent.exploring.chance import ByChance
 from resolvent.exploring.checkpoint import Point, restored, whole_point
 from resolvent.exploring.explorer import Explorer
 from resolvent.exploring.identity import World
+from resolvent.exploring.interrupting import interruptions
 from resolvent.exploring.log import CUT
 from resolvent.exploring.playing import Shown, playing
 from resolvent.exploring.relabelling import labels_in_words, stored_events
@@ -91,7 +90,7 @@ class Solving:
 
     def run(self) -> Solved:
         """Explore until nothing is left to find out, or nothing may be spent any more."""
-        with _interruptions() as interrupted:
+        with interruptions() as interrupted:
             try:
                 why = self._explore(interrupted)
             except TraceError as error:
@@ -124,7 +123,7 @@ class Solving:
 
     def by_chance(self, chance: ByChance, why: str) -> Solved:
         """Go on in a world that has turned out to be random."""
-        with _interruptions() as interrupted:
+        with interruptions() as interrupted:
             while True:
                 found = chance.think()
                 sizes = {kind: one.states for kind, one in found.machines.items()}
@@ -446,24 +445,3 @@ class Solving:
             Repeating(self, found).run()
         except TraceError as error:
             raise self._failed(error, before) from error
-
-
-@contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether somebody asked to stop; asking twice stops at once."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
