@@ -1,4 +1,4 @@
-"""Signals that ask to stop → whether anybody did, for work that ends where it can be gone on from."""
+"""Signals that ask to stop → whether anybody did, for work that can be gone on with."""
 
 import signal
 import threading
