@@ -46,7 +46,7 @@ class Failing(gym.Wrapper):
 FAILURES = [
     ("step", 30, r"episode \d+: step \d+: the environment's step\(\) raised RuntimeError: the mot"),
     ("reward", 30, r"episode \d+: step \d+: the reward is nan; rewards must be finite"),
-    ("seen", 30, r"episode \d+: step \d+: nan cannot be a symbol"),
+    ("seen", 30, r"episode \d+: step \d+: the observation: nan cannot be a symbol"),
     ("labels", 30, r"episode \d+: step \d+: the environment gives no label"),
     ("reset", 5, r"episode \d+: the environment's reset\(\) raised OSError: no power"),
     ("actions", 5, r"the environment's actions are Discrete\(9\) and were Discrete\(5\) at the"),

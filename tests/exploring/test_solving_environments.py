@@ -120,8 +120,8 @@ def test_a_target_ends_it_sooner():
         ("reset", r"reset\(\) has to return \(observation, info\)"),
         ("raises", r"step\(\) raised RuntimeError: the motor is stuck"),
         ("nan", "episode 0: step 3: the reward is nan"),
-        ("nan seen", "episode 0: step 3: nan cannot be a symbol"),
-        ("four", r"step\(\) has to return five values"),
+        ("nan seen", "episode 0: step 3: the observation: nan cannot be a symbol"),
+        ("four", r"step\(\) has to return \(observation, reward, terminated, truncated, info\)"),
         ("no labels", "episode 0: step 3: the environment gives no label"),
     ],
 )

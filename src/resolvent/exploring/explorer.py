@@ -22,16 +22,20 @@ from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import largest_gap, promised
 from resolvent.exploring.concluding import machines_from
+from resolvent.exploring.cutting import always_cut
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
+from resolvent.exploring.playing import spaces_of
 from resolvent.exploring.relabelling import (
     AFTER_NONE,
     EVENTS_APART,
     FIRST_EVENTS,
     MANY_MOVES,
+    OBSERVATIONS,
     OUTGROWN,
     few_events,
     labels_in_words,
+    states_with,
     stored_labelling,
 )
 from resolvent.exploring.statement import Kind, Statement
@@ -102,8 +106,7 @@ class Explorer:
         _check(gamma, target, states, seed)
         self.gamma, self.reward_range, self.seed = gamma, reward_range, seed
         self.target, self.states = target, states
-        single = isinstance(env, gym.Env)
-        space = env.action_space if single else env.single_action_space  # type: ignore[union-attr]
+        single, (space, _) = isinstance(env, gym.Env), spaces_of(env)
         with _standing_for(env) as one:
             self._observations = Names(one, "observation", name_of)
             self._names = Names(one, "action")
@@ -198,7 +201,7 @@ class Explorer:
         """
         cursor = self._cursor(which)
         with locating(f"episode {self.mind.log.episodes}"):
-            seen = self._observations(observation)
+            seen = self._seen(observation)
             if not cursor.goes_on:
                 with locating("reset"):
                     label = self._labels.at_reset(observation, info)
@@ -250,10 +253,15 @@ class Explorer:
             done = self._codes.get(self._names(action))
             if done is None:
                 raise OptionError(f"action {shown(action)} is not one of the environment's")
+            paid, seen = finite_reward(reward), self._seen(observation)
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
-            return Told(done, finite_reward(reward), self._observations(observation), label)
+            return Told(done, paid, seen, label)
+
+    def _seen(self, observation: Any) -> Symbol:
+        with locating("the observation"):
+            return self._observations(observation)
 
     def _take(self, which: int, step: "Told", *, ended: bool, cut: bool) -> None:
         """Take a step; where labels do not explain it, have others."""
@@ -307,7 +315,7 @@ class Explorer:
             return
         self.may_tell = False
         if not any(key in info for key in INFO_KEYS):
-            self._relabel(Labelling("observation"))
+            self._relabel(OBSERVATIONS)
 
     def _relabel(self, labelling: Labelling) -> None:
         self.labelling, self.relabelled = labelling, True
@@ -365,8 +373,10 @@ class Explorer:
         states, few = sum(tables.sizes), self.labelling.events is not None
         outgrown = few and states > OUTGROWN * self.events_states
         # Labels that change nothing anywhere are no trouble, however many there are.
-        if not outgrown and (few or states * (labels - len(knowledge.plain)) < MANY_MOVES):
+        many = states > labels or states * (labels - len(knowledge.plain)) >= MANY_MOVES
+        if not outgrown and (few or not many):
             return
+        looks = self.steps >= self.events_at
         found = self._events()
         if found is not None and found.labelling != self.labelling:
             other = sum(one.states for one in found.inferred.machines.values())
@@ -376,11 +386,15 @@ class Explorer:
                 return
         if outgrown:
             self._read_all()
+        elif looks and self.labelling == OBSERVATIONS and states > labels:
+            finer = states_with(EVERYTHING, self.traces(), self.mind.beliefs.options)
+            if finer is not None and 2 * finer <= states:
+                self._read(EVERYTHING)
 
     def _read_all(self) -> None:
         """Have each observation be a label; where that explains too little, with the action."""
         try:
-            self._read(Labelling("observation"))
+            self._read(OBSERVATIONS)
         except ContradictoryTraces:
             self._read(EVERYTHING)
 
@@ -476,6 +490,7 @@ class Explorer:
             untold=mind.doubts.untold,
             labels=labels_in_words(self.labelling),
             failure=failure,
+            cut=always_cut(mind.beliefs.tables, mind.log),
         )
 
     def _varying(self) -> str | None:

@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from resolvent.arguments import shown
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.traces.live.making import check_maker
 from resolvent.traces.live.naming import AnyEnv
@@ -49,13 +50,12 @@ class OneEnvironment:
     count = 1
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        self.env = env
-        self._spaces = env.action_space, env.observation_space
+        self.env, self._spaces = env, spaces_of(env)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
         observation, info = told_by(partial(self.env.reset, seed=seeds[0]), "reset", 2)
-        check_spaces(self._spaces, (self.env.action_space, self.env.observation_space))
+        check_spaces(self._spaces, spaces_of(self.env))
         return {0: (observation, info)}
 
     def step(self, actions: Mapping[int, Any]) -> list[Came]:
@@ -89,7 +89,7 @@ class ManyEnvironments:
         self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
         self._begun = False
         self._live = VectorEpisodes(envs, _no_label)
-        self._spaces = envs.single_action_space, envs.single_observation_space
+        self._spaces = spaces_of(envs)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
@@ -102,8 +102,7 @@ class ManyEnvironments:
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         call = partial(self.envs.reset, seed=asked, options=options)
         observations, infos = told_by(call, "reset", 2)
-        spaces = self.envs.single_action_space, self.envs.single_observation_space
-        check_spaces(self._spaces, spaces)
+        check_spaces(self._spaces, spaces_of(self.envs))
         self._live.reset(observations, infos, mask)
         told = self._live.told_at_reset(mask, infos)
         seen = split(self.envs.observation_space, observations)
@@ -196,9 +195,31 @@ def told_by(call: Callable[[], Any], method: str, parts: int) -> tuple[Any, ...]
         told = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise TraceError(f"the environment's {method}() raised {told}") from error
     if not isinstance(given, tuple) or len(given) != parts:
-        wanted = "(observation, info)" if parts == 2 else "five values"
+        wanted = "(observation, info)"
+        if parts == 5:
+            wanted = "(observation, reward, terminated, truncated, info)"
         raise TraceError(f"the environment's {method}() has to return {wanted}")
+    if not isinstance(given[-1], Mapping):
+        raise TraceError(
+            f"the environment's {method}() returned {shown(given[-1])} as its info: that has to "
+            f"be a dict, {{}} if it tells nothing"
+        )
     return given
+
+
+def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """Return what may be done and seen in an environment, or in each of many side by side."""
+    prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
+    found = []
+    for name in (f"{prefix}action_space", f"{prefix}observation_space"):
+        space = getattr(env, name, None)
+        if not isinstance(space, gym.Space):
+            raise OptionError(
+                f"the environment {type(env.unwrapped).__name__} has no {name}: give it a "
+                f"gymnasium.Space"
+            )
+        found.append(space)
+    return found[0], found[1]
 
 
 def check_spaces(

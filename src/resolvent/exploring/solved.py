@@ -94,8 +94,11 @@ class Solved(ByValue):
 
     @property
     def bound(self) -> float:
-        """By how much acting otherwise could be better, at most, on average over the starts."""
-        return self.plan.bound
+        """By how much acting otherwise could be better, at most, on average over the starts.
+
+        Infinite where nothing was paid that tells how to act.
+        """
+        return self.plan.bound if self.statement.gap < float("inf") else float("inf")
 
     @property
     def optimal(self) -> bool:
@@ -218,7 +221,7 @@ class Solved(ByValue):
         states = listed([f"{kind} {size}" for kind, size in self.states.items()])
         return [
             ("value", f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"),
-            ("bound", f"{self.bound:.4g}"),
+            ("bound", f"{self.bound:.4g}" if self.bound < float("inf") else "not known"),
             ("states", states),
             ("steps", f"{self.steps:,} in {amount(len(self.traces), 'episode')}"),
             ("stopped", self.why_stopped),
