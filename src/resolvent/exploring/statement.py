@@ -154,4 +154,6 @@ class Statement:
         below = f", at most {self.gap:.4g} below the best"
         if not self.open_steps:
             return f"{below}; nothing better is left to try, but not all is tested"
-        return f"{below}; {amount(self.open_steps, 'step')} could be better and were never taken"
+        were = "was" if self.open_steps == 1 else "were"
+        left = amount(self.open_steps, "step")
+        return f"{below}; {left} could be better and {were} never taken"
