@@ -248,6 +248,8 @@ class Explorer:
         if not cursor.goes_on:
             raise OptionError("learn() before act(): show act() what the environment's reset gave")
         at = f"episode {self.mind.log.episodes}"
+        if len(self.mind.cursors) > 1:
+            at = f"environment {which}"
         with locating(at), locating(f"step {len(cursor.episode)}"):
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
