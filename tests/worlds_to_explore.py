@@ -150,6 +150,18 @@ class Lamp(gym.Env[int, int]):
         return self.at, 0.0, False, False, {"labels": label}
 
 
+class Unlabelled(gym.Wrapper[Any, Any, Any, Any]):
+    """A world whose labels are taken away."""
+
+    def reset(self, **given: Any) -> Any:
+        """Begin, and tell nothing beside what is seen."""
+        return self.env.reset(**given)[0], {}
+
+    def step(self, action: Any) -> Any:
+        """Act, and tell nothing beside what is seen."""
+        return *self.env.step(action)[:4], {}
+
+
 class Bells(gym.Env[str, int]):
     """Three rooms in a row; whoever has rung often enough in the middle one is paid on the right.
 

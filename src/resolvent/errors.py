@@ -177,7 +177,7 @@ class TableWarning(UserWarning):
 
 
 class ResumeWarning(UserWarning):
-    """A result that an earlier run kept cannot be used; it is made again."""
+    """What an earlier run kept cannot be used as it is; the message says what is done instead."""
 
 
 class SpaceWarning(UserWarning):

@@ -30,7 +30,7 @@ def test_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     first = run(*HOUSE, "-o", parts, "--budget", "50")
     assert first.code == 0
     assert "the budget is spent after 50 steps" in first.out
-    assert "--resume --budget 100" in first.out
+    assert f"solve resolvent/House-v0 -o {parts} --budget 100 --resume" in first.out
     again = run(*HOUSE, "-o", parts).error
     assert again == f"{parts} holds what `solve` found before: give --resume to go on\n"
     assert run(*HOUSE, "-o", parts, "--resume", "--json").json["optimal"] is True
@@ -48,3 +48,23 @@ def test_a_folder_with_other_things_is_left_alone(run: Run, tmp_path: Path) -> N
     (tmp_path / "notes.txt").write_text("mine")
     told = run(*HOUSE, "-o", tmp_path, "--budget", "20").error
     assert "holds other things" in told
+
+
+def test_what_comes_next_is_said_with_all_that_was_given(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "maze"
+    given = "--set", "length=5", "--import", "json", "--gamma", "0.9", "--reward-range", "0", "2"
+    told = run("solve", "resolvent/TMaze-v0", "-o", folder, "--budget", "30", *given)
+    more = "--set length=5 --import json --budget 60 --gamma 0.9 --reward-range 0.0 2.0 --resume"
+    assert f"solve resolvent/TMaze-v0 -o {folder} {more}\n" in told.out
+    again = run("solve", "resolvent/TMaze-v0", "-o", folder, *more.split())
+    assert "spent after 60 steps" in again.out
+
+
+def test_numbers_that_do_not_come_back_are_to_be_put_into_intervals(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "cart"
+    told = run("solve", "CartPole-v1", "-o", folder)
+    assert f"infer {folder / 'traces.jsonl'} -o machines.json --labels auto --discretise auto" in (
+        told.out
+    )

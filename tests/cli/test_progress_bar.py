@@ -97,6 +97,20 @@ def test_a_long_text_leaves_room_for_the_rest(monkeypatch: pytest.MonkeyPatch) -
     assert "so far" in shown.getvalue()
 
 
+def test_where_nobody_knows_how_much_is_left_there_is_no_bar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 0.0)
+    shown = screen(monkeypatch)
+    with ProgressBar() as bar:
+        bar.show("1,234 steps", None, stage="solving")
+        assert "1,234 steps" in shown.getvalue()
+        assert "%" not in shown.getvalue()
+        bar.show("reading", 0.5)
+        assert "50%" in shown.getvalue()
+
+
 def test_reading_knows_how_much_there_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     now = 1000.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)

@@ -46,7 +46,7 @@ class Failing(gym.Wrapper):
 FAILURES = [
     ("step", 30, r"episode \d+: step \d+: the environment's step\(\) raised RuntimeError: the mot"),
     ("reward", 30, r"episode \d+: step \d+: the reward is nan; rewards must be finite"),
-    ("seen", 30, r"episode \d+: step \d+: nan cannot be a symbol"),
+    ("seen", 30, r"episode \d+: step \d+: the observation: nan cannot be a symbol"),
     ("labels", 30, r"episode \d+: step \d+: the environment gives no label"),
     ("reset", 5, r"episode \d+: the environment's reset\(\) raised OSError: no power"),
     ("actions", 5, r"the environment's actions are Discrete\(9\) and were Discrete\(5\) at the"),
@@ -91,7 +91,8 @@ def test_what_fails_again_when_it_is_repeated_is_left_alone():
     part = rs.solve(House(), budget=32)
     assert part.traces[-1].actions
     env = Failing("step", len(part.traces[-1].actions))
-    assert rs.solve(env, resume=part).optimal
+    with pytest.warns(rs.ResumeWarning, match=r"1 episode under way could not .* \(.*raised"):
+        assert rs.solve(env, resume=part).optimal
 
 
 def test_a_random_world_that_fails_keeps_what_was_seen(tmp_path):

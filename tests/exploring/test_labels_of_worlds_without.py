@@ -6,16 +6,7 @@ import pytest
 import resolvent as rs
 from resolvent.environments import House, TMaze
 from resolvent.exploring.relabelling import few_events
-
-
-class Unlabelled(gym.Wrapper):
-    """A world whose labels are taken away."""
-
-    def reset(self, **given):
-        return self.env.reset(**given)[0], {}
-
-    def step(self, action):
-        return *self.env.step(action)[:4], {}
+from worlds_to_explore import Unlabelled
 
 
 class Lamp(gym.Env):

@@ -1,5 +1,8 @@
 """`solve` and `Explorer` with the environments of a vector environment, played side by side."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -7,7 +10,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import resolvent as rs
 from resolvent.environments import House, TMaze
-from worlds_to_explore import Coin, TwoMissions
+from resolvent.exploring import exploration
+from worlds_to_explore import Coin, TwoMissions, Unlabelled
 
 
 class ToldByMethod(gym.Wrapper):
@@ -103,7 +107,8 @@ def test_episodes_are_cut():
 def test_it_goes_on_from_what_was_found(tmp_path, house, then):
     part = solved(budget=90, folder=tmp_path / "part")
     env = House() if then == 1 else SyncVectorEnv([House] * then)
-    found = rs.solve(env, resume=tmp_path / "part")
+    with _cut_if(then == 1, "3 environments side by side before, 1 now"):
+        found = rs.solve(env, resume=tmp_path / "part")
     assert found.optimal
     assert found.value == pytest.approx(house.value)
     assert found.steps > part.steps
@@ -112,12 +117,110 @@ def test_it_goes_on_from_what_was_found(tmp_path, house, then):
     )
 
 
+def _cut_if(some_are, told):
+    return pytest.warns(rs.ResumeWarning, match=told) if some_are else nullcontext()
+
+
 @pytest.mark.slow
 def test_many_go_on_from_what_one_found(house):
     part = rs.solve(House(), budget=60)
-    found = solved(resume=part)
+    with pytest.warns(rs.ResumeWarning, match="1 environment side by side before, 3 now"):
+        found = solved(resume=part)
     assert found.optimal
     assert found.value == pytest.approx(house.value)
+    with pytest.warns(rs.ResumeWarning):
+        more = solved(resume=part, budget=200)
+    assert solved(resume=more).traces == found.traces
+
+
+class Breaks(gym.Wrapper):
+    """A house that gives NaN once, at some step of all that are taken in any of them."""
+
+    taken, at = 0, -1
+
+    def step(self, action):
+        *shown, info = self.env.step(action)
+        Breaks.taken += 1
+        if Breaks.taken == self.at:
+            shown[1] = float("nan")
+        return *shown, info
+
+
+def unlabelled_maze():
+    return Unlabelled(TMaze(6))
+
+
+class TestResuming:
+    """Whoever is stopped and goes on finds the same as whoever never stopped."""
+
+    @pytest.mark.parametrize(
+        ("make", "first_point"),
+        [
+            (House, 500),
+            (House, 40),
+            (TwoMissions, 40),
+            (unlabelled_maze, 150),
+            pytest.param(lambda: gym.make("resolvent/TwoKeys-v0"), 500, marks=pytest.mark.slow),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "mode",
+        [
+            AutoresetMode.NEXT_STEP,
+            *(
+                pytest.param(one, marks=pytest.mark.slow)
+                for one in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+            ),
+        ],
+    )
+    def test_from_any_step(self, tmp_path, monkeypatch, make, first_point, mode):
+        monkeypatch.setattr(exploration, "FIRST_POINT", first_point)
+        whole = solved(make, mode=mode)
+        rng, folder = np.random.default_rng(0), tmp_path / "solved"
+        for _ in range(2):
+            resume = None
+            for budget in [*sorted(rng.integers(3, whole.steps, 2).tolist()), 100_000]:
+                parts = solved(make, mode=mode, budget=budget, resume=resume, folder=folder)
+                resume = folder
+            assert parts.machines == whole.machines
+            assert parts.traces == whole.traces
+            assert parts.statement == whole.statement
+            assert parts.history == whole.history
+
+    @pytest.mark.slow
+    def test_in_other_processes(self, house):
+        part = rs.solve(AsyncVectorEnv([House] * 3), seed=0, budget=300)
+        assert rs.solve(AsyncVectorEnv([House] * 3), resume=part).traces == house.traces
+
+    @pytest.mark.parametrize("at", [100, 101, 102])
+    def test_after_a_failure(self, house, at):
+        """Whichever of them fails, the step of all of them together is as if it was not taken."""
+        Breaks.taken, Breaks.at = 0, at
+        told = rf"environment {(at - 1) % 3}: step \d+: the reward is nan"
+        with pytest.raises(rs.EnvironmentFailed, match=told) as failed:
+            solved(lambda: Breaks(House()))
+        assert failed.value.solved.steps == 99
+        found = solved(lambda: Breaks(House()), resume=failed.value.solved)
+        assert found.traces == house.traces
+        assert found.history == house.history
+
+    def test_what_cannot_be_brought_back_is_cut_and_that_is_said(self):
+        class Unseeded(TwoMissions):
+            draws = np.random.default_rng(1)
+
+            def reset(self, *, seed=None, options=None):
+                return super().reset(seed=int(self.draws.integers(1 << 30)), options=options)
+
+        part = solved(Unseeded, 3, budget=30)
+        with pytest.warns(rs.ResumeWarning, match="episodes? under way could not be brought back"):
+            found = solved(Unseeded, 3, resume=part)
+        assert found.optimal
+        assert found.plan.run(TwoMissions(), episodes=20, seed=1).returns.min() == 1
+
+    def test_episodes_that_do_not_fit_the_traces_are_refused(self, house):
+        for places in (house.places[:-1], (7, *house.places[1:])):
+            with pytest.raises(rs.ModelError, match="its episodes do not fit its traces"):
+                solved(resume=replace(house, places=places))
 
 
 def test_a_random_world_is_gone_on_with_in_one_of_them():

@@ -109,6 +109,36 @@ def test_of_one_step_every_other_state_is_told_once(plan):
         assert buffer.next_observations[number, 0].tolist() == led.tolist()
 
 
+@pytest.mark.parametrize("gamma", [None, 0.8])
+def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
+    """Around `ShapeReward` imagined steps were paid as without it: DQN learned nothing then."""
+
+    def shaped():
+        env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
+        return rs.ShapeReward(env, plan, gamma=gamma)
+
+    env = shaped()
+    truth, buffer = happens(env), buffer_of(env, plan)
+    seen, _ = env.reset()
+    for action in np.random.default_rng(0).integers(0, 5, 200).tolist():
+        following, reward, ended, cut, info = env.step(action)
+        rows = seen[None], following[None], np.array([action])
+        buffer.add(*rows, np.array([reward]), np.array([ended]), [info])
+        seen = env.reset()[0] if ended or cut else following
+    assert buffer.imagined > 100
+    for step, (led, paid, ended) in stored(buffer):
+        assert (led, ended) == (truth[step][0], truth[step][2])
+        assert paid == pytest.approx(truth[step][1], abs=1e-6)
+    assert len(np.unique(buffer.rewards[: buffer.pos])) > 5
+    row = seen[None], seen[None], np.array([0]), np.array([0.0]), np.array([False])
+    with pytest.raises(rs.OptionError, match="ShapeReward is around one alone"):
+        buffer.add(*row, [{}])
+    with pytest.raises(rs.OptionError, match="ShapeReward is around one alone"):
+        buffer_of(env.env, plan).add(*row, [{"unshaped_reward": 0.0}])
+    with pytest.raises(rs.OptionError, match=r"leave it out, and give shaping=plan"):
+        rs.q_learning(env, episodes=1, model=plan.model, counterfactual=True)
+
+
 def test_what_is_not_known_is_left_out(plan):
     few = rs.collect(house(), episodes=2, seed=0)
     model = rs.control.Model.of(plan.machines, few)

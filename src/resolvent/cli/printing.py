@@ -5,9 +5,13 @@ import os
 import shlex
 import shutil
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from resolvent.errors import ResumeWarning, TableWarning
 from resolvent.traces import TraceSet
 from resolvent.wording import amount, visible
 
@@ -15,6 +19,32 @@ from resolvent.wording import amount, visible
 def print_json(value: dict[str, Any]) -> None:
     """Print the one JSON object of a command."""
     print(json.dumps(value, allow_nan=False))  # ASCII, whatever the terminal's encoding
+
+
+_OURS: Final = TableWarning, ResumeWarning
+
+
+@contextmanager
+def saying_warnings() -> Iterator[None]:
+    """Say on standard error what of a table is not read, or of a folder not used, as it turns out.
+
+    >>> with saying_warnings():
+    ...     warnings.showwarning.__name__
+    'say'
+    """
+    before = warnings.showwarning
+
+    def say(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, _OURS):
+            print(f"resolvent: warning: {visible(str(message))}", file=sys.stderr)
+        else:
+            before(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        for one in _OURS:
+            warnings.simplefilter("always", one)
+        warnings.showwarning = say
+        yield
 
 
 def size(traces: TraceSet) -> str:

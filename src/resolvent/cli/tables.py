@@ -6,17 +6,15 @@ column of a log, without it is the long form of `-o`.
 
 import functools
 import inspect
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from resolvent.errors import OptionError, TableWarning
+from resolvent.cli.printing import saying_warnings
+from resolvent.errors import OptionError
 from resolvent.progress import FractionListener
 from resolvent.traces import (
     TraceFolder,
@@ -174,23 +172,6 @@ class TableOptions:
                 )
             outputs[name] = column or name
         return outputs
-
-
-@contextmanager
-def saying_warnings() -> Iterator[None]:
-    """Say on standard error what of a table is not read, as it turns out."""
-    before = warnings.showwarning
-
-    def say(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, TableWarning):
-            print(f"resolvent: warning: {visible(str(message))}", file=sys.stderr)
-        else:
-            before(message, category, *where, **more)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", TableWarning)
-        warnings.showwarning = say
-        yield
 
 
 def _names(given: Any) -> Any:

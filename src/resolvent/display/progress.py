@@ -34,6 +34,7 @@ class ProgressBar:
         self._first = self._next = time.monotonic() + _SECONDS_OF_PATIENCE
         self._wanted = sys.stderr.isatty()
         self._bar: Progress | None = None
+        self._measured = True
         self._stage = ""
         self._pace = Pace(time.monotonic())
 
@@ -68,7 +69,7 @@ class ProgressBar:
     def show(
         self,
         text: str,
-        fraction: float,
+        fraction: float | None,
         *,
         of: Amount | None = None,
         stage: str | None = None,
@@ -77,7 +78,8 @@ class ProgressBar:
         """Say what is going on and how much of it is done; costs a look at the clock.
 
         Pace is measured anew in each stage, which is the text unless it has a name.
-        Of work that is not `steady` nothing is said of the time left.
+        Of work that is not `steady` nothing is said of the time left. Where nobody can know how
+        much is done, the fraction is None, and the line has no bar.
         """
         now = time.monotonic()
         if not self._wanted:
@@ -85,10 +87,10 @@ class ProgressBar:
         if (stage or text) != self._stage:
             self._begin(stage or text)
         # The end is always shown: what comes next may take long before it says anything.
-        if now < (self._first if fraction >= 1.0 else self._next):
+        if now < (self._first if fraction is not None and fraction >= 1.0 else self._next):
             return
         total, unit = of or (None, "")
-        seen = fraction if steady else 0.0
+        seen = fraction if fraction is not None and steady else 0.0
         self._update(text, fraction, self._pace.text(now, seen, total, unit))
 
     def announce(self, text: str, *, at_once: bool = False) -> None:
@@ -100,12 +102,15 @@ class ProgressBar:
             self._begin(text)
             self._update(text, 0.0, "")
 
-    def _update(self, text: str, fraction: float, pace: str) -> None:
+    def _update(self, text: str, fraction: float | None, pace: str) -> None:
         self._next = time.monotonic() + _SECONDS_BETWEEN_REFRESHES
+        if self._bar is not None and self._measured is (fraction is None):
+            self.clear()
         if self._bar is None:
-            self._bar = _new_bar()
+            self._measured = fraction is not None
+            self._bar = _new_bar(self._measured)
         self._bar.update(
-            self._bar.task_ids[0], description=visible(text), completed=fraction, pace=pace
+            self._bar.task_ids[0], description=visible(text), completed=fraction or 0.0, pace=pace
         )
         self._bar.start()  # once is enough, more does no harm
         self._bar.refresh()
@@ -114,22 +119,23 @@ class ProgressBar:
         self._stage, self._pace = stage, Pace(time.monotonic())
 
 
-def _new_bar() -> "Progress":
+def _new_bar(measured: bool) -> "Progress":
     # Most work is over before this: a bar that never shows need not be loaded.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.table import Column
 
+    how_far = (BarColumn(bar_width=16), TaskProgressColumn()) if measured else ()
+    width = 26 if measured else 12
     bar = Progress(
         TextColumn(
             "{task.description}",
             markup=False,
             table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
         ),
-        BarColumn(bar_width=16),
-        TaskProgressColumn(),
+        *how_far,
         TextColumn(
-            "{task.fields[pace]}", markup=False, table_column=Column(no_wrap=True, min_width=26)
+            "{task.fields[pace]}", markup=False, table_column=Column(no_wrap=True, min_width=width)
         ),
         console=Console(stderr=True),
         transient=True,

@@ -4,6 +4,8 @@ What is known follows from what was seen and from the moves that are believed in
 checkpoint holds these alone; whoever explores on from it decides the same as whoever never stopped.
 """
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +26,9 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step at which all that is known was worked out anew, and what cannot be worked out.
 
     `episodes` are over, and the one after them has `under_way` steps; -1 if none is under
-    way. `resets` counts those of the environment, and `rounds` those of the history.
+    way. Of several environments side by side that is the first one, and `beside` has the others.
+    `began` are the numbers of the resets that each of these episodes began with. `resets` counts
+    all of the environments, and `rounds` those of the history.
     `observations` and `labels` are in the order in which they came up, as the numbers that
     they have in all traces there were; −1 where only a start showed them that was left at once.
     `labelling` and `events` say what labels are made of, and
@@ -52,6 +56,13 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: list[tuple[Any, Any]] | None = None
     events_at: int = 0
     events_states: int = 0
+    beside: list[int] = []
+    began: list[int] = []
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many steps the episode under way has in each environment; -1 if there is none."""
+        return [self.under_way, *self.beside]
 
     @property
     def tables(self) -> Tables | None:
@@ -63,9 +74,12 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def whole_point(
-    traces: TraceSet, labelling: Labelling, options: Options, resets: int, capped: int
+    traces: TraceSet, labelling: Labelling, options: Options, resets: int, capped: int, count: int
 ) -> Point:
-    """Return a point at which all of these traces are over, and machines are still to be found."""
+    """Return a point at which all of these traces are over, and machines are still to be found.
+
+    `count` is how many environments there are side by side from then on.
+    """
     return Point(
         len(traces),
         -1,
@@ -78,27 +92,36 @@ def whole_point(
         capped=capped,
         remove_trivial=options.remove_trivial,
         events=stored_events(labelling),
+        beside=[-1] * (count - 1),
     )
 
 
 @dataclass(frozen=True)
 class Restored:
-    """A log as it was at a point, the episode under way then, and all episodes as they went on.
+    """A log as it was at a point, the episodes under way then, and all episodes as they went on.
 
     The later episodes are coded apart, by `coding`: what they show must not be known before.
+    They stand apart by the environment that they were played in, each with how it ended; None
+    is one that was under way at last. The first is the whole of the one under way at the point.
     """
 
     log: Log
-    under_way: Episode | None
-    later: list[Episode]
+    under_way: list[Episode | None]
+    later: list[deque[tuple[Episode, int | None]]]
     coding: Log
 
 
-def restored(point: Point, traces: TraceSet, ends: list[int], actions: list[Any]) -> Restored:
+def restored(
+    point: Point,
+    traces: TraceSet,
+    ends: Sequence[int],
+    places: Sequence[int],
+    actions: list[Any],
+) -> Restored:
     """Return where exploring was at a point, and what was seen and done after it.
 
-    `ends` say how each episode ended that is over; the first of the later ones is the whole of
-    the episode that was under way, if one was.
+    `ends` say how each episode ended that is over, and `places` which environment each of the
+    traces was played in.
     """
     log = Log(actions)
     log.observations = Coding.out_of(traces.observations, point.observations)
@@ -107,13 +130,18 @@ def restored(point: Point, traces: TraceSet, ends: list[int], actions: list[Any]
     if not all(action in known for action in traces.actions):
         raise ModelError("the traces have actions that the environment has not: use the same one")
     for number in range(point.episodes):
-        log.close(episode_of(traces, number, log, known), ends[number])
-    under_way = None
-    if point.under_way >= 0:
-        under_way = episode_of(traces, point.episodes, log, known, point.under_way)
+        log.close(episode_of(traces, number, log, known), ends[number], places[number])
     apart = Log(actions)
     apart.observations, apart.labels = Coding(log.observations.values), Coding(log.labels.values)
-    later = [episode_of(traces, one, apart, known) for one in range(point.episodes, len(traces))]
+    under_way: list[Episode | None] = [None for _ in point.lengths]
+    later: list[deque[tuple[Episode, int | None]]] = [deque() for _ in point.lengths]
+    for number in range(point.episodes, len(traces)):
+        place = places[number]
+        length = -1 if later[place] else point.lengths[place]
+        if length >= 0:
+            under_way[place] = episode_of(traces, number, log, known, length)
+        end = ends[number] if number < len(ends) else None
+        later[place].append((episode_of(traces, number, apart, known), end))
     return Restored(log, under_way, later, apart)
 
 

@@ -1,10 +1,9 @@
 """One call of `solve` under way: episode after episode, with checkpoints, until it is enough."""
 
 import copy
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -12,12 +11,13 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from resolvent.control.planning.plans import Plan, plan
+from resolvent.control.planning.plans import Plan
 from resolvent.errors import (
     EnvironmentFailed,
     ModelError,
     OptionError,
     ResolventError,
+    ResumeWarning,
     TraceError,
     locating,
 )
@@ -25,6 +25,7 @@ from resolvent.exploring.chance import ByChance
 from resolvent.exploring.checkpoint import Point, restored, whole_point
 from resolvent.exploring.explorer import Explorer
 from resolvent.exploring.identity import World
+from resolvent.exploring.interrupting import interruptions
 from resolvent.exploring.log import CUT
 from resolvent.exploring.playing import Shown, playing
 from resolvent.exploring.relabelling import labels_in_words, stored_events
@@ -33,6 +34,7 @@ from resolvent.exploring.solved import TRACES, Round, Solved
 from resolvent.exploring.statement import Kind, Statement
 from resolvent.traces import TraceSet
 from resolvent.traces.live.naming import AnyEnv
+from resolvent.wording import amount
 
 MOST_STEPS: Final = 2_000
 """Episodes of an environment without a limit are cut after so many steps."""
@@ -80,13 +82,15 @@ class Solving:
         self.resets = 0
         self.point: Point | None = None
         self.shown: dict[int, Shown] = {}
+        self.began: dict[int, int] = {}
+        """The number of the reset that each environment's last episode began with."""
         self.chosen: dict[int, Any] = {}
-        self._next_point = FIRST_POINT
+        self._next_point, self._many_open = FIRST_POINT, 1
         self._written, self._writing, self._told = time.monotonic(), 0.0, 0.0
 
     def run(self) -> Solved:
         """Explore until nothing is left to find out, or nothing may be spent any more."""
-        with _interruptions() as interrupted:
+        with interruptions() as interrupted:
             try:
                 why = self._explore(interrupted)
             except TraceError as error:
@@ -119,7 +123,7 @@ class Solving:
 
     def by_chance(self, chance: ByChance, why: str) -> Solved:
         """Go on in a world that has turned out to be random."""
-        with _interruptions() as interrupted:
+        with interruptions() as interrupted:
             while True:
                 found = chance.think()
                 sizes = {kind: one.states for kind, one in found.machines.items()}
@@ -181,7 +185,7 @@ class Solving:
     def _explore(self, interrupted: Callable[[], bool]) -> Kind | None:
         explorer, count = self.explorer, self.playing.count
         while not explorer.done:
-            if explorer.relabelled and count == 1:  # which may have come of asking
+            if explorer.relabelled:  # which may have come of asking
                 self._make_point()
             if explorer.steps + count > self.budget:
                 return "budget"
@@ -206,44 +210,65 @@ class Solving:
         self.chosen = {}
         with locating(f"episode {explorer.episodes}: step {len(cursors[0].episode)}"):
             came = self.playing.step(chosen)
-        for one in came:
+        # All of them are learned from or none is: whoever goes on finds them side by side.
+        told = [
+            explorer._told(one.action, one.observation, one.reward, one.info, one.which)
+            for one in came
+        ]
+        changed = False
+        for one, step in zip(came, told, strict=True):
             cut = one.truncated or len(cursors[one.which].episode) + 1 == self.limit
-            explorer.learn(
-                one.action, one.observation, one.reward, one.terminated, cut, one.info, one.which
-            )
+            explorer._take(one.which, step, ended=one.terminated, cut=cut)
+            changed |= explorer.changed
             self.shown[one.which] = one.observation, one.info
             if one.terminated or cut:
                 del self.shown[one.which]
-            self._after_step(explorer.changed)
+        self._after_step(changed)
 
     def _after_step(self, changed: bool) -> None:
+        """Do what is due after a step in every environment."""
+        self._check_late_labels()
         if changed:
             self._note()
-        alone = self.playing.count == 1
-        ready = self.explorer.steps >= self._next_point and not self.explorer.mind.cursors[0].way
-        if alone and (ready or self.explorer.relabelled):
+        # The ways of many are never all at their end.
+        free = self.playing.count > 1 or not self.explorer.mind.cursors[0].way
+        if self.explorer.relabelled or (free and self.explorer.steps >= self._next_point):
             self._make_point()
         self._write()
         self._tell()
 
-    def _reset(self) -> Shown:
-        """Begin an episode where there is one environment."""
-        self.shown.pop(0, None)
-        self._begin()
-        return self.shown.pop(0)
+    def _check_late_labels(self) -> None:
+        """With labels that are read late, see at once whether a plan can go by them."""
+        knowledge = self.explorer.mind.knowledge
+        if knowledge is None or not knowledge.lag or len(knowledge.unsettled) < self._many_open:
+            return
+        self._many_open = 2 * len(knowledge.unsettled)
+        self._plan()
+
+    def _plan(self) -> Plan:
+        try:
+            return self.explorer.plan()
+        except ModelError:  # labels that are read late may be such that no plan can go by them
+            self.keep_traces()
+            raise
 
     def _begin(self) -> None:
         """Begin episodes where none is, each by a seed that follows from ours and its number."""
         idle = [one for one in range(self.playing.count) if one not in self.shown]
-        if not idle:
-            return
-        seeds = {}
         for which in idle:
-            drawn = np.random.SeedSequence((self.explorer.seed, self.resets)).generate_state(1)[0]
-            seeds[which] = int(drawn) >> 1
+            self.began[which] = self.resets
             self.resets += 1
-        with locating(f"episode {self.explorer.episodes}"):
-            self.shown.update(self.playing.reset(seeds))
+        self.reset(idle)
+
+    def reset(self, which: Iterable[int]) -> None:
+        """Reset environments, each by the seed of the episode that it began last."""
+        seeds = {}
+        for one in which:
+            drawn = np.random.SeedSequence((self.explorer.seed, self.began[one])).generate_state(1)
+            seeds[one] = int(drawn[0]) >> 1
+        if seeds:
+            with locating(f"episode {self.explorer.episodes}"):
+                self.shown.update(self.playing.reset(seeds))
 
     def _note(self) -> None:
         """Put down how far it is, unless that was done hardly any steps ago."""
@@ -273,18 +298,29 @@ class Solving:
         """Work out all that is known anew: from here, whoever resumes decides the same."""
         mind, explorer = self.explorer.mind, self.explorer
         self._note()
+        self.chosen = {}
+        for cursor in mind.cursors:  # an episode without a step leaves no trace
+            if cursor.goes_on and not len(cursor.episode):
+                mind.stop(cursor)
+                self.shown.pop(cursor.place, None)
         mind.log.forget_left_starts([one.episode for one in mind.cursors])
         mind.rebuild()
         explorer.relabelled = False
-        self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
+        self._plan_point()
         self.point = self._point_now()
+
+    def _plan_point(self) -> None:
+        """Say when the next point is due."""
+        steps = self.explorer.steps
+        self._next_point = max(steps + FIRST_POINT, int(POINTS_APART * steps))
 
     def _point_now(self) -> Point:
         mind, explorer = self.explorer.mind, self.explorer
-        traces, cursor, tables = explorer.traces(), mind.cursors[0], mind.beliefs.tables
+        traces, tables = explorer.traces(), mind.beliefs.tables
+        first, *beside = [len(one.episode) if one.goes_on else -1 for one in mind.cursors]
         return Point(
             mind.log.episodes,
-            len(cursor.episode) if cursor.goes_on else -1,
+            first,
             self.resets,
             mind.beliefs.thorough_at,
             mind.log.observations.numbers_in(traces.observations),
@@ -303,6 +339,8 @@ class Solving:
             stored_events(explorer.labelling),
             explorer.events_at,
             explorer.events_states,
+            beside,
+            [self.began.get(which, 0) for which in range(self.playing.count)],
         )
 
     def _write(self) -> None:
@@ -330,28 +368,24 @@ class Solving:
 
     def solved(self, why: Kind | None, failure: str | None = None) -> Solved:
         """Return what was found so far."""
-        explorer, alone = self.explorer, self.playing.count == 1
-        if alone and explorer.relabelled:
+        explorer, mind = self.explorer, self.explorer.mind
+        if explorer.relabelled:
             self._make_point()
         statement = explorer.statement(why, failure)
-        machines, traces = explorer.machines(), explorer.traces()
-        ends = list(explorer.mind.log.ends)
-        if alone:
-            point = self._renumbered(self.point, traces)
-        else:  # where many were under way, all count as cut
-            ends += [CUT] * (len(traces) - len(ends))
-            options = explorer.mind.beliefs.options
-            point = whole_point(traces, explorer.labelling, options, self.resets, explorer.capped)
+        found, traces = self._plan(), explorer.traces()
+        under_way = [one.place for one in mind.cursors if len(one.episode)]
+        places = (*mind.log.places, *under_way) if self.playing.count > 1 else ()
         return Solved(
-            plan(machines, traces, gamma=explorer.gamma, reward_range=explorer.reward_range),
-            machines,
+            found,
+            found.machines,
             traces,
             (*self.history, self._round(*explorer._worth_before())),
             statement,
             explorer.seed,
             explorer.reward_range,
-            point,
-            tuple(ends),
+            self._renumbered(self.point, traces),
+            tuple(mind.log.ends),
+            places,
             self.world,
         )
 
@@ -375,43 +409,39 @@ class Solving:
                 f"what to go on from has other labels ({labelling.reads}, not "
                 f"{explorer.labelling.reads}): resume with the same ones"
             )
-        point = before.point or Point(0, -1, 0, mind.beliefs.thorough_at, [], [], may_tell=True)
-        ends = list(before.ends)
-        if self.playing.count > 1 and point.episodes < len(before.traces):
-            ends += [CUT] * (len(before.traces) - len(ends))
-            options, resets = mind.beliefs.options, max(point.resets, len(before.traces))
-            point = whole_point(before.traces, labelling, options, resets, point.capped)
-        found = restored(point, before.traces, ends, mind.log.actions)
+        count, traces = self.playing.count, before.traces
+        ends, places = list(before.ends), list(before.places) or [0] * len(traces)
+        point = before.point or Point(
+            0, -1, 0, mind.beliefs.thorough_at, [], [], may_tell=True, beside=[-1] * (count - 1)
+        )
+        were = max(places, default=0) + 1 if before.point is None else len(point.lengths)
+        if were != count:  # more or fewer side by side: those under way are cut
+            if len(ends) < len(traces):
+                warnings.warn(
+                    f"{amount(were, 'environment')} side by side before, {count} now: what was "
+                    f"seen stays, and episodes that were under way count as cut",
+                    ResumeWarning,
+                    stacklevel=3,
+                )
+            ends, places = ends + [CUT] * (len(traces) - len(ends)), [0] * len(traces)
+            resets = max(point.resets, len(traces))
+            point = whole_point(
+                traces, labelling, mind.beliefs.options, resets, point.capped, count
+            )
+        fits = point.episodes <= len(ends) <= len(traces) == len(places)
+        if not (fits and set(places) <= set(range(count))):
+            raise ModelError("what to go on from is damaged: its episodes do not fit its traces")
+        found = restored(point, traces, ends, places, mind.log.actions)
         explorer._restore(point, found.log, found.under_way)
         self.history = list(before.history[: point.rounds])
         self.point, self.resets = before.point, point.resets
-        if mind.log.steps and mind.beliefs.tables is None:  # many were under way
+        self.began = dict(enumerate(point.began or [point.resets - 1]))
+        if mind.log.steps and mind.beliefs.tables is None:  # there were more or fewer
             mind.beliefs.rethink(())
             mind.rebuild()
-        if point.episodes:
-            self._next_point = max(explorer.steps + FIRST_POINT, int(POINTS_APART * explorer.steps))
+            self._make_point()
+        self._plan_point()
         try:
-            Repeating(self, found, ends[point.episodes :]).run()
+            Repeating(self, found).run()
         except TraceError as error:
             raise self._failed(error, before) from error
-
-
-@contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether somebody asked to stop; asking twice stops at once."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)

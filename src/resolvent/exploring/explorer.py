@@ -4,9 +4,9 @@ Whoever has a loop of their own asks an `Explorer` what to do and tells it what 
 `solve` is such a loop.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import gymnasium as gym
@@ -23,16 +23,20 @@ from resolvent.exploring.beliefs import Beliefs
 from resolvent.exploring.checkpoint import Point
 from resolvent.exploring.choosing import largest_gap, promised
 from resolvent.exploring.concluding import machines_from
+from resolvent.exploring.cutting import always_cut
 from resolvent.exploring.log import CUT, Episode, Log
 from resolvent.exploring.mind import Cursor, Mind
+from resolvent.exploring.playing import spaces_of
 from resolvent.exploring.relabelling import (
     AFTER_NONE,
     EVENTS_APART,
     FIRST_EVENTS,
     MANY_MOVES,
+    OBSERVATIONS,
     OUTGROWN,
     few_events,
     labels_in_words,
+    states_with,
     stored_labelling,
 )
 from resolvent.exploring.statement import Kind, Statement
@@ -47,7 +51,18 @@ from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.live.answering import check_info, ended
 from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
 from resolvent.traces.live.vector_naming import one_environment
-from resolvent.traces.symbols import INFO_KEYS, Label, symbol_text
+from resolvent.traces.symbols import INFO_KEYS, Label, Symbol, symbol_text
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a step, in the words of machines; the action is a number."""
+
+    action: int
+    reward: float
+    seen: Symbol
+    label: Label
+
 
 SIDE_BY_SIDE: Final = 1 << 16
 """Episodes that may be under way at once."""
@@ -100,8 +115,7 @@ class Explorer:
         _check(gamma, target, states, seed)
         self.gamma, self.reward_range, self.seed = gamma, reward_range, seed
         self.target, self.states = target, states
-        single = isinstance(env, gym.Env)
-        space = env.action_space if single else env.single_action_space  # type: ignore[union-attr]
+        single, (space, _) = isinstance(env, gym.Env), spaces_of(env)
         with _standing_for(env) as one:
             self._observations = Names(one, "observation", name_of)
             self._names = Names(one, "action")
@@ -196,7 +210,7 @@ class Explorer:
         """
         cursor = self._cursor(which)
         with locating(f"episode {self.mind.log.episodes}"):
-            seen = self._observations(observation)
+            seen = self._seen(observation)
             if not cursor.goes_on:
                 with locating("reset"):
                     check_info(info)
@@ -233,43 +247,50 @@ class Explorer:
         Raises:
             ContradictoryTraces: when the world turns out to be random.
         """
-        cursor, log = self._cursor(which), self.mind.log
+        step = self._told(action, observation, reward, info, which)
+        over, cut = ended(terminated, "terminated"), ended(truncated, "truncated")
+        self._take(which, step, ended=over, cut=cut)
+
+    def _told(
+        self, action: Any, observation: Any, reward: Any, info: Mapping[str, Any], which: int
+    ) -> "Told":
+        """Return what a step tells in the words of machines, or refuse it; nothing is learned."""
+        cursor = self._cursor(which)
         if not cursor.goes_on:
             raise OptionError("learn() before act(): show act() what the environment's reset gave")
-        with locating(f"episode {log.episodes}"), locating(f"step {len(cursor.episode)}"):
+        at = f"episode {self.mind.log.episodes}"
+        if len(self.mind.cursors) > 1:
+            at = f"environment {which}"
+        with locating(at), locating(f"step {len(cursor.episode)}"):
             check_info(info)
             self._settle_labels(info)
             done = self._codes.get(self._names(action))
             if done is None:
                 raise OptionError(f"action {shown(action)} is not one of the environment's")
+            paid, seen = finite_reward(reward), self._seen(observation)
             label = self._labels.after_step(
                 self._last.get(which), action, reward, observation, info
             )
-            paid = finite_reward(reward)
             complaint = too_large_to_add_up(abs(paid), self.gamma, self.steps + 1)
             if complaint is not None:
                 raise TraceError(complaint)
-            seen = log.observation(self._observations(observation))
-            over, cut = ended(terminated, "terminated"), ended(truncated, "truncated")
-        self._take(cursor, done, paid, seen, label, ended=over, cut=cut)
+            return Told(done, paid, seen, label)
 
-    def _take(
-        self,
-        cursor: Cursor,
-        action: int,
-        reward: float,
-        seen: int,
-        label: Label,
-        *,
-        ended: bool,
-        cut: bool,
-    ) -> None:
-        """Take a step in codes; where labels do not explain it, have others."""
-        mind = self.mind
+    def _seen(self, observation: Any) -> Symbol:
+        with locating("the observation"):
+            return self._observations(observation)
+
+    def _take(self, which: int, step: "Told", *, ended: bool, cut: bool) -> None:
+        """Take a step; where labels do not explain it, have others."""
+        mind, cursor, label = self.mind, self._cursor(which), step.label
         self.capped += cut and not ended
-        code = mind.log.label(label)
+        if not self.labelling.is_given:  # it may be another one since the step was told
+            label = self.labelling.after_step(mind.log.actions[step.action], step.seen)
+        seen, read = mind.log.observation(step.seen), mind.log.label(label)
         try:
-            self.changed = mind.learn(cursor, action, reward, seen, code, ended=ended, cut=cut)
+            self.changed = mind.learn(
+                cursor, step.action, step.reward, seen, read, ended=ended, cut=cut
+            )
         except ContradictoryTraces:
             if not self._tell_more():
                 raise
@@ -301,7 +322,7 @@ class Explorer:
                 f"on, up to {SIDE_BY_SIDE - 1:,}"
             )
         while len(self.mind.cursors) <= which:
-            self.mind.cursors.append(Cursor())
+            self.mind.cursors.append(Cursor(len(self.mind.cursors)))
         return self.mind.cursors[which]
 
     def _make_labels(self) -> None:
@@ -316,7 +337,7 @@ class Explorer:
             return
         self.may_tell = False
         if not any(key in info for key in INFO_KEYS):
-            self._relabel(Labelling("observation"))
+            self._relabel(OBSERVATIONS)
 
     def _relabel(self, labelling: Labelling) -> None:
         self.labelling, self.relabelled = labelling, True
@@ -374,8 +395,10 @@ class Explorer:
         states, few = sum(tables.sizes), self.labelling.events is not None
         outgrown = few and states > OUTGROWN * self.events_states
         # Labels that change nothing anywhere are no trouble, however many there are.
-        if not outgrown and (few or states * (labels - len(knowledge.plain)) < MANY_MOVES):
+        many = states > labels or states * (labels - len(knowledge.plain)) >= MANY_MOVES
+        if not outgrown and (few or not many):
             return
+        looks = self.steps >= self.events_at
         found = self._events()
         if found is not None and found.labelling != self.labelling:
             other = sum(one.states for one in found.inferred.machines.values())
@@ -385,15 +408,19 @@ class Explorer:
                 return
         if outgrown:
             self._read_all()
+        elif looks and self.labelling == OBSERVATIONS and states > labels:
+            finer = states_with(EVERYTHING, self.traces(), self.mind.beliefs.options)
+            if finer is not None and 2 * finer <= states:
+                self._read(EVERYTHING)
 
     def _read_all(self) -> None:
         """Have each observation be a label; where that explains too little, with the action."""
         try:
-            self._read(Labelling("observation"))
+            self._read(OBSERVATIONS)
         except ContradictoryTraces:
             self._read(EVERYTHING)
 
-    def _restore(self, point: Point, log: Log, under_way: Episode | None) -> None:
+    def _restore(self, point: Point, log: Log, under_way: Sequence[Episode | None]) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
         if self._auto:
@@ -411,9 +438,10 @@ class Explorer:
         )
         mind.confirmed = {tuple(one) for one in point.confirmed}
         mind.confirming, mind.rechecked = point.confirming, point.rechecked
-        mind.cursors = [Cursor()]
-        if under_way is not None:
-            mind.cursors[0].episode, mind.cursors[0].goes_on = under_way, True
+        mind.cursors = [Cursor(place) for place in range(len(under_way))]
+        for cursor, episode in zip(mind.cursors, under_way, strict=True):
+            if episode is not None:
+                cursor.episode, cursor.goes_on = episode, True
         mind.rebuild()
 
     @property
@@ -484,6 +512,7 @@ class Explorer:
             untold=mind.doubts.untold,
             labels=labels_in_words(self.labelling),
             failure=failure,
+            cut=always_cut(mind.beliefs.tables, mind.log),
         )
 
     def _varying(self) -> str | None:

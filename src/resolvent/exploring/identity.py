@@ -6,6 +6,7 @@ import gymnasium as gym
 import msgspec
 
 from resolvent.errors import ModelError
+from resolvent.exploring.playing import spaces_of
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.vector_naming import one_environment
 
@@ -31,11 +32,11 @@ class World(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         >>> world.name, world.arguments, world.actions
         ('resolvent/TMaze-v0', 'length=5', 'Discrete(4)')
         """
+        actions, observations = map(str, spaces_of(env))
         if isinstance(env, gym.vector.VectorEnv):
-            spaces = env.single_action_space, env.single_observation_space
             with one_environment(env) as one:
-                return cls(*_named(one), *map(str, spaces))
-        return cls(*_named(env), str(env.action_space), str(env.observation_space))
+                return cls(*_named(one), actions, observations)
+        return cls(*_named(env), actions, observations)
 
     def check(self, before: "World") -> None:
         """Refuse to go on in this environment from what another one gave."""

@@ -160,7 +160,7 @@ class Log:
         names = sorted(range(len(self.actions)), key=lambda one: symbol_order(self.actions[one]))
         self.by_name: Codes = np.array(names, np.int32)
         self.done = Episode()
-        self.lengths, self.ends = array("i"), array("b")
+        self.lengths, self.ends, self.places = array("i"), array("b"), array("i")
         self._columns: tuple[object, Columns] | None = None
 
     @property
@@ -181,8 +181,11 @@ class Log:
         """Return the number of a label."""
         return self.labels(label)
 
-    def close(self, episode: Episode, end: int) -> None:
-        """Put an episode with those that are over; one without a step leaves nothing."""
+    def close(self, episode: Episode, end: int, place: int = 0) -> None:
+        """Put an episode with those that are over; one without a step leaves nothing.
+
+        `place` is the number of the environment that it was played in, of several side by side.
+        """
         if not len(episode):
             return
         done = self.done
@@ -192,6 +195,7 @@ class Log:
         done.rewards.extend(episode.rewards)
         self.lengths.append(len(episode))
         self.ends.append(end)
+        self.places.append(place)
 
     def has(self, begun: tuple[int, int], actions: Sequence[int]) -> bool:
         """Whether an episode that is over began with this observation and label, and did these.

@@ -79,9 +79,11 @@ _PLAN_HOLDS = "whether the plan holds"
 class Cursor:
     """Where one of several episodes side by side is, and where it is going.
 
-    `way` are the steps that lie ahead, as (situation, action).
+    `way` are the steps that lie ahead, as (situation, action), and `place` is the number of
+    the environment.
     """
 
+    place: int = 0
     episode: Episode = field(default_factory=Episode)
     row: int = UNKNOWN
     way: list[tuple[int, int]] = field(default_factory=list)
@@ -452,8 +454,7 @@ class Mind:
 
     def _at_random(self, cursor: Cursor) -> int:
         """Do anything; which follows from the seed, the number of steps and the environment."""
-        which = next(place for place, one in enumerate(self.cursors) if one is cursor)
-        rng = np.random.default_rng((self.seed, self.steps, which))
+        rng = np.random.default_rng((self.seed, self.steps, cursor.place))
         return int(rng.integers(len(self.log.actions)))
 
     def learn(
@@ -545,7 +546,7 @@ class Mind:
         known, carried_out = self.knowledge, cursor.way and cursor.why == _PLAN_HOLDS
         if known is not None and carried_out and end == CUT and cursor.start != UNKNOWN:
             self.confirmed.add(known.situations[cursor.start])  # for as long as episodes last
-        self.log.close(cursor.episode, end)
+        self.log.close(cursor.episode, end, cursor.place)
         cursor.episode, cursor.goes_on, cursor.way = Episode(), False, []
         cursor.row = UNKNOWN
 

@@ -49,16 +49,15 @@ class OneEnvironment:
     count = 1
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        self.env = env
-        self._spaces = env.action_space, env.observation_space
+        self.env, self._spaces = env, spaces_of(env)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
         with telling("reset"):
             given = self.env.reset(seed=seeds[0])
-        shown = of_reset(given)
-        check_spaces(self._spaces, (self.env.action_space, self.env.observation_space))
-        return {0: shown}
+        begun = of_reset(given)
+        check_spaces(self._spaces, spaces_of(self.env))
+        return {0: begun}
 
     def step(self, actions: Mapping[int, Any]) -> list[Came]:
         """Take a step in every environment."""
@@ -91,23 +90,23 @@ class ManyEnvironments:
         self.envs, self.count = envs, int(envs.num_envs)
         inner = envs.unwrapped
         self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
-        self._seeded = False
+        self._begun = False
         self._live = VectorEpisodes(envs, _no_label)
-        self._spaces = envs.single_action_space, envs.single_observation_space
+        self._spaces = spaces_of(envs)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode in those environments that are named, each by its seed."""
-        mask = np.zeros(self.count, bool)
+        mask = np.full(self.count, not self._begun)  # none can be left out at first
         mask[list(seeds)] = True
         asked: Any = [seeds.get(number) for number in range(self.count)]
         if not self._seeds_each:  # one that draws for all of them is seeded once
-            asked, self._seeded = None if self._seeded else seeds[0], True
+            asked = None if self._begun else min(seeds.items())[1]
+        self._begun = True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         with telling("reset"):
             given = self.envs.reset(seed=asked, options=options)
         observations, infos = of_reset(given)
-        spaces = self.envs.single_action_space, self.envs.single_observation_space
-        check_spaces(self._spaces, spaces)
+        check_spaces(self._spaces, spaces_of(self.envs))
         self._live.reset(observations, infos, mask)
         told = self._live.told_at_reset(mask, infos)
         seen = split(self.envs.observation_space, observations)
@@ -189,6 +188,21 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
     if not isinstance(made, gym.Env | gym.vector.VectorEnv):
         raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
     return made, True
+
+
+def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """Return what may be done and seen in an environment, or in each of many side by side."""
+    prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
+    found = []
+    for name in (f"{prefix}action_space", f"{prefix}observation_space"):
+        space = getattr(env, name, None)
+        if not isinstance(space, gym.Space):
+            raise OptionError(
+                f"the environment {type(env.unwrapped).__name__} has no {name}: give it a "
+                f"gymnasium.Space"
+            )
+        found.append(space)
+    return found[0], found[1]
 
 
 def check_spaces(

@@ -18,6 +18,8 @@ from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.symbols import as_symbol
 
+OBSERVATIONS: Final = Labelling("observation")
+
 FIRST_EVENTS: Final = 64
 """From so many steps on events are looked for."""
 
@@ -52,6 +54,22 @@ def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResul
     except ContradictoryTraces:
         return None
     return found if found.labelling.events else None
+
+
+def states_with(labelling: Labelling, traces: TraceSet, options: Options) -> int | None:
+    """Return how many states machines have that read these labels; None if none explain all.
+
+    >>> import resolvent as rs
+    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0)
+    >>> states_with(OBSERVATIONS, traces, Options(noise="none"))
+    4
+    """
+    wanted = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=ON_MACHINES)
+    try:
+        found = infer_with(wanted, traces)
+    except ContradictoryTraces:
+        return None
+    return sum(one.states for one in found.machines.values())
 
 
 def stored_events(labelling: Labelling) -> list[tuple[Any, Any]] | None:

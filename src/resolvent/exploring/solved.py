@@ -50,6 +50,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     history: list[Round]
     point: Point | None
     ends: list[int]
+    places: list[int] = []
     world: World | None = None
 
 
@@ -66,6 +67,7 @@ class Solved(ByValue):
         seed: Which the episodes followed from.
         point: Where to go on from, if it should go on.
         ends: How each episode ended that is over, as `exploring.log` numbers it.
+        places: Which of several environments side by side each trace was played in.
         world: What tells the environment from others; None if that is not known.
     """
 
@@ -78,6 +80,7 @@ class Solved(ByValue):
     reward_range: tuple[float, float] | None = None
     point: Point | None = field(default=None, repr=False)
     ends: tuple[int, ...] = field(default=(), repr=False)
+    places: tuple[int, ...] = field(default=(), repr=False)
     world: World | None = field(default=None, repr=False)
 
     @property
@@ -92,8 +95,11 @@ class Solved(ByValue):
 
     @property
     def bound(self) -> float:
-        """By how much acting otherwise could be better, at most, on average over the starts."""
-        return self.plan.bound
+        """By how much acting otherwise could be better, at most, on average over the starts.
+
+        Infinite where nothing was paid that tells how to act.
+        """
+        return self.plan.bound if self.statement.gap < float("inf") else float("inf")
 
     @property
     def optimal(self) -> bool:
@@ -143,6 +149,7 @@ class Solved(ByValue):
                 list(self.history),
                 self.point,
                 list(self.ends),
+                list(self.places),
                 self.world,
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
@@ -184,6 +191,7 @@ class Solved(ByValue):
             about.reward_range,
             about.point,
             tuple(about.ends),
+            tuple(about.places),
             about.world,
         )
 
@@ -218,7 +226,7 @@ class Solved(ByValue):
         states = listed([f"{kind} {size}" for kind, size in self.states.items()])
         return [
             ("value", f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"),
-            ("bound", f"{self.bound:.4g}"),
+            ("bound", f"{self.bound:.4g}" if self.bound < float("inf") else "not known"),
             ("states", states),
             ("steps", f"{self.steps:,} in {amount(len(self.traces), 'episode')}"),
             ("stopped", self.why_stopped),

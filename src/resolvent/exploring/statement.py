@@ -31,9 +31,9 @@ class Statement:
     `states` are the sizes of the machines, `moves` how many of their moves were tested,
     `open_steps` how many steps could still be better, and `gap` by how much acting otherwise
     could be better at most, from any of the starts. `capped` counts the episodes that a limit
-    on their length cut. `contradiction` says what showed the world to be random, if it is,
-    `failure` what went wrong in the environment, if it did, and `labels` what labels were made
-    of, if nobody told any.
+    on their length cut, and `cut` names a step after which the environment always did so.
+    `contradiction` says what showed the world to be random, if it is, `failure` what went wrong
+    in the environment, if it did, and `labels` what labels were made of, if nobody told any.
 
     `at_most` is how many states there may be of, where somebody said so. Then `tests` counts
     what rules out that there are more than were found: after each state every word of labels
@@ -61,6 +61,7 @@ class Statement:
     untold: int = 0
     labels: str = ""
     failure: str | None = None
+    cut: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -89,6 +90,11 @@ class Statement:
         if self.capped:
             were = "was" if self.capped == 1 else "were"
             text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+        if self.cut:
+            text += (
+                f"; the environment cut each episode that did {self.cut}: the plan takes it that "
+                f"it would have gone on, so if that is an end, have the environment terminate"
+            )
         if self.labels:
             text += f"; labels: {self.labels}"
         return text
@@ -126,7 +132,7 @@ class Statement:
             return (
                 f"what is seen are numbers that hardly ever come back: in {seen} "
                 f"{self.situations:,} different situations; make intervals of them, "
-                "for example with name_of=lambda seen: tuple(seen.round(1).tolist())"
+                "for example with name_of=lambda seen: tuple(round(float(one), 1) for one in seen)"
             )
         spent = {"budget": "the budget is spent", "failed": "the environment failed"}
         why = f"{spent.get(self.kind, 'interrupted')} after {seen}"
@@ -143,7 +149,11 @@ class Statement:
     def _left(self) -> str:
         if self.kind not in ("budget", "interrupted", "failed"):
             return ""
-        below = "" if self.gap == float("inf") else f", at most {self.gap:.4g} below the best"
+        if self.gap == float("inf"):
+            return f"; nothing was paid that tells how to act: {MORE}"
+        below = f", at most {self.gap:.4g} below the best"
         if not self.open_steps:
             return f"{below}; nothing better is left to try, but not all is tested"
-        return f"{below}; {amount(self.open_steps, 'step')} could be better and were never taken"
+        were = "was" if self.open_steps == 1 else "were"
+        left = amount(self.open_steps, "step")
+        return f"{below}; {left} could be better and {were} never taken"

@@ -10,6 +10,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 
 from resolvent.control.learning.imagined import (
     ENDS,
+    GOES_ON,
     UNKNOWN,
     ImaginedSteps,
     shown_situations,
@@ -17,6 +18,7 @@ from resolvent.control.learning.imagined import (
 )
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan
+from resolvent.control.shaping.shape_reward import UNSHAPED, ShapeReward, shaped_inside
 from resolvent.control.wrapping.augment_observation import AugmentObservation, augmented_inside
 from resolvent.errors import OptionError
 
@@ -31,7 +33,8 @@ class CounterfactualReplayBuffer(ReplayBuffer):
     The environment of the learner is inside `AugmentObservation`, in mode "flatten",
     "multidiscrete" or "discrete". `env` is one such environment, to look at, and `plan` a
     plan, or a `Model`, of the same machines. A buffer holds as many more steps as it imagines,
-    so choose `buffer_size` and `batch_size` larger.
+    so choose `buffer_size` and `batch_size` larger. Where `env` is inside `ShapeReward`, as the
+    learner's then is, imagined steps are paid as it would pay them.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> from stable_baselines3 import DQN
@@ -76,7 +79,10 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         )
         model = plan.model if isinstance(plan, Plan) else plan
         steps = ImaginedSteps.of(augmented.env, model)
-        self._following, self._reward, self._outcome = steps.following, steps.reward, steps.outcome
+        self._following, self._outcome = steps.following, steps.outcome
+        shaped = shaped_inside(env)
+        self._shaped = shaped is not None
+        self._reward = steps.reward if shaped is None else _as_shaped(steps, model, shaped)
         encoded = [augmented.encode(*one) for one in shown_situations(augmented, model)]
         self._shown = np.array(encoded, observation_space.dtype).reshape(-1, *self.obs_shape)
         self._among = _among(model)
@@ -96,6 +102,11 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         infos: list[dict[str, Any]],
     ) -> None:
         """Put in the steps of all environments, and those that they let imagine."""
+        if any(UNSHAPED in info for info in infos) is not self._shaped:
+            raise OptionError(
+                "of the learner's environment and the one given as env, ShapeReward is around one "
+                "alone: imagined steps would be paid otherwise than those that are taken"
+            )
         super().add(obs, next_obs, action, reward, done, infos)
         each = zip(
             np.reshape(obs, (self.n_envs, *self.obs_shape)).astype(self._shown.dtype),
@@ -149,6 +160,17 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         ):
             found[shown.tobytes()] = (code, number)
         return found
+
+
+def _as_shaped(steps: ImaginedSteps, model: Model, shaped: ShapeReward) -> NDArray[np.float64]:
+    """Return what imagined steps are paid where a wrapper shapes rewards."""
+    if list(shaped.plan.model.states) != list(model.states):
+        raise OptionError("ShapeReward has a plan by other machines: give both the same plan")
+    named = map(model.named, range(len(model)))
+    worth = np.array([shaped.potential.at(observation, states) for observation, *states in named])
+    ahead = np.where(steps.outcome == GOES_ON, worth[steps.following], 0.0)
+    paid: NDArray[np.float64] = steps.reward + shaped.gamma * ahead - worth[:, None]
+    return paid
 
 
 def _among(model: Model) -> list[list[int]]:

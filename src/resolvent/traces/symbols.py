@@ -146,7 +146,10 @@ def _as_proposition(value: Any) -> str:
             f"{shown(value)} cannot be a proposition of a label: use strings, such as {{'key'}}"
         )
     if not value:
-        raise TraceError("a proposition of a label is the empty string: give it a name")
+        raise TraceError(
+            "a proposition of a label is the empty string: give it a name, or none at all ([]) "
+            "where nothing happens"
+        )
     return _encodable(value)
 
 

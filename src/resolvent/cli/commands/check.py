@@ -13,8 +13,8 @@ from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.places import Place, opened, say_what_is_idle
-from resolvent.cli.printing import print_json
-from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.printing import print_json, saying_warnings
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.ways import history_text

@@ -10,8 +10,8 @@ from resolvent.cli.options import (
     names_in,
 )
 from resolvent.cli.places import Place, opened
-from resolvent.cli.printing import name_text, print_json
-from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.printing import name_text, print_json, saying_warnings
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.diagnosis import diagnose as findings_in
 from resolvent.display.progress import ProgressBar
 from resolvent.samples import LabelTiming

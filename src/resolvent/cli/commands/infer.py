@@ -21,8 +21,8 @@ from resolvent.cli.options import (
     names_in,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, name_text, print_json
-from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.printing import command, name_text, print_json, saying_warnings
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar

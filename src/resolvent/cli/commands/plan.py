@@ -23,8 +23,8 @@ from resolvent.cli.options import (
     choice,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, name_text, print_json
-from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.printing import command, name_text, print_json, saying_warnings
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
 from resolvent.control import Plan, Runs
 from resolvent.control.planning.plans import plan as plan_for

@@ -14,8 +14,8 @@ from resolvent.cli.options import (
     columns_of,
 )
 from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import name_text, print_json
-from resolvent.cli.tables import TableOptions, saying_warnings, takes_table
+from resolvent.cli.printing import name_text, print_json, saying_warnings
+from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError

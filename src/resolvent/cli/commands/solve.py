@@ -2,14 +2,15 @@
 
 import sys
 from contextlib import redirect_stdout
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Gamma, Json, MaxSteps, RewardRange, choice
-from resolvent.cli.printing import command, name_text, print_json
+from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.targets import check_folder
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
@@ -18,7 +19,6 @@ from resolvent.exploring.folders import recover
 from resolvent.exploring.solved import ABOUT, MACHINES, TRACES
 from resolvent.exploring.solving import solve as solve_environment
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.wording import listed
 
 
 def solve(
@@ -84,6 +84,7 @@ def solve(
 
     Ctrl-C keeps everything: --resume goes on from there.
     """
+    said = dict(locals())
     check_folder(output)
     before = None
     recover(output)
@@ -94,7 +95,7 @@ def solve(
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.
-    with redirect_stdout(sys.stderr), ProgressBar() as bar:
+    with redirect_stdout(sys.stderr), ProgressBar() as bar, saying_warnings():
         world = make_environment(environment, settings, imports)
         try:
             solved = solve_environment(
@@ -110,9 +111,7 @@ def solve(
                 seed=seed,
                 resume=before,
                 folder=output,
-                progress=lambda now: bar.show(
-                    _line(environment, now), now.steps / budget, stage="solving", steady=False
-                ),
+                progress=lambda now: bar.show(_line(now), None, stage="solving"),
             )
         finally:
             world.close()
@@ -121,9 +120,13 @@ def solve(
     else:
         print(solved)
         print(f"\nwrote {name_text(output)}")
-        again = ("--resume", "--budget", str(2 * budget))
         if solved.statement.kind in ("budget", "interrupted"):
+            said["budget"] = 2 * budget if solved.statement.kind == "budget" else budget
+            again = (*_given(said), "--resume")
             print(f"\nnext: {command('solve', environment, '-o', output, *again)}")
+        elif solved.statement.kind == "readings":
+            found = "-o", "machines.json", "--labels", "auto", "--discretise", "auto"
+            print(f"\nnext: {command('infer', output / TRACES, *found)}")
         else:
             files = output / MACHINES, output / TRACES
             print(f"\nnext: {command('report', *files, '-o', 'report.html')}")
@@ -131,12 +134,52 @@ def solve(
         raise typer.Exit(130)
 
 
-def _line(environment: str, now: Round) -> str:
-    """Say in one line how far it is, and what it is after."""
-    bound = "" if now.bound is None else f" (at most {now.value + now.bound:.4g})"
-    states = listed([f"{size} {kind}" for kind, size in now.states.items()]) or "no"
-    after = f"; after {now.after}" if now.after else ""
-    return (
-        f"solving {environment}: {now.steps:,} steps, {states} states, "
-        f"worth {now.value:.4g}{bound}{after}"
-    )
+_ONCE_MORE = {
+    "settings": "--set",
+    "imports": "--import",
+    "budget": "--budget",
+    "target": "--target",
+    "gamma": "--gamma",
+    "reward_range": "--reward-range",
+    "labels": "--labels",
+    "states": "--states",
+    "noise": "--noise",
+    "max_steps": "--max-steps",
+}
+"""What whoever resumes has to say again, if it was said."""
+
+
+def _given(said: dict[str, Any]) -> list[str]:
+    """Return the options that were given, as they are typed.
+
+    >>> _given({**dict.fromkeys(_ONCE_MORE), "settings": ["length=5"], "reward_range": (0.0, 2.5)})
+    ['--set', 'length=5', '--reward-range', '0.0', '2.5']
+    """
+    typed: list[str] = []
+    for name, option in _ONCE_MORE.items():
+        value = said[name]
+        if value is None or value == signature(solve).parameters[name].default:
+            continue
+        if isinstance(value, list):
+            typed += [word for one in value for word in (option, one)]
+        else:
+            values = value if isinstance(value, tuple) else (value,)
+            typed += [option, *map(str, values)]
+    return typed
+
+
+def _line(now: Round) -> str:
+    """Say in one line how far it is, and what it wants to know.
+
+    >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "whether the plan holds"))
+    '96 steps, 1 × 3 states, worth 0.57 (at most 14.6), asks whether the plan holds'
+    """
+    bound = "" if now.bound is None else f" (at most {now.value + now.bound:.3g})"
+    states = " × ".join(map(str, now.states.values())) or "no"
+    asks = ""
+    if now.after:
+        asks = f", asks {now.after}" if now.after.startswith(_WORDS) else f", wants {now.after}"
+    return f"{now.steps:,} steps, {states} states, worth {now.value:.3g}{bound}{asks}"
+
+
+_WORDS = ("whether", "where", "which", "what", "how")

@@ -23,6 +23,7 @@ from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan
 from resolvent.control.shaping.potential import Potential
+from resolvent.control.shaping.shape_reward import shaped_inside
 from resolvent.control.wrapping.augment_observation import augmented_inside
 from resolvent.errors import OptionError, locating
 from resolvent.traces.live.naming import Names
@@ -225,6 +226,11 @@ def _guidance(
         raise OptionError(f"{name} needs the machines in view: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
         raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")
+    if shaped_inside(env) is not None:
+        raise OptionError(
+            f"{name}: env is inside ShapeReward, which pays only for steps that are taken: leave "
+            f"it out, and give shaping=plan"
+        )
     potential = None
     if isinstance(shaping, Plan):
         potential = Potential.of_plan(shaping)

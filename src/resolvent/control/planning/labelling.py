@@ -44,16 +44,21 @@ class Labelling:
         timing ignores takes no part. If not even the last will do, labels that lead to the
         same states count as one: `moves` say where each leads.
 
-        Raises `LabelsByChance` if labels follow from none of these.
+        Raises `LabelsByChance` if labels follow from none of these. With a lag the label that is
+        read after a step is that of the observation before it, which has to tell it.
         """
         on_observation = _labels_of_observations(steps, timing, space)
         if timing.lag:
+            if not isinstance(on_observation, Lookup):
+                on_observation = _labels_of_observations(steps, timing, space, _alike(moves))
             if isinstance(on_observation, Lookup):
                 return cls("observation", on_observation, space)
             raise ModelError(
                 f"{_disagreement(steps, on_observation, 'observation')}; with timing {timing} "
-                f"a label is read one step late, so planning needs labels that depend on the "
-                f"observation alone: infer with another timing"
+                f"a label is read one step late: the observation and the states do not tell which "
+                f"one comes next, so planning needs labels that depend on the observation alone; "
+                f"machines that read labels in time can explain the same: use timing current or "
+                f"current-with-initial"
             )
         if isinstance(on_observation, Lookup):
             return cls("next observation", on_observation, space)
@@ -81,8 +86,13 @@ class Labelling:
         return self.table(_KEYS[self.by](columns, self.space))
 
 
-def _labels_of_observations(steps: Steps, timing: LabelTiming, space: Space) -> Lookup | Two:
-    """Return labels as a function of their observation, or two places that disagree."""
+def _labels_of_observations(
+    steps: Steps, timing: LabelTiming, space: Space, alike: Codes | None = None
+) -> Lookup | Two:
+    """Return labels as a function of their observation, or two places that disagree.
+
+    `alike` says of each label which one it counts as.
+    """
     seen, labels, trace, at = steps.following, steps.label, steps.trace, steps.step + 1
     if not timing.first:
         starts = steps.starts
@@ -92,11 +102,23 @@ def _labels_of_observations(steps: Steps, timing: LabelTiming, space: Space) -> 
         at = np.concatenate([np.zeros(len(starts.trace), np.int64), at])
         order = np.lexsort((at, trace))
         seen, labels, trace, at = seen[order], labels[order], trace[order], at[order]
-    found = as_function(seen.astype(np.int64), labels, len(space.observations))
+    counted = labels if alike is None else alike[labels]
+    found = as_function(seen.astype(np.int64), counted, len(space.observations))
     if isinstance(found, Lookup):
         return found
     one, other = ((int(trace[row]), int(at[row]), int(labels[row])) for row in found)
     return one, other
+
+
+def _alike(moves: Sequence[Codes]) -> Codes:
+    """Return for each label the first that leads to the same states from everywhere.
+
+    >>> _alike([np.array([[1, 0, 1, -1], [1, 1, 1, -1]])]).tolist()  # the last stands for unknown
+    [0, 1, 0, 3]
+    """
+    _, first, place = np.unique(np.vstack(moves), axis=1, return_index=True, return_inverse=True)
+    found: Codes = first[place.ravel()].astype(np.int32)
+    return found
 
 
 def _one_of_those_alike(steps: Steps, rows: Keys, space: Space, moves: Sequence[Codes]) -> Codes:

@@ -18,7 +18,7 @@ from resolvent.control.wrapping.belief_memory import BeliefMemory
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.senses.live import LiveSenses
-from resolvent.traces import TraceSet
+from resolvent.traces import TraceSet, Vocabulary
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.live.answering import ended, of_reset, of_step
 from resolvent.traces.live.random_actions import random_actions
@@ -242,7 +242,10 @@ class _Actor:
             planned += 1
             if action is None:
                 if not self.may_guess:
-                    raise ModelError(_unseen_text(number, taken, symbol, memory))
+                    raise ModelError(
+                        _unseen_text(number, taken, symbol, memory)
+                        + _naming_text(symbol, self.plan.model.observations)
+                    )
                 action = self.space.sample()
                 self.random_steps += 1
                 planned = 0
@@ -294,6 +297,16 @@ class _Actor:
             return None
         action = self.plan.model.actions[int(self.plan.policy[situation])]
         return self.live.actions.value(action)
+
+
+def _naming_text(observation: Symbol, known: Vocabulary[Symbol]) -> str:
+    """Say what may be wrong where an observation is none that the plan knows at all."""
+    if observation in known:
+        return ""
+    return (
+        f"; the plan's observations are such as {symbol_text(known[0])}: if name_of made them, "
+        "give it here, too"
+    )
 
 
 def _unseen_text(

@@ -1,7 +1,7 @@
 """One environment + a plan → the same environment, whose rewards tell sooner what is worth it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import gymnasium as gym
 
@@ -110,8 +110,19 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         promise = 0.0 if terminated else self.potential.at(*self._follows.situation)
         shaped = finite_reward(reward) + self.gamma * promise - self._promised
         self._promised = promise
-        info = {**info, "unshaped_reward": reward}
+        info = {**info, UNSHAPED: reward}
         return observation, shaped, terminated, truncated, info
+
+
+UNSHAPED: Final = "unshaped_reward"
+"""The key of an info under which stands what the environment paid."""
+
+
+def shaped_inside(env: gym.Env[Any, Any]) -> ShapeReward | None:
+    """Return the wrapper that shapes rewards, from under any others."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, ShapeReward):
+        env = env.env
+    return env if isinstance(env, ShapeReward) else None
 
 
 def checked_plan(plan: Any) -> Plan:
