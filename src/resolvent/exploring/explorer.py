@@ -395,10 +395,10 @@ class Explorer:
         states, few = sum(tables.sizes), self.labelling.events is not None
         outgrown = few and states > OUTGROWN * self.events_states
         # Labels that change nothing anywhere are no trouble, however many there are.
-        many = states > labels or states * (labels - len(knowledge.plain)) >= MANY_MOVES
-        if not outgrown and (few or not many):
+        many = not few and states * (labels - len(knowledge.plain)) >= MANY_MOVES
+        hidden = not many and self._is_done_hidden(states, labels)
+        if not (outgrown or many or hidden):
             return
-        looks = self.steps >= self.events_at
         found = self._events()
         if found is not None and found.labelling != self.labelling:
             other = sum(one.states for one in found.inferred.machines.values())
@@ -408,10 +408,21 @@ class Explorer:
                 return
         if outgrown:
             self._read_all()
-        elif looks and self.labelling == OBSERVATIONS and states > labels:
-            finer = states_with(EVERYTHING, self.traces(), self.mind.beliefs.options)
-            if finer is not None and 2 * finer <= states:
-                self._read(EVERYTHING)
+        elif hidden:
+            self._read(EVERYTHING)
+
+    def _is_done_hidden(self, states: int, labels: int) -> bool:
+        """Whether half as many states do if what is done is read as well, where there are many.
+
+        Whoever reads only what is seen needs ever more of them to guess what was done.
+        """
+        if self.labelling != OBSERVATIONS or states <= labels or self.steps < self.events_at:
+            return False
+        needed = states_with(EVERYTHING, self.traces(), self.mind.beliefs.options)
+        if needed is not None and 2 * needed <= states:
+            return True
+        self.events_at = int(EVENTS_APART * self.steps)
+        return False
 
     def _read_all(self) -> None:
         """Have each observation be a label; where that explains too little, with the action."""

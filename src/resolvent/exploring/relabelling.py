@@ -36,6 +36,10 @@ EFFORT, ON_MACHINES = 0.02, 0.1
 """How much to spend on that, and on the machines that read them, beside what `infer` does."""
 
 
+IN_PASSING: Final = 0.005
+"""How much to spend on machines that read all that is seen and done, to see how large they are."""
+
+
 def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResult] | None:
     """Return few events that explain all traces, and machines that read them; None if none do.
 
@@ -64,7 +68,7 @@ def states_with(labelling: Labelling, traces: TraceSet, options: Options) -> int
     >>> states_with(OBSERVATIONS, traces, Options(noise="none"))
     4
     """
-    wanted = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=ON_MACHINES)
+    wanted = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=IN_PASSING)
     try:
         found = infer_with(wanted, traces)
     except ContradictoryTraces:
