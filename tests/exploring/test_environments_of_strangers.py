@@ -118,7 +118,7 @@ class Wrong(Corridor):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"info": None}, r"step\(\) returned None as its info: that has to be a dict"),
+        ({"info": None}, "the info is None: it has to be a dict"),
         ({"seen": float("nan")}, "the observation: nan cannot be a symbol"),
         ({"reward": "high"}, "the reward is 'high'; rewards must be numbers"),
         ({"more": 1}, r"has to return \(observation, reward, terminated, truncated, info\)"),
