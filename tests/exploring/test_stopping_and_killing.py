@@ -25,7 +25,8 @@ from resolvent.environments import House
 
 class SlowHouse(House):
     def step(self, action):
-        time.sleep(600 if Path("kept").exists() else 0.005)  # until somebody interrupts it
+        # Once something is kept, it goes on until somebody interrupts it between two steps.
+        time.sleep(1.0 if Path("kept").exists() else 0.005)
         return super().step(action)
 """
 
