@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -94,9 +95,10 @@ def outcome_of(code: int, told: str) -> str:
         return "done before"
     if code == -signal.SIGINT and not told:
         return "ended by the signal before Python was there"
-    pythons_own = "KeyboardInterrupt" in told and "/resolvent/" not in told
-    if pythons_own and (code == -signal.SIGINT or told.startswith("Fatal Python error: init")):
-        return "ended by Python before it came to this package"
+    ours = set(re.findall(r"/resolvent/([^\"]+)\"", told))
+    begun = code == -signal.SIGINT or told.startswith("Fatal Python error: init")
+    if begun and "KeyboardInterrupt" in told and ours <= {"__init__.py", "starting.py"}:
+        return "ended by Python before this package could hear it"
     return f"wrong: exit code {code}"
 
 
@@ -114,9 +116,12 @@ class Trials:
         self.before = content_of(folder)
         self.life = dict.fromkeys(COMMANDS, LONGEST)
 
-    def run(self, most: int) -> None:
+    def run(self, most: int, seconds: float) -> None:
+        """Interrupt so many commands, or as many as there is time for."""
+        began = time.monotonic()
         for number in range(most):
-            self._interrupt(COMMANDS[number % len(COMMANDS)])
+            if time.monotonic() - began < seconds:
+                self._interrupt(COMMANDS[number % len(COMMANDS)])
 
     def _interrupt(self, words: str) -> None:
         began = time.monotonic()
@@ -181,12 +186,13 @@ def main() -> None:
     """Interrupt commands, print the counts, and fail if anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--interrupts", type=int, default=460)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where to keep the counts, as JSON")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resolvent-interrupts-") as folder:
         trials = Trials(Path(folder), given.seed)
-        trials.run(given.interrupts)
+        trials.run(given.interrupts, given.seconds)
     told = json.dumps(trials.counts.as_dict(), indent=1)
     print(told)
     if given.output is not None:

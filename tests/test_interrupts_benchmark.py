@@ -12,7 +12,7 @@ OUTCOMES = {
     "said so in a line, exit code 130",
     "done before",
     "ended by the signal before Python was there",
-    "ended by Python before it came to this package",
+    "ended by Python before this package could hear it",
 }
 
 

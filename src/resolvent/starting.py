@@ -3,6 +3,7 @@
 In other programs that import the package, nothing is done here.
 """
 
+import _signal as signal  # type: ignore[import-not-found]  # built in: `signal` takes a while
 import os
 import sys
 
@@ -39,13 +40,11 @@ def _end_at_once(number: int, frame: object) -> None:
     os._exit(128 + number)
 
 
-if _AS_MODULE and sys.path and not sys.flags.safe_path:
-    _leave_out_current_folder()
-
-import signal  # noqa: E402 -- now it is Python's own
-
 if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _end_at_once)
+
+if _AS_MODULE and sys.path and not sys.flags.safe_path:
+    _leave_out_current_folder()
 
 
 def end_by_exceptions() -> None:
@@ -55,7 +54,7 @@ def end_by_exceptions() -> None:
     """
     if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
         signal.signal(signal.SIGINT, _interrupt)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
 
 

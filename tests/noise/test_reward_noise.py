@@ -85,14 +85,26 @@ def test_noise_around_no_few_values_says_so():
         find_reward_levels(traces, CURRENT)
 
 
-def test_one_long_log_shows_levels_only_if_noise_is_stated():
+def one_log(steps):
     random = np.random.default_rng(0)
-    seen = random.integers(0, 3, 2_001).tolist()
-    paid = random.normal([0.0, 1.0, 5.0], 0.1, (2_000, 3))[np.arange(2_000), seen[:-1]]
-    log = TraceSet([Trace(seen, [None] * 2_001, ["go"] * 2_000, paid.tolist())])
-    assert find_reward_levels(log, CURRENT) is None
-    stated = find_reward_levels(log, CURRENT, stated=True)
-    assert stated.centres == pytest.approx([0, 1, 5], abs=0.05)
+    seen = random.integers(0, 3, steps + 1).tolist()
+    paid = random.normal([0.0, 1.0, 5.0], 0.1, (steps, 3))[np.arange(steps), seen[:-1]]
+    return TraceSet([Trace(seen, [None] * (steps + 1), ["go"] * steps, paid.tolist())])
+
+
+def test_one_long_log_shows_levels_once_it_is_sure_that_rewards_never_come_back():
+    for steps, stated in ((2_000, False), (2_000, True), (999, True)):
+        levels = find_reward_levels(one_log(steps), CURRENT, stated=stated)
+        assert levels.centres == pytest.approx([0, 1, 5], abs=0.05)
+    assert find_reward_levels(one_log(999), CURRENT) is None
+
+
+def test_rewards_that_come_back_are_none_of_noise_in_one_long_log():
+    log = one_log(2_000)
+    rounded = [round(paid, 2) for paid in log[0].rewards]
+    again = TraceSet([Trace(log[0].observations, log[0].labels, log[0].actions, rounded)])
+    assert len(again.rewards) > 100
+    assert find_reward_levels(again, CURRENT) is None
 
 
 def test_questions_that_pay_one_level_are_settled_and_others_are_not():
