@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from resolvent.exploring.choosing import FARTHEST, TEST, TESTED, Way, way_to
-from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge, Question
+from resolvent.exploring.choosing import TEST, TESTED, Came, Way, notable_steps, way_to
+from resolvent.exploring.knowledge import Context, Knowledge, Question
 
 SURE: Final = 2
 """So many questions are enough where they rule out every other state."""
@@ -47,8 +47,7 @@ def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most:
     """Return the way to a notable question beside those asked, or None where these are enough.
 
     Questions come first that tell the states here from others that no question has ruled out;
-    where none does, so many are enough. Only labels that open no other context are read on
-    the way.
+    where none does, so many are enough.
     """
     done = asked & knowledge.notable
     states = knowledge.situations[row][1:]
@@ -56,28 +55,16 @@ def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most:
     enough = len(done) >= (most if others or max(knowledge.sizes) == 1 else min(most, SURE))
     if enough and not others:
         return None
-    came: dict[int, tuple[int, int] | None] = {row: None}
-    waiting = deque([(row, 0)])
+    came: Came = {}
     any_other: tuple[int, int] | None = None
-    while waiting:
-        here, far = waiting.popleft()
-        if far > FARTHEST:
-            break
-        observation = knowledge.situations[here][0]
-        for action, led in enumerate(knowledge.following[here]):
-            if led == UNKNOWN:
-                continue
-            question = observation, action
-            if question not in asked and question in knowledge.notable:
-                if any(tells(knowledge, states, one, question) for one in others):
-                    return way_to(came, (here, action), TEST, TESTED)
-                if any_other is None and not enough:
-                    any_other = here, action
-                    if not others:
-                        return way_to(came, any_other, TEST, TESTED)
-            if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
-                came[led] = here, action
-                waiting.append((led, far + 1))
+    for here, action in notable_steps(knowledge, row, asked, came):
+        question = knowledge.situations[here][0], action
+        if any(tells(knowledge, states, one, question) for one in others):
+            return way_to(came, (here, action), TEST, TESTED)
+        if any_other is None and not enough:
+            any_other = here, action
+            if not others:
+                break
     return None if any_other is None else way_to(came, any_other, TEST, TESTED)
 
 
@@ -85,7 +72,7 @@ def untested(
     knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
 ) -> Way | None:
     """Return the nearest way into a context in which a notable question was never asked."""
-    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
+    came: Came = dict.fromkeys(sources)
     waiting = deque(came)
     while waiting:
         here = waiting.popleft()
