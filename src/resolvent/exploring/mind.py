@@ -117,8 +117,8 @@ class Mind:
         self._weighed_at, self._rated_at, self._rate = -1, (-1, -1), 0.0
         self.confirmed: set[tuple[int, ...]] = set()
         """The starts from which the plan was carried out, as situations."""
-        self._given_up: set[Context] = set()
-        self._given_up_pairs: set[tuple[Context, int]] = set()
+        self._given_up: set[tuple[Context, int]] = set()
+        self._given_up_pairs: set[tuple[Context, int, int]] = set()
         self._asked: Asked | None = None
         self._empty = self._calm = self.confirming = self.rechecked = 0
 

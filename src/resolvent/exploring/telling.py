@@ -69,9 +69,13 @@ def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most:
 
 
 def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
+    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[tuple[Context, int]]
 ) -> Way | None:
-    """Return the nearest way into a context in which a notable question was never asked."""
+    """Return the nearest way into a context in which a notable question was never asked.
+
+    `given_up` are contexts, and situations that they were entered in, from which none is to be
+    asked. Where a label is read in several places, a question may be in reach of one only.
+    """
     came: Came = dict.fromkeys(sources)
     waiting = deque(came)
     while waiting:
@@ -83,14 +87,14 @@ def untested(
             label = knowledge.read[here][action]
             if label not in knowledge.plain:
                 context = (label, *states)
-                if context not in given_up:
+                if (context, led) not in given_up:
                     rest = telling_question(
                         knowledge, led, knowledge.contexts.get(context, set()), most
                     )
                     if rest is not None:
                         way = way_to(came, (here, action), TEST, rest.why)
                         return Way(way.steps + rest.steps, TEST, rest.why, way.start)
-                    given_up.add(context)
+                    given_up.add((context, led))
             if led not in came:
                 came[led] = here, action
                 waiting.append(led)
@@ -102,7 +106,7 @@ def untested_pair(
     row: int,
     context: Context,
     most: int,
-    given_up: set[tuple[Context, int]],
+    given_up: set[tuple[Context, int, int]],
 ) -> Way | None:
     """Return the nearest way to read two labels after which too little was asked."""
     came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
@@ -119,7 +123,7 @@ def untested_pair(
                 after = (label, *states)
                 pair = before, label
                 # After the start alone, the first label was tested by itself.
-                if before[0] >= 0 and pair not in given_up:
+                if before[0] >= 0 and (*pair, led) not in given_up:
                     rest = telling_question(knowledge, led, knowledge.pairs.get(pair, set()), most)
                     if rest is not None:
                         steps = [(here, action)]
@@ -127,7 +131,7 @@ def untested_pair(
                             node, action = earlier
                             steps.append((node[0], action))
                         return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
-                    given_up.add(pair)
+                    given_up.add((*pair, led))
             if (led, after) not in came:
                 came[led, after] = node, action
                 waiting.append((led, after))
