@@ -192,3 +192,34 @@ class Bells(gym.Env[str, int]):
         elif action < 2:
             self.place = min(max(self.place + (1 if action == 1 else -1), 0), 2)
         return self.rooms[self.place], 0.0, False, False, {"labels": label}
+
+
+class TwoDoors(gym.Env[int, int]):
+    """Seven places; a lever in one of them is pulled by going there, and stays so.
+
+    Acting 2 in place 5 pays 1. It leads out before the lever is pulled, and leads nowhere after
+    it, so that it pays for ever. A door is seen in place 5 and in place 0, and from place 0
+    nothing that pays is reached without going through a door once more.
+    """
+
+    following = ((5, 3, 1), (6, 2, 2), (4, 5, 1), (2, 0, 4), (0, 5, 3), (1, 1, 1), (3, 3, 1))
+    labels = ("door", None, None, None, None, "door", "lever")
+
+    def __init__(self) -> None:
+        self.action_space = spaces.Discrete(3)
+        self.observation_space = spaces.Discrete(7)
+        self.place, self.pulled, self.taken = 0, False, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.pulled, self.taken = 0, False, 0
+        return 0, {"labels": {"door"}}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        pays = (self.place, action) == (5, 2)
+        if not (pays and self.pulled):
+            self.place = self.following[self.place][action]
+        label = self.labels[self.place]
+        self.pulled, self.taken = self.pulled or label == "lever", self.taken + 1
+        labels = set[str]() if label is None else {label}
+        return self.place, float(pays), False, self.taken == 200, {"labels": labels}

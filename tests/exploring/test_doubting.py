@@ -13,7 +13,7 @@ from resolvent.exploring import word_tests
 from resolvent.exploring.mending import explains
 from resolvent.exploring.rivals import Rival, Rivals, telling_way
 from resolvent.exploring.tables import Steps
-from worlds_to_explore import Bells, SecondMission
+from worlds_to_explore import Bells, SecondMission, TwoDoors
 
 BELL = frozenset({"bell"})
 
@@ -149,3 +149,13 @@ def test_a_patrol_is_not_called_optimal_with_a_state_too_few(seed):
     assert solved.optimal
     assert solved.states["reward"] == 4
     assert solved.plan.run(gym.make("resolvent/OfficePatrol-v0"), episodes=1).returns.mean() == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_label_is_tested_wherever_it_is_read(seed):
+    """After the lever, door 0 is nearer, but only from door 5 can it be seen what has changed."""
+    solved = rs.solve(TwoDoors(), seed=seed)
+    assert solved.optimal
+    assert solved.states == {"transition": 2, "reward": 1}
+    paid_once_before, paid_for_ever_after = 0.95, 0.95**6 / (1 - 0.95)
+    assert solved.value == pytest.approx(paid_once_before + paid_for_ever_after)

@@ -6,9 +6,9 @@ where less has to be hoped for, and where a label may be read that was never rea
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,9 @@ MOSTLY: Final = 0.95
 
 MANY_STARTS: Final = 10
 """With more starts than these, there are likely others that did not come up yet."""
+
+Came: TypeAlias = dict[int, tuple[int, int] | None]
+"""The step that each situation was reached by; None where a search began."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,7 @@ def nearest(
     knowledge: Knowledge, hopes: Hopes, sources: Iterable[int], floor: float = 0.0
 ) -> Way | None:
     """Return the way of most use for each step, over known steps from one of the sources."""
-    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
+    came: Came = dict.fromkeys(sources)
     waiting = deque((one, 0) for one in came)
     best, rate, aim = None, floor, ""
     following, unsettled = knowledge.following, knowledge.unsettled
@@ -259,36 +262,48 @@ def _rather_goes_on(
 def within(
     knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
 ) -> Way | None:
-    """Return the way to a notable question beside those asked, if these are fewer than `most`.
-
-    Only labels that open no other context are read on the way.
-    """
+    """Return the way to a notable question beside those asked, if these are fewer than `most`."""
     done = len(asked & knowledge.notable)
     if done >= most:
         return None
-    use = TEST / (1 + done)
-    came: dict[int, tuple[int, int] | None] = {row: None}
+    came: Came = {}
+    step = next(notable_steps(knowledge, row, asked, came, TEST / (1 + done), floor), None)
+    return None if step is None else way_to(came, step, TEST, TESTED)
+
+
+def notable_steps(
+    knowledge: Knowledge,
+    row: int,
+    asked: set[Question],
+    came: Came,
+    use: float = TEST,
+    floor: float = 0.0,
+) -> Iterator[tuple[int, int]]:
+    """Go through the steps that ask a notable question beside those asked, the nearest first.
+
+    Only labels that open no other context are read on the way. It ends where the use for each
+    step is no more than the floor. `came` is filled with the step that each situation was
+    reached by.
+    """
+    came[row] = None
     waiting = deque([(row, 0)])
     while waiting:
         here, far = waiting.popleft()
         if use / (far + 1) <= floor or far > FARTHEST:
-            return None
+            return
         observation = knowledge.situations[here][0]
         for action, led in enumerate(knowledge.following[here]):
             if led == UNKNOWN:
                 continue
             question = observation, action
             if question not in asked and question in knowledge.notable:
-                return way_to(came, (here, action), TEST, TESTED)
+                yield here, action
             if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
                 came[led] = here, action
                 waiting.append((led, far + 1))
-    return None
 
 
-def way_to(
-    came: dict[int, tuple[int, int] | None], last: tuple[int, int], use: float, why: str
-) -> Way:
+def way_to(came: Came, last: tuple[int, int], use: float, why: str) -> Way:
     """Return the steps that lead to one, by what each situation was reached from."""
     steps, here = [last], last[0]
     while (before := came[here]) is not None:

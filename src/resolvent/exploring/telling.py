@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from resolvent.exploring.choosing import FARTHEST, TEST, TESTED, Way, way_to
-from resolvent.exploring.knowledge import UNKNOWN, Context, Knowledge, Question
+from resolvent.exploring.choosing import TEST, TESTED, Came, Way, notable_steps, way_to
+from resolvent.exploring.knowledge import Context, Knowledge, Question
 
 SURE: Final = 2
 """So many questions are enough where they rule out every other state."""
@@ -47,8 +47,7 @@ def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most:
     """Return the way to a notable question beside those asked, or None where these are enough.
 
     Questions come first that tell the states here from others that no question has ruled out;
-    where none does, so many are enough. Only labels that open no other context are read on
-    the way.
+    where none does, so many are enough.
     """
     done = asked & knowledge.notable
     states = knowledge.situations[row][1:]
@@ -56,36 +55,28 @@ def telling_question(knowledge: Knowledge, row: int, asked: set[Question], most:
     enough = len(done) >= (most if others or max(knowledge.sizes) == 1 else min(most, SURE))
     if enough and not others:
         return None
-    came: dict[int, tuple[int, int] | None] = {row: None}
-    waiting = deque([(row, 0)])
+    came: Came = {}
     any_other: tuple[int, int] | None = None
-    while waiting:
-        here, far = waiting.popleft()
-        if far > FARTHEST:
-            break
-        observation = knowledge.situations[here][0]
-        for action, led in enumerate(knowledge.following[here]):
-            if led == UNKNOWN:
-                continue
-            question = observation, action
-            if question not in asked and question in knowledge.notable:
-                if any(tells(knowledge, states, one, question) for one in others):
-                    return way_to(came, (here, action), TEST, TESTED)
-                if any_other is None and not enough:
-                    any_other = here, action
-                    if not others:
-                        return way_to(came, any_other, TEST, TESTED)
-            if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
-                came[led] = here, action
-                waiting.append((led, far + 1))
+    for here, action in notable_steps(knowledge, row, asked, came):
+        question = knowledge.situations[here][0], action
+        if any(tells(knowledge, states, one, question) for one in others):
+            return way_to(came, (here, action), TEST, TESTED)
+        if any_other is None and not enough:
+            any_other = here, action
+            if not others:
+                break
     return None if any_other is None else way_to(came, any_other, TEST, TESTED)
 
 
 def untested(
-    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[Context]
+    knowledge: Knowledge, sources: Iterable[int], most: int, given_up: set[tuple[Context, int]]
 ) -> Way | None:
-    """Return the nearest way into a context in which a notable question was never asked."""
-    came: dict[int, tuple[int, int] | None] = dict.fromkeys(sources)
+    """Return the nearest way into a context in which a notable question was never asked.
+
+    `given_up` are contexts, and situations that they were entered in, from which none is to be
+    asked. Where a label is read in several places, a question may be in reach of one only.
+    """
+    came: Came = dict.fromkeys(sources)
     waiting = deque(came)
     while waiting:
         here = waiting.popleft()
@@ -96,14 +87,14 @@ def untested(
             label = knowledge.read[here][action]
             if label not in knowledge.plain:
                 context = (label, *states)
-                if context not in given_up:
+                if (context, led) not in given_up:
                     rest = telling_question(
                         knowledge, led, knowledge.contexts.get(context, set()), most
                     )
                     if rest is not None:
                         way = way_to(came, (here, action), TEST, rest.why)
                         return Way(way.steps + rest.steps, TEST, rest.why, way.start)
-                    given_up.add(context)
+                    given_up.add((context, led))
             if led not in came:
                 came[led] = here, action
                 waiting.append(led)
@@ -115,7 +106,7 @@ def untested_pair(
     row: int,
     context: Context,
     most: int,
-    given_up: set[tuple[Context, int]],
+    given_up: set[tuple[Context, int, int]],
 ) -> Way | None:
     """Return the nearest way to read two labels after which too little was asked."""
     came: dict[tuple[int, Context], tuple[tuple[int, Context], int] | None] = {(row, context): None}
@@ -132,7 +123,7 @@ def untested_pair(
                 after = (label, *states)
                 pair = before, label
                 # After the start alone, the first label was tested by itself.
-                if before[0] >= 0 and pair not in given_up:
+                if before[0] >= 0 and (*pair, led) not in given_up:
                     rest = telling_question(knowledge, led, knowledge.pairs.get(pair, set()), most)
                     if rest is not None:
                         steps = [(here, action)]
@@ -140,7 +131,7 @@ def untested_pair(
                             node, action = earlier
                             steps.append((node[0], action))
                         return Way((*reversed(steps), *rest.steps), TEST, rest.why, node[0])
-                    given_up.add(pair)
+                    given_up.add((*pair, led))
             if (led, after) not in came:
                 came[led, after] = node, action
                 waiting.append((led, after))
