@@ -502,7 +502,10 @@ def test_bad_tables_say_where_and_what_to_do(columns, roles, message):
         ({"reward": "r", "next_observation": "o"}, "next_observation needs observation"),
         ({"observation": "o", "label": "l", "next_label": "l"}, "leave out one"),
         ({"observation": "o", "next_observation": "o", "final_observation": 1}, "leave out one"),
-        ({"observation": "o", "label": "l", "label_separator": ""}, "label_separator is empty"),
+        (
+            {"observation": "o", "label": "l", "label_separator": ""},
+            "label_separator='': give a text",
+        ),
     ],
 )
 def test_roles_that_make_no_sense(roles, message):
