@@ -29,6 +29,7 @@ from resolvent.traces.places.addresses import (
     reaching,
     storage_error,
 )
+from resolvent.traces.places.chunk_types import check_chunk_types
 from resolvent.traces.places.listing import StoredFile
 from resolvent.workers.forking import in_child
 
@@ -232,12 +233,26 @@ def _opened(stored: StoredFile) -> Any:
 
 
 class _Roomy:
-    """A file of which many bytes are read at a time, also where few are asked for."""
+    """A file of which many bytes are read at a time, also where few are asked for.
+
+    What was read last is kept, so that looking at it again asks for nothing.
+    """
 
     closed = False
 
     def __init__(self, source: Any) -> None:
         self._source, self._at = source, 0
+        self._kept_from, self._kept = 0, b""
+
+    def size(self) -> int:
+        return int(self._source.size())
+
+    def read_at(self, size: int, start: int) -> bytes:
+        size, skipped = min(size, self.size() - start), start - self._kept_from
+        if skipped < 0 or skipped + size > len(self._kept):
+            self._kept_from, self._kept = start, self._source.read_at(size, start)
+            skipped = 0
+        return self._kept[skipped : skipped + size]
 
     def readable(self) -> bool:
         return True
@@ -257,7 +272,7 @@ class _Roomy:
         end = self._source.size()
         size = end - self._at if size < 0 else min(size, end - self._at)
         start = max(min(self._at, end - _ROOM), 0)
-        found: bytes = self._source.read_at(max(self._at + size - start, _ROOM), start)
+        found = self.read_at(max(self._at + size - start, _ROOM), start)
         found = found[self._at - start : self._at - start + size]
         self._at += len(found)
         return found
@@ -390,8 +405,11 @@ def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Foot
             raise DamagedFile(
                 "is no Parquet file: read it with read_traces, or with read_table or read_log"
             )
-        opened = pq.ParquetFile(source if file.root is None else _Roomy(source))
+        read = source if file.root is None else _Roomy(source)
+        opened = pq.ParquetFile(read)
         metadata, schema = opened.metadata, opened.schema_arrow
+        if episode:  # whose statistics are asked for
+            check_chunk_types(read)
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)
         places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
