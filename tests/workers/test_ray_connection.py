@@ -96,9 +96,21 @@ for _ in range(2):
 """
 
 
+NOT_HERE = """
+import sys
+
+class NotHere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "resolvent":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NotHere())  # also before an editable installation
+"""
+
+
 @pytest.mark.slow
 def test_a_cluster_without_the_package_is_refused(tmp_path):
-    (tmp_path / "resolvent.py").write_text("raise ImportError('not here')")
+    (tmp_path / "sitecustomize.py").write_text(NOT_HERE)
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT, str(tmp_path)],
         capture_output=True,
