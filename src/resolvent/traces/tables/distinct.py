@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolvent import _core
-from resolvent.errors import TraceError
+from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.given_columns import Column
 from resolvent.traces.vocabulary import Codes, Interner
 
@@ -28,13 +28,13 @@ def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     if pa.types.is_dictionary(kind):
         return _distinct_of_dictionary(column)
     if pa.types.is_nested(kind):
-        return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+        return _listed(column), np.arange(len(column), dtype=np.int32)
     if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
         found = _core.distinct_integers(column.to_numpy().astype(np.int64, copy=False), _NEAR)
         if found is not None:
             return found[0].tolist(), found[1]
     encoded = pc.dictionary_encode(_in_one(column), null_encoding="encode")
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
+    return _listed(encoded.dictionary), encoded.indices.to_numpy().astype(np.int32)
 
 
 def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
@@ -46,13 +46,23 @@ def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
             order = pc.sort_indices(encoded.dictionary)  # as trace sets have them
             rank = np.empty(len(order), np.int32)
             rank[order.to_numpy()] = np.arange(len(order))
-            return encoded.dictionary.take(order).to_pylist(), _core.recode(codes, rank)
+            return _listed(encoded.dictionary.take(order)), _core.recode(codes, rank)
     kept, codes = distinct(pa.chunked_array([encoded.indices]))
     values = encoded.dictionary
     if len(kept) < len(values):  # one of a large file may hold far more than these rows
         values, kept = values.take(pa.array(kept, pa.int64())), [*range(len(kept))]
-    listed = values.to_pylist()
+    listed = _listed(values)
     return [None if place is None else listed[place] for place in kept], codes
+
+
+def _listed(values: Any) -> list[Any]:
+    """Return values of Arrow's as those of Python."""
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError as error:
+        raise DamagedFile(
+            f"a text is not in UTF-8 ({error.reason}): the file looks damaged; make it again"
+        ) from error
 
 
 def _in_one(column: pa.ChunkedArray) -> Any:
@@ -78,7 +88,7 @@ def distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     if joinable:
         values, codes = distinct(pa.chunked_array([pc.binary_join(lists, _SEPARATOR)]))
         return [text.split(_SEPARATOR) if text else None for text in values], codes
-    return column.to_pylist(), np.arange(len(column), dtype=np.int32)
+    return _listed(column), np.arange(len(column), dtype=np.int32)
 
 
 def converted(
