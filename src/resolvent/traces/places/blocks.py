@@ -29,8 +29,8 @@ from resolvent.traces.places.addresses import (
     reaching,
     storage_error,
 )
-from resolvent.traces.places.chunk_types import check_chunk_types
 from resolvent.traces.places.listing import StoredFile
+from resolvent.traces.places.statistics import Chunk, chunks_of
 from resolvent.workers.forking import in_child
 
 FILE_NAME = "__filename"
@@ -408,20 +408,23 @@ def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Foot
         read = source if file.root is None else _Roomy(source)
         opened = pq.ParquetFile(read)
         metadata, schema = opened.metadata, opened.schema_arrow
-        if episode:  # whose statistics are asked for
-            check_chunk_types(read)
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)
         places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         sources = [
-            places.get(name) if name in schema.names else _Constant(constants.get(name))
+            _Column(places.get(name), schema.field(name).type)
+            if name in schema.names
+            else _Constant(constants.get(name))
             for name in episode
         ]
+        told = chunks_of(read) if episode else [[] for _ in groups]
+        if len(told) != len(groups) or not all(len(one) in (0, len(places)) for one in told):
+            raise DamagedFile("the footer contradicts itself: the file looks damaged")
         return Footer(
             seal,
             schema,
             tuple(metadata.row_group(group).num_rows for group in groups),
-            tuple(_bounds(metadata.row_group(group), sources) for group in groups),
+            tuple(_bounds(one, sources) for one in told),
         )
 
 
@@ -429,17 +432,22 @@ class _Constant(NamedTuple):
     value: Any
 
 
-def _bounds(group: Any, sources: Sequence[int | _Constant | None]) -> Bounds | None:
+class _Column(NamedTuple):
+    place: int | None
+    kind: pa.DataType
+
+
+def _bounds(chunks: Sequence[Chunk], sources: Sequence[_Column | _Constant]) -> Bounds | None:
     low: list[Any] = []
     high: list[Any] = []
     for source in sources:
         if isinstance(source, _Constant):
             least = most = source.value
         else:
-            told = None if source is None else group.column(source).statistics
-            if told is None or not told.has_min_max or told.null_count:
+            told = None if source.place is None else chunks[source.place].bounds(source.kind)
+            if told is None:
                 return None
-            least, most = told.min, told.max
+            least, most = told
         if not (isinstance(least, _IN_ORDER) and isinstance(most, _IN_ORDER)):
             return None
         low.append(least)

@@ -1,0 +1,230 @@
+"""The footer of a Parquet file → the least and the most of columns, in each of its row groups.
+
+Arrow tells them as well, but ends the process (`std::terminate`, seen with version 26) where a
+damaged footer contradicts itself, in the type of a column or in the sizes of its histograms. So the
+footer's own bytes are read here: Thrift's compact protocol, of which little else is looked at.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from resolvent.errors import DamagedFile
+
+_TAIL: Final = 8
+"""Bytes at the end of a file: the length of the footer, and the letters PAR1."""
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
+_DEEPEST: Final = 32
+"""Structures inside each other; a footer has fewer than ten."""
+
+# Fields by their numbers in Parquet's own description of footers.
+_ROW_GROUPS, _COLUMNS, _META_DATA = 4, 1, 3
+_TYPE, _STATISTICS = 1, 12
+_OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 1, 2, 3, 5, 6, 7, 8
+_INT32, _INT64, _TEXT = 1, 2, 6
+_BYTES: Final = {_INT32: 4, _INT64: 8}
+
+
+class Chunk(NamedTuple):
+    """What is said of a column in a row group: its stored type, and statistics by their fields."""
+
+    stored: int
+    statistics: dict[int, Any]
+
+    def bounds(self, kind: pa.DataType) -> tuple[Any, Any] | None:
+        """Return the least and the most as values of a type; None if that is not known for sure."""
+        told = self.statistics
+        if told.get(_NULLS) != 0:
+            return None
+        if False in (told.get(_MOST_IS_EXACT), told.get(_LEAST_IS_EXACT)):
+            return None
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        ends = told.get(_LEAST), told.get(_MOST)
+        if ends == (None, None) and pa.types.is_signed_integer(kind):
+            ends = (
+                told.get(_OLD_LEAST),
+                told.get(_OLD_MOST),
+            )  # in order for these alone
+        try:
+            return self._value(ends[0], kind), self._value(ends[1], kind)
+        except (ValueError, TypeError, pa.ArrowException):
+            return None
+
+    def _value(self, data: Any, kind: pa.DataType) -> Any:
+        """Return what bytes stand for, or raise a `ValueError`."""
+        if not isinstance(data, bytes):
+            raise ValueError("no bytes")
+        if self.stored == _TEXT and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return data.decode()
+        if self.stored == _TEXT and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+            return data
+        if len(data) != _BYTES.get(self.stored):
+            raise ValueError("no whole number")
+        if pa.types.is_integer(kind):
+            signed = pa.types.is_signed_integer(kind)
+            return int.from_bytes(data, "little", signed=signed)
+        if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
+            return pa.scalar(int.from_bytes(data, "little", signed=True), kind).as_py()
+        raise ValueError("values without an order that is known")
+
+
+def chunks_of(source: Any) -> list[list[Chunk]]:
+    """Return what is said of all columns, by row groups.
+
+    `source` is a file of Arrow's that ends in a footer.
+
+    Raises:
+        DamagedFile: when the footer cannot be understood.
+    """
+    size = source.size()
+    length = int.from_bytes(source.read_at(4, max(size - _TAIL, 0)), "little")
+    start = size - _TAIL - length
+    if start < 0:
+        raise DamagedFile("the footer is longer than the file: it looks damaged; make it again")
+    try:
+        return _Footer(source.read_at(length, start)).row_groups()
+    except (IndexError, ValueError, RecursionError) as error:
+        raise DamagedFile(
+            "the footer cannot be understood: the file looks damaged; make it again"
+        ) from error
+
+
+class _Footer:
+    """Bytes in Thrift's compact protocol, and how far they were read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def row_groups(self) -> list[list[Chunk]]:
+        """Read all of it, and return what is said of columns."""
+        found: list[list[Chunk]] = []
+        for field, kind in self.fields():
+            if field == _ROW_GROUPS and kind == _LIST:
+                found = [self.row_group() for _ in range(self.size_of_list())]
+            else:
+                self.skip(kind)
+        return found
+
+    def row_group(self) -> list[Chunk]:
+        """Read a row group."""
+        found: list[Chunk] = []
+        for field, kind in self.fields():
+            if field == _COLUMNS and kind == _LIST:
+                found = [self.chunk() for _ in range(self.size_of_list())]
+            else:
+                self.skip(kind)
+        return found
+
+    def chunk(self) -> Chunk:
+        """Read what is said of one column in a row group."""
+        stored, statistics = -1, {}
+        for field, kind in self.fields():
+            if field == _META_DATA and kind == _STRUCT:
+                for inner, inside in self.fields():
+                    if inner == _TYPE and _BYTE < inside < _DOUBLE:
+                        stored = self.whole()
+                    elif inner == _STATISTICS and inside == _STRUCT:
+                        statistics = {one: self.value(other) for one, other in self.fields()}
+                    else:
+                        self.skip(inside)
+            else:
+                self.skip(kind)
+        return Chunk(stored, statistics)
+
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """Go through the fields of a structure: number and kind, the value is to be read next."""
+        field = 0
+        while head := self.byte():
+            field = field + (head >> 4) if head >> 4 else self.whole()
+            yield field, head & 15
+
+    def size_of_list(self) -> int:
+        """Read how many structures follow."""
+        head = self.byte()
+        size = head >> 4 if head >> 4 < 15 else self.varint()
+        if head & 15 != _STRUCT or size > len(self.data) - self.at:
+            raise ValueError("no list of structures")
+        return size
+
+    def value(self, kind: int) -> Any:
+        """Read a yes or no, a whole number or bytes; None for anything else."""
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if _BYTE < kind < _DOUBLE:
+            return self.whole()
+        if kind == _BINARY:
+            size = self.varint()
+            start, self.at = self.at, self.at + size
+            if self.at > len(self.data):
+                raise ValueError("bytes beyond the end")
+            return self.data[start : self.at]
+        self.skip(kind)
+        return None
+
+    def byte(self) -> int:
+        """Read a byte."""
+        found = self.data[self.at]
+        self.at += 1
+        return found
+
+    def whole(self) -> int:
+        """Read a whole number, whose sign is its last bit."""
+        found = self.varint()
+        return (found >> 1) ^ -(found & 1)
+
+    def varint(self) -> int:
+        """Read a number of up to ten bytes that has no sign."""
+        data, at = self.data, self.at
+        found = shift = 0
+        while True:
+            part = data[at]
+            at += 1
+            found |= (part & 127) << shift
+            if part < 128:
+                self.at = at
+                return found
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number without end")
+
+    def skip(self, kind: int, depth: int = 0) -> None:
+        """Read past a value."""
+        if depth > _DEEPEST:
+            raise ValueError("too deep")
+        if kind in (_TRUE, _FALSE):
+            return
+        if _BYTE < kind < _DOUBLE:
+            self.varint()
+        elif kind == _STRUCT:
+            for _, inner in self.fields():
+                self.skip(inner, depth + 1)
+        elif kind in (_LIST, _SET):
+            head = self.byte()
+            size = head >> 4 if head >> 4 < 15 else self.varint()
+            self.skip_all(size, (head & 15,), depth)
+        elif kind == _MAP:
+            size = self.varint()
+            kinds = self.byte() if size else 0
+            self.skip_all(size, (kinds >> 4, kinds & 15), depth)
+        elif kind == _BINARY:
+            size = self.varint()
+            self.at += size
+        elif kind == _DOUBLE:
+            self.at += 8
+        elif kind == _BYTE:
+            self.at += 1
+        else:
+            raise ValueError("no kind of value")
+        if self.at > len(self.data):
+            raise ValueError("values beyond the end")
+
+    def skip_all(self, size: int, kinds: tuple[int, ...], depth: int) -> None:
+        """Read past the values of a list or a map, in which each yes or no has a byte."""
+        if size > len(self.data) - self.at:
+            raise ValueError("more values than bytes")
+        for _ in range(size):
+            for kind in kinds:
+                self.skip(_BYTE if kind in (_TRUE, _FALSE) else kind, depth + 1)
