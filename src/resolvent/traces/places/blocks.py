@@ -412,7 +412,7 @@ def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Foot
         constants = stored.constants(number)
         places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         sources = [
-            _Column(places.get(name), schema.field(name).type)
+            _Column(places.get(name), schema.types[schema.names.index(name)])
             if name in schema.names
             else _Constant(constants.get(name))
             for name in episode
