@@ -418,7 +418,8 @@ def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Foot
             for name in episode
         ]
         told = chunks_of(read) if episode else [[] for _ in groups]
-        if len(told) != len(groups) or not all(len(one) in (0, len(places)) for one in told):
+        columns = metadata.num_columns if episode else 0
+        if [len(one) for one in told] != [columns] * len(groups):
             raise DamagedFile("the footer contradicts itself: the file looks damaged")
         return Footer(
             seal,
