@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import resolvent as rs
 from resolvent.traces.places.statistics import chunks_of
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "scanned-folder"
@@ -90,5 +89,5 @@ def test_any_footer_is_understood_or_refused(tmp_path, place):
     pq.write_table(pa.table(TABLES["plain"]), path)
     data = bytearray(path.read_bytes())
     data[-place] ^= 0xFF
-    with suppress(rs.DamagedFile):
+    with suppress(pa.ArrowInvalid):
         chunks_of(pa.BufferReader(bytes(data)))

@@ -345,7 +345,7 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
         lines = str(error).splitlines() or [type(error).__name__]
         raise DamagedFile(
             f"{of or stored.name}: cannot be read as Parquet ({lines[0]}): the file looks damaged; "
-            f"make it again, or leave it out with damaged='skip'"
+            f"make it again, or leave it out with damaged='skip' (--damaged skip)"
         ) from error
 
 
@@ -420,7 +420,7 @@ def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Foot
         told = chunks_of(read) if episode else [[] for _ in groups]
         columns = metadata.num_columns if episode else 0
         if [len(one) for one in told] != [columns] * len(groups):
-            raise DamagedFile("the footer contradicts itself: the file looks damaged")
+            raise pa.ArrowInvalid("the footer contradicts itself")
         return Footer(
             seal,
             schema,

@@ -10,8 +10,6 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from resolvent.errors import DamagedFile
-
 _TAIL: Final = 8
 """Bytes at the end of a file: the length of the footer, and the letters PAR1."""
 
@@ -77,19 +75,17 @@ def chunks_of(source: Any) -> list[list[Chunk]]:
     `source` is a file of Arrow's that ends in a footer.
 
     Raises:
-        DamagedFile: when the footer cannot be understood.
+        pyarrow.ArrowInvalid: when the footer cannot be understood, as Arrow raises it.
     """
     size = source.size()
     length = int.from_bytes(source.read_at(4, max(size - _TAIL, 0)), "little")
     start = size - _TAIL - length
     if start < 0:
-        raise DamagedFile("the footer is longer than the file: it looks damaged; make it again")
+        raise pa.ArrowInvalid("the footer is longer than the file")
     try:
         return _Footer(source.read_at(length, start)).row_groups()
     except (IndexError, ValueError, RecursionError) as error:
-        raise DamagedFile(
-            "the footer cannot be understood: the file looks damaged; make it again"
-        ) from error
+        raise pa.ArrowInvalid("the footer cannot be understood") from error
 
 
 class _Footer:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from resolvent import _core
-from resolvent.errors import DamagedFile, TraceError
+from resolvent.errors import TraceError
 from resolvent.traces.given_columns import Column
 from resolvent.traces.vocabulary import Codes, Interner
 
@@ -60,8 +60,8 @@ def _listed(values: Any) -> list[Any]:
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError as error:
-        raise DamagedFile(
-            f"a text is not in UTF-8 ({error.reason}): the file looks damaged; make it again"
+        raise TraceError(
+            f"a text is not in UTF-8 ({error.reason}): make the file again, or leave it out"
         ) from error
 
 
