@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from resolvent.environments.grids.recipe import random_grid_world, shortcoming
-from resolvent.environments.grids.world import GridWorld
+from resolvent.worlds.grid_generator import random_grid_world, shortcoming
+from resolvent.worlds.grid_world import GridWorld
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 

@@ -37,8 +37,8 @@ def register() -> None:
             world = place.partition(":")[2]
             register(
                 f"resolvent/{name}-v0",
-                entry_point=f"resolvent.environments.worlds.{place}",
-                vector_entry_point=f"resolvent.environments.vector_worlds:Vector{world}",
+                entry_point=f"resolvent.worlds.{place}",
+                vector_entry_point=f"resolvent.worlds.vector_env:Vector{world}",
                 kwargs=arguments,
                 max_episode_steps=max_steps,
             )

@@ -1,5 +1,3 @@
-"""Task automata by hidden Markov models: traces of a task → its automaton."""
+"""Moved."""
 
-from resolvent.baselines.hidden_markov.learning import hmm
-
-__all__ = ["hmm"]
+from resolvent.paper.baselines.hmm import hmm  # noqa: F401

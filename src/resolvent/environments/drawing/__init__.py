@@ -1,1 +1,1 @@
-"""What a world looks like now → text or pixels."""
+"""Moved."""

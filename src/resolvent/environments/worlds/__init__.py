@@ -1,1 +1,1 @@
-"""The worlds themselves, each a class of rules and how it is drawn."""
+"""Moved."""

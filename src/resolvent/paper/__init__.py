@@ -1,0 +1,1 @@
+"""The paper: baselines, the reproduction of its experiments, and the demo."""

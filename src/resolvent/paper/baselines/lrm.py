@@ -1,0 +1,249 @@
+"""LRM: traces → a machine that helps to predict the next label; rewards are averaged afterwards.
+
+Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward
+Machines for Partially Observable Reinforcement Learning" (2019).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.arithmetic import log
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.paper.baselines.clock import Clock, Listener
+from resolvent.paper.baselines.edge_machine import canonical, edges_used, label_machine, renumbered
+from resolvent.paper.baselines.outcome import Outcome, Status
+from resolvent.samples import NONE
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
+
+Table = Codes
+"""Where each state and label lead; a label that is not there stays."""
+
+
+def lrm(
+    traces: TraceSet,
+    *,
+    most_states: int = 10,
+    steps: int = 100,
+    tabu: int = 10_000,
+    first_counts: bool = True,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: Listener | None = None,
+) -> Outcome:
+    """Search for a machine whose state tells most about the label that comes next.
+
+    The cost of a machine is Σ log |N_{x, l}| over all labels l that are followed by
+    another, x being the state once l is read and N_{x, l} the labels that ever follow l
+    in x. Rewards play no part in it; each edge pays the mean of what was paid on it.
+    A tabu search starts at the machine of one state and each time takes the best
+    machine that one transition more or less gives and that it has not been at, even
+    if that is worse than the last one.
+
+    Args:
+        traces: What the agent saw. Labels that follow their equals are left out.
+        most_states: No machine has more.
+        steps: How often the search moves on.
+        tabu: How many of the machines it was at last it does not go back to.
+        first_counts: Whether a trace's first label is one like all others, as published:
+            then none that traces begin with leads on from the first state, for it may
+            come twice. Otherwise it is taken as one that never comes again, which fits
+            worlds that begin anywhere with nothing done yet; where traces begin with
+            every label, the published rule leaves nothing but one state.
+        seed: Chooses between neighbours that are equally good.
+        time_limit: Seconds for everything. Once they are over the status is "time
+            limit", and the machine the best so far.
+        progress: Called now and then with what is going on and the part of the steps
+            that is over.
+
+    Returns:
+        An outcome whose details name the cost, that of one state, how many steps the
+        search made and machines it looked at, and on how many edges rewards differ.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/PhaseGrid3-v0"), episodes=20, seed=0)
+    >>> outcome = lrm(traces, most_states=2, steps=5)
+    >>> outcome.details["cost"] <= outcome.details["cost_of_one_state"]
+    True
+    """
+    if most_states < 1 or steps < 0 or tabu < 0:
+        raise OptionError("most_states must be at least 1, steps and tabu at least 0")
+    if not len(traces):
+        raise TraceError("there are no traces to learn from: collect or read at least one")
+    clock = Clock(time_limit, progress)
+    search = _Search(Compressed.of(traces, first_counts), most_states, tabu, Random(seed))  # noqa: S311
+    status: Status = "found"
+    try:
+        for step in range(steps):
+            clock.tell(f"cost {search.best_cost:,.1f}", step / steps)
+            if not search.move(clock):
+                break
+    except TimeLimitReached:
+        status = "time limit"
+    read = traces.after_step(traces.label_codes)
+    table = canonical(search.best[:, : len(traces.labels)], read, traces.offsets)
+    used = edges_used(table, read, traces)
+    return Outcome(
+        method="lrm",
+        status=status,
+        seconds=clock.seconds,
+        machine=label_machine(used, list(traces.labels), len(table)),
+        details={
+            "cost": search.best_cost,
+            "cost_of_one_state": search.first_cost,
+            "steps": search.steps,
+            "machines": search.machines,
+            "labels": len(search.data),
+            "edges_with_several_rewards": int(np.count_nonzero(used.differs)),
+            "first_counts": first_counts,
+            "seed": seed,
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """Labels of traces, none the same as the one before it.
+
+    Row by row: the label that is `read` there, −1 at the first of a trace; and as a
+    `pair` the label there · labels + the label after it, −1 at the last. `first` says
+    which labels traces begin with.
+    """
+
+    read: Codes
+    pair: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    labels: int
+    first: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, traces: TraceSet, first_counts: bool = True) -> "Compressed":
+        """Leave out labels that follow their equals; give first ones that do not count a new code.
+
+        >>> from resolvent.traces import Trace
+        >>> traces = TraceSet([Trace("xxxx", "aabb", "...", [0, 0, 0])])
+        >>> Compressed.of(traces).read.tolist(), Compressed.of(traces, False).read.tolist()
+        ([-1, 1], [-1, 0, 1])
+        """
+        starts = traces.offsets[:-1] + np.arange(len(traces))
+        codes, labels = traces.label_codes, len(traces.labels)
+        if not first_counts:
+            codes, labels = codes.copy(), labels + 1
+            codes[starts] = labels - 1
+        kept = np.ones(len(codes), bool)
+        kept[1:] = codes[1:] != codes[:-1]
+        kept[starts] = True
+        now = codes[kept]
+        offsets = np.concatenate([[0], np.cumsum(np.add.reduceat(kept.astype(np.int64), starts))])
+        pair = now.astype(np.int64) * labels + np.append(now[1:], 0)
+        pair[offsets[1:] - 1] = NONE
+        read = now.copy()
+        read[offsets[:-1]] = NONE
+        first = np.zeros(labels, bool)
+        first[now[offsets[:-1]]] = True
+        return cls(read, pair, offsets, labels, first)
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+    def states(self, table: Table) -> Codes:
+        """Return the state at each row."""
+        flat = np.ascontiguousarray(table.ravel())
+        return _core.walk_states(flat, self.labels, self.read, self.offsets)
+
+    def cost(self, states: Codes) -> float:
+        """Return Σ log |N_{x, l}|; a label that the same one always follows costs nothing."""
+        followed = self._followed
+        case = states[followed] * np.int64(self.labels**2) + self.pair[followed]
+        seen = np.bincount(case, minlength=1)
+        seen = np.append(seen, np.zeros(-len(seen) % self.labels, np.int64))
+        seen = seen.reshape(-1, self.labels)
+        several = np.maximum(np.count_nonzero(seen, axis=1), 1)
+        # Rounded: machines that cost the same must not differ by the order of a sum.
+        return round(float((seen.sum(axis=1) * log(several)).sum()), 6)
+
+    def used(self, states: Codes, count: int) -> NDArray[np.bool_]:
+        """Return by state and label whether any trace reads the label there."""
+        before = np.roll(states, 1)[self._reading].astype(np.int64)
+        case = before * self.labels + self.read[self._reading]
+        used = np.bincount(case, minlength=count * self.labels) > 0
+        return used.reshape(count, self.labels)
+
+    @cached_property
+    def _followed(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.pair != NONE)
+
+    @cached_property
+    def _reading(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.read != NONE)
+
+
+class _Search:
+    """Where the search is, the best it saw, and where it shall not go back to."""
+
+    def __init__(self, data: Compressed, most_states: int, tabu: int, random: Random) -> None:
+        self.data, self.most_states, self.tabu, self.random = data, most_states, tabu, random
+        self.now = self.best = np.zeros((1, data.labels), np.int32)
+        self.first_cost = self.best_cost = data.cost(data.states(self.now))
+        self.steps = 0
+        self.machines = 1
+        self._been: dict[bytes, None] = {}  # in the order of visits
+
+    def move(self, clock: Clock) -> bool:
+        """Go to the best neighbour; False if all are tabu."""
+        self._been[self.now.tobytes()] = None
+        while len(self._been) > self.tabu:
+            del self._been[next(iter(self._been))]
+        cost_of: dict[bytes, float] = {}
+        tables: dict[bytes, Table] = {}
+        for neighbour in neighbours(self.now, self.data, self.most_states):
+            clock.look()
+            states = self.data.states(neighbour)
+            used = self.data.used(states, len(neighbour))
+            table = renumbered(np.where(used, neighbour, np.int32(NONE)))
+            name = table.tobytes()
+            if name not in self._been and name not in cost_of:
+                cost_of[name], tables[name] = self.data.cost(states), table
+                self.machines += 1
+        if not cost_of:
+            return False
+        least = min(cost_of.values())
+        chosen = self.random.choice([name for name, cost in cost_of.items() if cost == least])
+        self.now = tables[chosen]
+        self.steps += 1
+        if least < self.best_cost:
+            self.best, self.best_cost = self.now, least
+        return True
+
+
+def neighbours(table: Table, data: Compressed, most_states: int) -> Iterator[Table]:
+    """Give the machines with one transition more or less.
+
+    A label leads on from a state only if no label of the same name led there, since
+    repeated labels were left out; for the same reason no first label leads on from the
+    first state. Transitions that no trace would take make no machine of their own, and
+    of states that are not in use yet one stands for all.
+    """
+    used = data.used(data.states(table), len(table))
+    stays = np.arange(len(table), dtype=np.int32)[:, None]
+    leads = table != stays
+    for state, label in np.argwhere(leads).tolist():
+        fewer = table.copy()
+        fewer[state, label] = state
+        yield fewer
+    one_more = np.full((1, data.labels), len(table), np.int32)
+    room = np.vstack([table, one_more]) if len(table) < most_states else table
+    for state, label in np.argwhere(used & ~leads).tolist():
+        if (state == 0 and data.first[label]) or state in table[leads[:, label], label]:
+            continue
+        for target in range(len(room)):
+            if target != state and room[target, label] == target:
+                more = room.copy()
+                more[state, label] = target
+                yield more

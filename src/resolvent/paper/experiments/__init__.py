@@ -1,0 +1,1 @@
+"""The paper's three experiments: ablation, comparison with baselines, and policy learning."""

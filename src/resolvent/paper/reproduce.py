@@ -1,0 +1,153 @@
+"""What to run: the three experiments, at full length or in a few minutes."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from resolvent.errors import OptionError
+from resolvent.paper.experiments import ablation, comparison, policy
+from resolvent.paper.processes import run_apart
+from resolvent.paper.run import Run
+from resolvent.paper.store import Results, Store, here
+from resolvent.workers import Workers, at_work
+
+EXPERIMENTS: Final = (comparison.EXPERIMENT, ablation.EXPERIMENT, policy.EXPERIMENT)
+MEMORY_LIMIT_MB: Final = 8_192.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How often, how long and how much; a folder of results holds those of one setting only."""
+
+    quick: bool
+    time_limit: float
+    memory_limit_mb: float
+    repetitions: int
+    learners: int
+    """Seeds of the learning curve."""
+    episodes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return asdict(self)
+
+    def runs(self, experiment: str) -> Iterator[Run]:
+        """Go through the runs of an experiment."""
+        if experiment == comparison.EXPERIMENT:
+            return comparison.runs(self.repetitions)
+        if experiment == ablation.EXPERIMENT:
+            strategies = ablation.STRATEGIES[:2] if self.quick else ablation.STRATEGIES
+            return ablation.runs(self.repetitions, strategies)
+        return policy.runs(self.learners, self.episodes)
+
+
+def settings(
+    *, quick: bool = False, time_limit: float | None = None, repetitions: int | None = None
+) -> Settings:
+    """Return the settings of a reproduction: those of the paper, or short ones.
+
+    >>> settings(quick=True).time_limit, settings(repetitions=5).learners
+    (20.0, 5)
+
+    Raises:
+        OptionError: when a limit or a number is not above 0.
+    """
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
+    if repetitions is not None and repetitions < 1:
+        raise OptionError(f"repetitions={repetitions}: use at least 1")
+    return Settings(
+        quick=quick,
+        time_limit=float(time_limit or (20 if quick else 1_800)),
+        memory_limit_mb=MEMORY_LIMIT_MB,
+        repetitions=repetitions or (1 if quick else 3),
+        learners=repetitions or (3 if quick else 10),
+        episodes=3_000 if quick else 10_000,
+    )
+
+
+Listener = Callable[[int, int, Run], object]
+"""Told now and then how many runs are done, of how many, and which one is going on."""
+
+Finished = Callable[[int, int, Run, dict[str, Any]], object]
+"""Told of each run that is done: how many are, of how many, which one, and its record."""
+
+
+def reproduce(
+    store: Store,
+    settings: Settings,
+    experiments: Iterable[str] = EXPERIMENTS,
+    *,
+    methods: Collection[str] | None = None,
+    on: str | Workers | None = None,
+    going_on: Listener = lambda done, of, run: None,
+    finished: Finished = lambda done, of, run, record: None,
+) -> Results:
+    """Do the runs of some experiments, or of some methods in them, that a folder lacks.
+
+    Returns all that it then holds.
+
+    They are done one by one, so that each has the machine to itself, or `on` workers side by side:
+    then each record names the processor, and seconds are those of a machine that had more to do.
+    What ran into a limit the first time is not repeated: it would cost as much again.
+    """
+    runs = [
+        run
+        for experiment in experiments
+        for run in settings.runs(experiment)
+        if methods is None or run.method in methods
+    ]
+    apart = _Apart(settings.time_limit, settings.memory_limit_mb)
+    if on is not None:
+        _side_by_side(store, runs, apart, on, finished)
+        return store.results()
+    for done, run in enumerate(runs):
+        if not store.wants(run):
+            continue
+
+        def tick(done: int = done, run: Run = run) -> object:
+            return going_on(done, len(runs), run)
+
+        record = apart.record(run, tick)
+        store.add(run, record | {"arguments": run.arguments})
+        finished(done + 1, len(runs), run, record)
+    return store.results()
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """Does runs under limits.
+
+    Each has a process of its own, wherever its worker is: workers know of no limits, and one that
+    had done another run before would have its memory.
+    """
+
+    time_limit: float
+    memory_limit_mb: float
+
+    def record(self, run: Run, tick: Callable[[], object] = lambda: None) -> dict[str, Any]:
+        limits = {"time_limit": self.time_limit, "memory_limit_mb": self.memory_limit_mb}
+        return run_apart(run, tick=tick, **limits)
+
+    def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
+        return run, self.record(run) | {"processor": here()["machine"]["processor"]}
+
+
+def _side_by_side(
+    store: Store, runs: list[Run], apart: _Apart, on: str | Workers, finished: Finished
+) -> None:
+    done = 0
+
+    def kept(made: tuple[Run, dict[str, Any]]) -> bool:
+        nonlocal done
+        run, record = made
+        store.add(run, record | {"arguments": run.arguments})
+        done += 1
+        finished(done, len(runs), run, record)
+        return False  # the others are wanted as well
+
+    with at_work(on) as workers:
+        for again in (False, True):  # whether a run is repeated depends on how the first one ended
+            left = [run for run in runs if bool(run.repetition) == again and store.wants(run)]
+            done = sum(store.has(run) for run in runs)
+            workers.first(apart, left, kept, called="reproducing")

@@ -1,0 +1,54 @@
+"""One run of an experiment: what is to be done, as JSON values, and what it is called."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method in one setting, once.
+
+    `call` names a function as "module:function". It gets a `Clock` and the arguments,
+    and returns JSON values; what it does under the clock is what is measured. The
+    modules in `needs` are imported before that, and `extra` is what installs them.
+    """
+
+    experiment: str
+    setting: str
+    method: str
+    repetition: int
+    call: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    extra: str | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from all other runs."""
+        return {
+            "experiment": self.experiment,
+            "setting": self.setting,
+            "method": self.method,
+            "repetition": self.repetition,
+        }
+
+    @property
+    def file(self) -> str:
+        """Where its record lies, in the folder of results."""
+        return f"runs/{self.experiment}/{self.setting}--{self.method}--{self.repetition}.json"
+
+    def __str__(self) -> str:
+        return f"{self.experiment}, {self.setting}, {self.method}, repetition {self.repetition}"
+
+
+def function_called(path: str) -> Callable[..., Any]:
+    """Return the function that "module:function" names.
+
+    >>> function_called("math:sqrt")(9)
+    3.0
+    """
+    module, _, name = path.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found

@@ -1,0 +1,178 @@
+"""A folder of results: one file for each run, and one that says how and where they were made."""
+
+import os
+import platform
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from resolvent.atomic_file import atomic_write
+from resolvent.errors import ModelError, OptionError, ResolventError
+from resolvent.json_files import decode_json, read_json
+from resolvent.paper.run import Run
+
+FORMAT: Final = 1
+_ABOUT: Final = "about.json"
+_LIMITS: Final = ("time limit", "memory limit")
+"""How a run ends that was stopped."""
+_PACKAGES: Final = (
+    "aalpy",
+    "gymnasium",
+    "highspy",
+    "matplotlib",
+    "numpy",
+    "ortools",
+    "pyarrow",
+    "python-sat",
+    "resolvent",
+    "scipy",
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a folder holds: how it was made, and the records of all runs in it."""
+
+    about: dict[str, Any]
+    records: list[dict[str, Any]]
+
+    def of(self, experiment: str) -> list[dict[str, Any]]:
+        """Return the records of one experiment."""
+        return [record for record in self.records if record["experiment"] == experiment]
+
+    def lines(self) -> bytes:
+        """Write all of it as JSON lines, how it was made first."""
+        return b"\n".join(map(msgspec.json.encode, (self.about, *self.records))) + b"\n"
+
+    @classmethod
+    def read(cls, folder: Path) -> "Results":
+        """Read all that a folder holds."""
+        if not (folder / _ABOUT).exists():
+            raise ResolventError(f"{folder} holds no results: make some with `resolvent reproduce`")
+        records = sorted((folder / "runs").rglob("[!.]*.json"))
+        return cls(_read(folder / _ABOUT), [_read(path) for path in records])
+
+    @classmethod
+    def from_lines(cls, content: bytes) -> "Results":
+        """Read what `lines` wrote."""
+        try:
+            about, *records = (decode_json(line, dict[str, Any]) for line in content.splitlines())
+        except ValueError as error:
+            raise ModelError(f"these are no results, as lines of JSON: {error}") from error
+        return cls(about, records)
+
+
+class Store:
+    """A folder of results that runs are added to; made if it is not there.
+
+    Raises:
+        ResolventError: when the folder holds something else, or results of another
+            version, other settings or another machine.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, Any], command: str) -> None:
+        self.folder = folder
+        about = {"format": FORMAT, "settings": settings, **here()}
+        path = folder / _ABOUT
+        if path.exists():
+            _check_same(folder, _read(path), about)
+            return
+        if folder.exists() and not folder.is_dir():
+            raise ResolventError(f"{folder} is a file: name a folder for the results with -o")
+        if folder.exists() and any(folder.iterdir()):
+            raise ResolventError(
+                f"{folder} holds other files and no results: name an empty or new folder with -o"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(path, about | {"command": command})
+
+    def has(self, run: Run) -> bool:
+        """Whether a run is done."""
+        return (self.folder / run.file).exists()
+
+    def wants(self, run: Run) -> bool:
+        """Whether a run is neither done nor the repetition of one that ran into a limit."""
+        if self.has(run):
+            return False
+        first = self.folder / replace(run, repetition=0).file
+        return not (first.exists() and _read(first).get("status") in _LIMITS)
+
+    def add(self, run: Run, record: dict[str, Any]) -> None:
+        """Keep the record of a run, whole or not at all."""
+        path = self.folder / run.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, record)
+
+    def results(self) -> Results:
+        """Return all that was kept so far."""
+        return Results.read(self.folder)
+
+
+def here() -> dict[str, Any]:
+    """Return what results depend on: the machine, without its name, and versions."""
+    return {
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "architecture": platform.machine(),
+        },
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if found.get("format") != FORMAT:
+        raise ResolventError(
+            f"{folder} holds results in another format: name another folder with -o"
+        )
+    for name, ours in wanted.items():
+        theirs = found.get(name)
+        if theirs == ours:
+            continue
+        what, is_now = name, f"{theirs} there, {ours} here"
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            key = next(one for one in (*ours, *theirs) if ours.get(one) != theirs.get(one))
+            what, is_now = f"{name}: {key}", f"{theirs.get(key)} there, {ours.get(key)} here"
+        raise OptionError(
+            f"{folder} holds results that do not go with these ({what}, {is_now}): repeat "
+            f"'{found.get('command')}' to go on with those, or name another folder with -o"
+        )
+
+
+def _processor() -> str:
+    """Return what the processor is called, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path, dict[str, Any], "a record of a run")
+    except ModelError as error:
+        raise ModelError(f"{error}; delete it and go on") from error
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    try:
+        with atomic_write(path) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+    except ResolventError as error:
+        raise ResolventError(
+            f"{error}; what is done is kept: make room and repeat the command to go on"
+        ) from error

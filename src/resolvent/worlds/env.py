@@ -1,0 +1,186 @@
+"""A built-in world as a Gymnasium environment: tables in, steps out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from resolvent.arguments import shown
+from resolvent.errors import OptionError
+from resolvent.machines import MachinePair
+from resolvent.samples import LabelTiming
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
+from resolvent.worlds.mechanics import Mechanics
+
+Code = int | np.int64
+"""An observation or action: steps give ints, Discrete spaces draw np.int64."""
+
+
+class Picture(Protocol):
+    """Something that can be shown as text or as pixels."""
+
+    def ansi(self) -> str:
+        """Return it as text."""
+
+    def rgb_array(self) -> NDArray[np.uint8]:
+        """Return it as an array of height × width × 3."""
+
+
+class World(gym.Env[Code, Code]):
+    """An environment whose mechanics are tables.
+
+    Observations and actions are numbers; `observation_names` and `action_names`
+    say what they stand for, and `info["labels"]` which events hold. A reset draws
+    one of the starts, or takes `options={"start": observation}`. With probability
+    `slip` a step carries out one of the other actions, all equally likely.
+
+    Subclasses say what is to be remembered (`mechanics`), when labels are to be
+    read (`timing`), and what to draw (`picture`).
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 4,
+    }
+    timing: ClassVar[LabelTiming] = LabelTiming.CURRENT
+
+    def __init__(
+        self, mechanics: Mechanics, render_mode: str | None = None, *, slip: float = 0.0
+    ) -> None:
+        if not 0 <= slip < 1:
+            raise OptionError(f"slip={slip}: give the share of steps that slip, from 0 to below 1")
+        if slip > 0:
+            mechanics = replace(mechanics, slip=float(slip))
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise OptionError(f"render_mode={shown(render_mode)}: use 'ansi', 'rgb_array' or None")
+        self.render_mode = render_mode
+        self.mechanics = mechanics
+        self.observation_space = spaces.Discrete(len(mechanics.observations))
+        self.action_space = spaces.Discrete(len(mechanics.actions))
+        self._state = int(mechanics.starts[0])
+        self._chance: np.random.Generator | None = None
+        self._draws = mechanics.draws
+        # Plain lists: a look-up in them takes a tenth of one in an array.
+        self._following = mechanics.following.tolist()
+        self._reward = mechanics.reward.tolist()
+        self._ends = mechanics.ends.tolist()
+        self._observation_of = mechanics.observation_of.tolist()
+        self._info = [{"labels": mechanics.labels[code]} for code in mechanics.label_of.tolist()]
+
+    @property
+    def observation_names(self) -> tuple[Symbol, ...]:
+        """What traces call each observation."""
+        return tuple(self.mechanics.observations)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What traces call each action."""
+        return tuple(self.mechanics.actions)
+
+    def machines(self) -> MachinePair:
+        """Return the machines behind this world: the truth, for comparison."""
+        return self.mechanics.machines(self.timing)
+
+    @property
+    def state(self) -> int:
+        """The true state, which no agent sees."""
+        return self._state
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Code, dict[str, Any]]:
+        """Begin an episode in a start drawn at random, or in the one asked for."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._chance = None
+        if options and "start" in options:
+            self._state = start_showing(self.mechanics, options["start"])
+        else:
+            self._state = int(self.draw_starts(1)[0])
+        return self._observation_of[self._state], dict(self._info[self._state])
+
+    def draw_starts(self, episodes: int) -> Codes:
+        """Draw the true states that as many resets would begin in."""
+        starts = self.mechanics.starts
+        return starts[self.np_random.integers(len(starts), size=episodes)]
+
+    @property
+    def chance(self) -> np.random.Generator:
+        """What decides which steps slip: it follows from the seed, apart from the starts."""
+        if self._chance is None:
+            (self._chance,) = self.np_random.spawn(1)
+        return self._chance
+
+    def _move(self, action: int) -> int:
+        """Return what an action becomes by chance."""
+        drawn = self.chance.random((1, self.mechanics.draws))
+        return int(self.mechanics.moves(np.array([action]), drawn)[0])
+
+    def step(self, action: Code) -> tuple[Code, float, bool, bool, dict[str, Any]]:
+        """Do one of `action_names`, given by its position there."""
+        if not self.action_space.contains(action):
+            names = ", ".join(f"{code} {name}" for code, name in enumerate(self.action_names))
+            raise OptionError(f"action {shown(action)} is not one of {names}")
+        state, number = self._state, int(action)
+        if self._draws:
+            number = self._move(number)
+        self._state = self._following[state][number]
+        return (
+            self._observation_of[self._state],
+            self._reward[state][number],
+            self._ends[state][number],
+            False,
+            dict(self._info[self._state]),
+        )
+
+    @property
+    def rolls_out(self) -> bool:
+        """Whether steps are those of the tables, so that whole rollouts tell the same."""
+        kind = type(self)
+        return kind.step is World.step and kind.reset is World.reset
+
+    def rollouts(
+        self,
+        episodes: int,
+        seed: int | None,
+        actions: np.random.Generator,
+        max_steps: int | None,
+        time_limit: int | None,
+        progress: Callable[[float], object] | None,
+    ) -> TraceSet:
+        """Return the traces that resets and steps with these random numbers would give."""
+        self.reset(seed=seed)
+        starts = np.append(np.int32(self._state), self.draw_starts(episodes - 1))
+        return self.mechanics.rollouts(
+            starts, actions, max_steps, time_limit, progress, chance=self.chance
+        )
+
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """Draw the world as text or as an array of pixels, as `render_mode` says."""
+        if self.render_mode is None:
+            return None
+        picture = self.picture(self._state)
+        return picture.ansi() if self.render_mode == "ansi" else picture.rgb_array()
+
+    def picture(self, state: int) -> Picture:
+        """Return what to draw in a true state."""
+        raise NotImplementedError
+
+
+def start_showing(mechanics: Mechanics, observation: Any) -> int:
+    """Return the start that shows an observation, given as the environment does."""
+    seen = mechanics.observation_of[mechanics.starts]
+    found = np.flatnonzero(seen == observation)
+    if not len(found):
+        known = ", ".join(map(str, np.unique(seen)[:10].tolist()))
+        raise OptionError(
+            f"options['start']={shown(observation)}: no episode begins there; starts are {known}"
+            + (", …" if len(np.unique(seen)) > 10 else "")
+        )
+    return int(mechanics.starts[found[0]])

@@ -1,0 +1,192 @@
+"""The house of the paper's Figure 1: four rooms, a key, a toilet and a sofa."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from resolvent.arguments import shown
+from resolvent.errors import OptionError
+from resolvent.traces.symbols import Label
+from resolvent.worlds.drawing import Cell, Colour, Picture
+from resolvent.worlds.env import World
+from resolvent.worlds.mechanics import Mechanics
+
+Pays: TypeAlias = Literal["sofa", "cyanroom"]
+
+_DOORS = {
+    ("corridor", "left"): "orangeroom",
+    ("corridor", "up"): "cyanroom",
+    ("corridor", "right"): "limegreenroom",
+    ("orangeroom", "right"): "corridor",
+    ("cyanroom", "down"): "corridor",
+    ("limegreenroom", "left"): "corridor",
+}
+
+_LABELS = {
+    "corridor": frozenset[str](),
+    "orangeroom": frozenset({"key"}),
+    "cyanroom": frozenset({"toilet"}),
+    "limegreenroom": frozenset({"sofa"}),
+}
+
+_CELLS: dict[str, Cell] = {
+    "cyanroom": (0, 1),
+    "orangeroom": (1, 0),
+    "corridor": (1, 1),
+    "limegreenroom": (1, 2),
+}
+
+_COLOURS: dict[str, Colour] = {
+    "key": (245, 170, 60),
+    "toilet": (90, 205, 220),
+    "sofa": (140, 205, 80),
+}
+
+
+class Visit(NamedTuple):
+    """The room the agent is in, and what it has done in others."""
+
+    room: str
+    key_taken: bool = False
+    toilet_visited: bool = False
+
+
+class HouseRules:
+    """What the house does; see `House`."""
+
+    actions = ("up", "down", "left", "right", "sit")
+
+    def __init__(self, pays: Pays) -> None:
+        self.pays = pays
+
+    def starts(self) -> Sequence[Visit]:
+        """Begin in the corridor, with the key in the orangeroom."""
+        return [Visit("corridor")]
+
+    def step(self, state: Visit, action: int) -> tuple[Visit, float, bool]:
+        """Go through a door, or sit."""
+        name, before = self.actions[action], state.room
+        room = _DOORS.get((before, name), before)
+        if room == "cyanroom" and not state.key_taken:
+            room = before
+        after = Visit(
+            room,
+            state.key_taken or room == "orangeroom",
+            state.toilet_visited or room == "cyanroom",
+        )
+        on_sofa = name == "sit" and room == "limegreenroom"
+        if self.pays == "sofa":
+            return after, float(on_sofa and after.toilet_visited), on_sofa
+        paid = room == "cyanroom" and before != "cyanroom"
+        return after, float(paid), paid or on_sofa
+
+    def observation(self, state: Visit) -> str:
+        """Show the room."""
+        return state.room
+
+    def label(self, state: Visit) -> Label:
+        """Show what is in the room."""
+        return _LABELS[state.room]
+
+    def transition_memory(self, state: Visit) -> bool:
+        """The key: it opens the cyanroom."""
+        return state.key_taken
+
+    def reward_memory(self, state: Visit) -> bool:
+        """The toilet, if sitting pays only after it."""
+        return self.pays == "sofa" and state.toilet_visited
+
+
+class House(World):
+    """Fetch the key, visit the toilet, sit on the sofa, seeing only the room you are in.
+
+    The cyanroom is locked until the key has been taken. Being in the orangeroom
+    takes the key, being in the cyanroom visits the toilet; neither shows in the
+    observation. Sitting in the limegreenroom ends the episode and pays 1 if the
+    toilet has been visited. `info["labels"]` holds what the room shows.
+
+    With `pays="cyanroom"` it is instead entering the cyanroom that pays 1 and
+    ends the episode, and sitting on the sofa ends it unpaid.
+
+    Memory: two TM states, without and with the key; two RM states, before and
+    after the toilet, but one with `pays="cyanroom"`, where the key tells all.
+
+    Paper: Figure 1, and the example "Transition-Reward Interference".
+
+    >>> house = House()
+    >>> _ = house.reset()
+    >>> room, reward, *_ = house.step(House.action_names.index("up"))
+    >>> House.observation_names[room], reward
+    ('corridor', 0.0)
+    """
+
+    observation_names = ("corridor", "orangeroom", "cyanroom", "limegreenroom")
+    action_names = HouseRules.actions
+
+    def __init__(
+        self, *, pays: Pays = "sofa", slip: float = 0.0, render_mode: str | None = None
+    ) -> None:
+        if pays not in get_args(Pays):
+            raise OptionError(f"pays={shown(pays)}: use 'sofa' or 'cyanroom'")
+        self.pays = pays
+        super().__init__(_in_order(Mechanics.explore(HouseRules(pays))), render_mode, slip=slip)
+
+    def picture(self, state: int) -> Picture:
+        """Draw the four rooms, and the locked door as a wall."""
+        now: Visit = self.mechanics.true_states[state]
+        things = {_CELLS["cyanroom"]: "toilet", _CELLS["limegreenroom"]: "sofa"}
+        if not now.key_taken:
+            things[_CELLS["orangeroom"]] = "key"
+        locked = (_CELLS["cyanroom"], _CELLS["corridor"])
+        return HousePicture(
+            2,
+            3,
+            _CELLS[now.room],
+            things,
+            {"key": "K", "toilet": "T", "sofa": "S"},
+            solid=frozenset({(0, 0), (0, 2)}),
+            walls=frozenset() if now.key_taken else frozenset({locked}),
+            captions=(
+                f"key {'taken' if now.key_taken else 'not taken'}, "
+                f"toilet {'visited' if now.toilet_visited else 'not visited'}",
+            ),
+            colours=_COLOURS,
+            visit=now,
+        )
+
+
+@dataclass(frozen=True)
+class HousePicture(Picture):
+    """The house with its rooms' names written out in the text."""
+
+    visit: Visit = field(default=Visit("corridor"))
+
+    def ansi(self) -> str:
+        """Return the picture as text."""
+        shown = {room: self.things.get(cell, "") for room, cell in _CELLS.items()}
+        cyan, orange, corridor, limegreen = (
+            [f"{line:^15}" for line in (room, shown[room], "(agent)" * (room == self.visit.room))]
+            for room in _CELLS
+        )
+        wall, door = "-" * 15, "open" if self.visit.key_taken else "locked"
+        lines = [
+            f"{'':16}+{wall}+",
+            *(f"{'':16}|{line}|" for line in cyan),
+            f"+{wall}+{door:-^15}+{wall}+",
+            *(f"|{'|'.join(row)}|" for row in zip(orange, corridor, limegreen, strict=True)),
+            f"+{wall}+{wall}+{wall}+",
+            *self.captions,
+        ]
+        return "\n".join(lines)
+
+
+def _in_order(mechanics: Mechanics) -> Mechanics:
+    """Number the observations as `House.observation_names` lists them."""
+    code = [House.observation_names.index(str(room)) for room in mechanics.observations]
+    return replace(
+        mechanics,
+        observations=House.observation_names,
+        observation_of=np.array(code, np.int32)[mechanics.observation_of],
+    )

@@ -1,0 +1,282 @@
+"""A world over its true states: rules in, tables out.
+
+The tables are what a built-in environment steps by, what whole rollouts and
+exact values are computed from, and what the world's own machines follow from.
+An agent never sees a true state, only its observation and label.
+
+All chance is drawn before a step, never by the rules: which action is carried out
+(`slip`) and which of several equally likely things then happens (`chances`). Both
+together are a *move*, and what a move does is certain.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.machines import MachinePair
+from resolvent.samples import LabelTiming
+from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
+from resolvent.worlds.true_machines import true_pair
+
+S = TypeVar("S", bound=Hashable)
+
+_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 20
+_ROUNDING = 1e-14
+"""Of the largest value: expected values that change by less do not change."""
+
+
+class Rules(Protocol[S]):
+    """What a world does, one true state at a time."""
+
+    @property
+    def actions(self) -> Sequence[str]:
+        """The names of the actions."""
+
+    def starts(self) -> Sequence[S]:
+        """Return the states an episode may begin in, all equally likely."""
+
+    def step(self, state: S, action: int) -> tuple[S, float, bool]:
+        """Return the next state, the reward, and whether the episode ends.
+
+        In a world with chances, what is given is a move: action · chances + chance.
+        """
+
+    def observation(self, state: S) -> Symbol:
+        """Return what the agent sees."""
+
+    def label(self, state: S) -> Label:
+        """Return the events that hold there."""
+
+    def transition_memory(self, state: S) -> Hashable:
+        """Return what tells the next observation, besides the present one."""
+
+    def reward_memory(self, state: S) -> Hashable:
+        """Return what tells the reward, besides the present observation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanics:
+    """A world as tables; true states are 0 … n−1.
+
+    `observation_of`, `label_of`, `transition_memory` and `reward_memory` go by
+    state; `following`, `reward` and `ends` by state and move, which is the action
+    where nothing else is left to chance. Episodes only go on from the first `live`
+    states; in the others they are over. `true_states` are the states as the rules
+    name them, where rules made the tables.
+
+    With probability `slip` one of the other actions is carried out, all equally
+    likely; then one of `chances` equally likely things happens. `uncertain` says
+    that what is remembered does not tell every answer, since some of it was left to
+    chance; then the world's own machines answer with what is most frequent.
+    """
+
+    observations: Sequence[Symbol]
+    labels: Sequence[Label]
+    actions: Sequence[str]
+    observation_of: Codes
+    label_of: Codes
+    following: Codes
+    reward: NDArray[np.float64]
+    ends: NDArray[np.bool_]
+    starts: Codes
+    transition_memory: Codes
+    reward_memory: Codes
+    live: int
+    true_states: Sequence[Any] = ()
+    slip: float = 0.0
+    chances: int = 1
+    uncertain: bool = False
+
+    @classmethod
+    def explore(
+        cls, rules: Rules[Any], *, chances: int = 1, uncertain: bool = False
+    ) -> "Mechanics":
+        """Follow every move from every start, and number what is met."""
+        moves = len(rules.actions) * chances
+        starts = rules.starts()
+        live = dict.fromkeys(starts)
+        steps: list[tuple[Any, float, bool]] = []
+        queue = list(live)
+        for state in queue:
+            for move in range(moves):
+                target, reward, ended = rules.step(state, move)
+                if not ended and target not in live:
+                    live[target] = None
+                    queue.append(target)
+                steps.append((target, reward, ended))
+        over = [target for target, _, _ in steps if target not in live]
+        queue += dict.fromkeys(over)
+        number = {state: code for code, state in enumerate(queue)}
+        shape = (len(queue), moves)
+        following = np.repeat(np.arange(len(queue), dtype=np.int32), shape[1])
+        reward_of, ends = np.zeros(len(following)), np.ones(len(following), np.bool_)
+        following[: len(steps)] = [number[target] for target, _, _ in steps]
+        reward_of[: len(steps)] = [reward for _, reward, _ in steps]
+        ends[: len(steps)] = [ended for _, _, ended in steps]
+        observations, observation_of = _coded(queue, rules.observation, symbol_order)
+        labels, label_of = _coded(queue, rules.label, label_order)
+        return cls(
+            observations=observations,
+            labels=labels,
+            actions=tuple(rules.actions),
+            observation_of=observation_of,
+            label_of=label_of,
+            following=following.reshape(shape),
+            reward=reward_of.reshape(shape),
+            ends=ends.reshape(shape),
+            starts=np.array([number[state] for state in starts], np.int32),
+            transition_memory=_coded(queue, rules.transition_memory)[1],
+            reward_memory=_coded(queue, rules.reward_memory)[1],
+            live=len(live),
+            true_states=tuple(queue),
+            chances=chances,
+            uncertain=uncertain or chances > 1,
+        )
+
+    @property
+    def states(self) -> int:
+        """How many true states there are."""
+        return len(self.observation_of)
+
+    def machines(self, timing: LabelTiming = LabelTiming.CURRENT) -> MachinePair:
+        """Return the machines behind the world, as traces that show all of it would."""
+        return true_pair(self, timing)
+
+    @property
+    def draws(self) -> int:
+        """How many random numbers a step takes to say which move an action becomes."""
+        return (self.slip > 0) + (self.chances > 1)
+
+    def moves(self, actions: NDArray[np.int64], drawn: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return what actions become by chance: `drawn` is [step, draw], evenly from 0 to 1.
+
+        >>> from dataclasses import replace
+        >>> from resolvent.worlds import House
+        >>> slippery = replace(House().mechanics, slip=0.2)
+        >>> slippery.moves(np.array([4, 4, 4]), np.array([[0.0], [0.199], [0.5]])).tolist()
+        [0, 3, 4]
+        """
+        others = len(self.actions) - 1
+        moves = actions
+        if self.slip > 0 and others > 0:
+            slipped = drawn[:, 0] < self.slip
+            other = np.minimum((drawn[:, 0] / self.slip * others).astype(np.int64), others - 1)
+            moves = np.where(slipped, (actions + 1 + other) % (others + 1), actions)
+        if self.chances > 1:
+            moves = moves * self.chances + (drawn[:, -1] * self.chances).astype(np.int64)
+        return moves
+
+    def expected(self, by_move: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is to be expected of each action in each state, given what moves do.
+
+        `by_move` is [state, move]; what comes back is [state, action].
+        """
+        actions = len(self.actions)
+        by_action: NDArray[np.float64]
+        by_action = by_move.reshape(len(by_move), actions, self.chances).mean(axis=2)
+        if self.slip == 0 or actions == 1:
+            return by_action
+        others = (by_action.sum(axis=1, keepdims=True) - by_action) / (actions - 1)
+        mixed: NDArray[np.float64] = (1.0 - self.slip) * by_action + self.slip * others
+        return mixed
+
+    def optimal_values(self, gamma: float) -> NDArray[np.float64]:
+        """Return what the best policy that sees the true state is worth, by state.
+
+        Value iteration until nothing changes any more but the last digits, so exact
+        up to rounding. Where there is chance, this is what is to be expected.
+        """
+        values = np.zeros(self.states)
+        going_on = np.where(self.ends, 0.0, gamma)
+        while True:
+            by_move = self.reward + going_on * values[self.following]
+            by_action = self.expected(by_move) if self.draws else by_move
+            improved: NDArray[np.float64] = by_action.max(axis=1)
+            rounding = _ROUNDING * np.abs(improved).max() if self.draws else 0.0
+            if np.all(np.abs(improved - values) <= rounding):
+                return improved
+            values = improved
+
+    def rollouts(
+        self,
+        starts: Codes,
+        actions: np.random.Generator,
+        max_steps: int | None = None,
+        time_limit: int | None = None,
+        progress: Callable[[float], object] | None = None,
+        *,
+        chance: np.random.Generator | None = None,
+    ) -> TraceSet:
+        """Walk at random from the given states until each episode ends.
+
+        Actions come from the generator one after another, as
+        `Discrete.sample` draws them, and what they become by chance from `chance`,
+        so that stepping an environment by both gives the same traces; `chance` is left
+        as if exactly these steps had been made. Gymnasium's `time_limit` calls an
+        episode truncated even when it ends by itself in its last step; `max_steps` does not.
+        """
+        if chance is None:
+            chance = np.random.default_rng(0)
+        limits = [limit for limit in (max_steps, time_limit) if limit is not None]
+        walk = _core.walk(
+            np.ascontiguousarray(self.following.ravel()),
+            self.ends.ravel().astype(np.int32),
+            self.following.shape[1],
+            np.ascontiguousarray(starts, np.int32),
+            min(limits, default=0),
+        )
+        block = _FIRST_BLOCK
+        before = chance.bit_generator.state
+        chosen: list[NDArray[np.int64]] = []
+        while not walk.done:
+            drawn = actions.integers(len(self.actions), size=block, dtype=np.int64)
+            if self.draws:
+                chosen.append(drawn)
+                drawn = self.moves(drawn, chance.random((block, self.draws)))
+            walk.feed(drawn)
+            block = min(2 * block, _LARGEST_BLOCK)
+            if progress is not None:
+                progress(walk.finished / len(starts))
+        states, moved, offsets, terminated = walk.take()
+        taken = moved
+        if self.draws:
+            chance.bit_generator.state = before
+            chance.random(len(moved) * self.draws)
+            taken = np.concatenate(chosen)[: len(moved)].astype(np.int32)
+        after = np.arange(len(taken)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
+        rewards, reward_codes = self._reward_codes
+        return TraceSet.from_columns(
+            (self.observations, self.observation_of[states]),
+            (self.labels, self.label_of[states]),
+            (self.actions, taken),
+            (rewards, reward_codes[states[after], moved]),
+            offsets=offsets,
+            terminated=terminated,
+            truncated=(terminated == 0) | (np.diff(offsets) == time_limit),
+        )
+
+    @cached_property
+    def _reward_codes(self) -> tuple[list[float], Codes]:
+        rewards, codes = np.unique(self.reward, return_inverse=True)
+        return rewards.tolist(), codes.reshape(self.reward.shape).astype(np.int32)
+
+
+def _coded(
+    states: Sequence[Any],
+    value_of: Callable[[Any], Any],
+    order: Callable[[Any], Any] | None = None,
+) -> tuple[tuple[Any, ...], Codes]:
+    """Return the distinct values of the states, in order, and the code of each state's."""
+    values = list(map(value_of, states))
+    distinct = list(dict.fromkeys(values))
+    if order is not None:
+        distinct.sort(key=order)
+    code = {value: number for number, value in enumerate(distinct)}
+    return tuple(distinct), np.array([code[value] for value in values], np.int32)

@@ -1,0 +1,111 @@
+"""The T-maze: a cue at the start says which way to turn at the end.
+
+After Bakker, "Reinforcement Learning with Long Short-Term Memory" (2001).
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from resolvent.errors import OptionError
+from resolvent.samples import LabelTiming
+from resolvent.traces.symbols import NO_EVENT, Label
+from resolvent.worlds.drawing import Cell, Picture
+from resolvent.worlds.env import World
+from resolvent.worlds.mechanics import Mechanics
+
+_CUES = ("up", "down")
+
+
+class Walk(NamedTuple):
+    """How far the agent has come, what the cue said, and which way it turned."""
+
+    x: int
+    cue: str
+    turned: str = ""
+
+
+class TMazeRules:
+    """What the T-maze does; see `TMaze`."""
+
+    actions = ("up", "right", "down", "left")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def starts(self) -> Sequence[Walk]:
+        """Begin at the cue, whichever it is."""
+        return [Walk(0, cue) for cue in _CUES]
+
+    def step(self, state: Walk, action: int) -> tuple[Walk, float, bool]:
+        """Move along the corridor, or at its end turn up or down."""
+        name = self.actions[action]
+        if name in _CUES:
+            if state.x < self.length:
+                return state, 0.0, False
+            return state._replace(turned=name), float(name == state.cue), True
+        x = state.x + (1 if name == "right" else -1)
+        return state._replace(x=min(max(x, 0), self.length)), 0.0, False
+
+    def observation(self, state: Walk) -> str:
+        """Show the place; the cue is to be seen only at the start."""
+        if state.turned:
+            return f"{state.turned} end"
+        if state.x == self.length:
+            return "junction"
+        return f"cue {state.cue}" if state.x == 0 else f"corridor {state.x}"
+
+    def label(self, state: Walk) -> Label:
+        """Show the cue where it is seen."""
+        return frozenset({f"cue {state.cue}"}) if state.x == 0 else NO_EVENT
+
+    def transition_memory(self, state: Walk) -> str:
+        """The cue: going back to the start shows it again."""
+        return state.cue
+
+    def reward_memory(self, state: Walk) -> int:
+        """Nothing more, since the TM state already tells the cue."""
+        return 0
+
+
+class TMaze(World):
+    """Walk down a corridor and turn the way that a cue at its start said.
+
+    The corridor has `length` steps. Turning at the junction ends the episode and
+    pays 1 if it was the way of the cue, which is seen at the start only.
+
+    Memory: two TM states, one for each cue, since going back shows it again; the
+    RM then needs one state, as it is supplemented with the TM's. The cue is the
+    label of the first observation, so labels are read from the first one on:
+    infer with `timing="current-with-initial"`.
+
+    >>> maze = TMaze(5)
+    >>> maze.machines().transition.states, str(maze.timing)
+    (2, 'current-with-initial')
+    """
+
+    timing: ClassVar[LabelTiming] = LabelTiming.CURRENT_WITH_INITIAL
+
+    def __init__(
+        self, length: int = 10, *, slip: float = 0.0, render_mode: str | None = None
+    ) -> None:
+        if length < 1:
+            raise OptionError(f"length={length}: the corridor takes at least one step")
+        self.length = length
+        super().__init__(Mechanics.explore(TMazeRules(length)), render_mode, slip=slip)
+
+    def picture(self, state: int) -> Picture:
+        """Draw the maze lying on its side, the cue where it was seen."""
+        now: Walk = self.mechanics.true_states[state]
+        junction = self.length
+        row = {"": 1, "up": 0, "down": 2}[now.turned]
+        corridor: set[Cell] = {(1, x) for x in range(junction + 1)}
+        solid = {(row, x) for row in range(3) for x in range(junction + 1)} - corridor
+        return Picture(
+            3,
+            junction + 1,
+            (row, now.x),
+            {(1, 0): f"cue {now.cue}"},
+            {"cue up": "U", "cue down": "D"},
+            solid=frozenset(solid - {(0, junction), (2, junction)}),
+            captions=(f"the cue said {now.cue}",),
+        )

@@ -1,0 +1,164 @@
+"""A world's tables → the machines behind it, for tests and comparisons.
+
+Nothing is inferred: a machine's states are what the world's author says must be
+remembered, its tables are read off the world. That they are functions at all is
+checked, so an author who forgot something is told. In a world that slips, machines
+say what happens when nothing slips; where chance decides and nothing remembered
+tells how, they answer with what is most frequent over all true states and chances.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import ModelError
+from resolvent.machines import (
+    MachinePair,
+    RewardMachine,
+    Termination,
+    TransitionMachine,
+    machine_of_tables,
+)
+from resolvent.samples import LabelTiming
+from resolvent.traces.symbols import NO_EVENT
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
+
+if TYPE_CHECKING:
+    from resolvent.worlds.mechanics import Mechanics
+
+
+def true_pair(world: "Mechanics", timing: LabelTiming) -> MachinePair:
+    """Read both machines off a world; the Reward Machine is supplemented."""
+    if timing.lag:
+        raise ModelError("a world's own machines read labels at once: use another timing")
+    transition, q = _machine(
+        TransitionMachine,
+        world,
+        timing,
+        world.transition_memory,
+        (Vocabulary(world.observations), world.observation_of),
+        (Vocabulary(world.observations), world.observation_of[world.following]),
+    )
+    # Where episodes are over the state is −1, and nothing is asked any more.
+    seen = world.observation_of[: world.live]
+    sizes = len(world.observations), transition.states
+    kept, paired = distinct_pairs(seen, q[: world.live], *sizes)
+    pairs = (divmod(key, transition.states) for key in kept.tolist())
+    rewards, reward_codes = np.unique(world.reward, return_inverse=True)
+    reward, u = _machine(
+        RewardMachine,
+        world,
+        timing,
+        world.reward_memory,
+        (Vocabulary((world.observations[o], state) for o, state in pairs), paired),
+        (Vocabulary(rewards.tolist()), reward_codes.reshape(world.reward.shape).astype(np.int32)),
+        supplemented=True,
+    )
+    return MachinePair(transition, reward, timing, _termination(world, q, u))
+
+
+def _machine(
+    kind: type[Any],
+    world: "Mechanics",
+    timing: LabelTiming,
+    memory: Codes,
+    observed: tuple[Vocabulary[Any], Codes],
+    answered: tuple[Vocabulary[Any], Codes],
+    **more: Any,
+) -> tuple[Any, Codes]:
+    """Return a machine, and its state in every true state from which episodes go on."""
+    live, actions = slice(world.live), len(world.actions)
+    goes_on = ~world.ends[live]
+    arrived = world.following[live][goes_on]
+    read, targets = _function(
+        f"the {kind.kind} memory",
+        np.repeat(memory[live], goes_on.sum(axis=1)).astype(np.int64) * len(world.labels)
+        + world.label_of[arrived],
+        memory[arrived],
+    )
+    table = np.full((int(memory.max()) + 1, len(world.labels)), -1, np.int32)
+    table.ravel()[read] = targets
+    table, initial = _with_initial(table, world, timing, memory)
+    action_of_move = np.arange(world.following.shape[1]) // world.chances
+    question = observed[1][live, None].astype(np.int64) * actions + action_of_move
+    asked = len(observed[0]) * actions
+    told = (memory[live, None] * asked + question).ravel(), answered[1][live].ravel()
+    keys, outputs = (
+        _most_frequent(*told)
+        if world.uncertain
+        else _function(f"the answer of the {kind.kind} machine", *told)
+    )
+    machine, number = machine_of_tables(
+        kind,
+        labels=Vocabulary(world.labels),
+        observations=observed[0],
+        actions=Vocabulary(world.actions),
+        outputs=answered[0],
+        transitions=table,
+        initial=initial,
+        answers=(keys // asked, keys % asked, outputs),
+        trivial=_trivial(table, world),
+        **more,
+    )
+    return machine, number[memory]
+
+
+def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys and the one value of each."""
+    distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    if np.any(values[first][place] != values):
+        raise ModelError(f"{what} does not follow from what this world says must be remembered")
+    return distinct, values[first]
+
+
+def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys and the value that each has most often, the lowest of several."""
+    pairs, times = np.unique(np.stack([keys, values]), axis=1, return_counts=True)
+    order = np.lexsort((pairs[1], -times, pairs[0]))
+    distinct, first = np.unique(pairs[0][order], return_index=True)
+    return distinct, pairs[1][order][first].astype(np.int32)
+
+
+def _with_initial(
+    table: Codes, world: "Mechanics", timing: LabelTiming, memory: Codes
+) -> tuple[Codes, int]:
+    """Return the table, the first labels read where the timing does so, and where it begins."""
+    starts = np.unique(world.starts)
+    if timing.first > 0:
+        if len(distinct := np.unique(memory[starts])) > 1:
+            raise ModelError("episodes begin with different memories: their first label must tell")
+        return table, int(distinct[0])
+    # Nothing is answered before the first label, so the initial state may be any that fits.
+    grown = np.vstack([table, np.full((1, table.shape[1]), -1, np.int32)])
+    for initial in range(len(grown)):
+        trial = grown.copy()
+        labels, targets = world.label_of[starts], memory[starts]
+        free = (trial[initial, labels] == -1) | (trial[initial, labels] == targets)
+        trial[initial, labels] = targets
+        if free.all() and np.array_equal(trial[initial, labels], targets):
+            return trial, initial
+    raise ModelError("episodes that begin alike have different memories")
+
+
+def _trivial(table: Codes, world: "Mechanics") -> tuple[int, ...]:
+    """Return the code of "no event" if it never changes a state."""
+    states = np.arange(len(table))
+    return tuple(
+        code
+        for code, label in enumerate(world.labels)
+        if label == NO_EVENT and np.all((table[:, code] == -1) | (table[:, code] == states))
+    )
+
+
+def _termination(world: "Mechanics", q: Codes, u: Codes) -> Termination:
+    ended: dict[Any, set[bool]] = {}
+    for state, action in np.ndindex(world.live, len(world.actions)):
+        observation = world.observations[int(world.observation_of[state])]
+        key = (observation, int(q[state]), int(u[state]), world.actions[action])
+        moves = slice(action * world.chances, (action + 1) * world.chances)
+        ended.setdefault(key, set()).update(world.ends[state, moves].tolist())
+    return Termination(
+        frozenset(key for key, seen in ended.items() if seen == {True}),
+        frozenset(key for key, seen in ended.items() if len(seen) > 1),
+    )

@@ -1,0 +1,216 @@
+"""Many copies of a built-in world at once: one NumPy look-up steps them all."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from resolvent.errors import OptionError
+from resolvent.traces.vocabulary import Codes
+from resolvent.worlds.cookie import Cookie
+from resolvent.worlds.env import World, start_showing
+from resolvent.worlds.house import House
+from resolvent.worlds.office import Office
+from resolvent.worlds.phase_grid import PhaseGrid
+from resolvent.worlds.random_world import RandomWorld
+from resolvent.worlds.symbol import Symbol
+from resolvent.worlds.t_maze import TMaze
+from resolvent.worlds.two_keys import TwoKeys
+
+Batch = NDArray[Any]
+
+
+class VectorWorld(VectorEnv[Batch, Batch, Batch]):
+    """`num_envs` copies of a world, in any of Gymnasium's three autoreset modes.
+
+    Subclasses name the world. Infos are batched as Gymnasium does: `labels` is an
+    array of sets, `_labels` says for which copies it holds.
+    """
+
+    world: ClassVar[type[World]]
+    resets_by_mask: ClassVar[bool] = True
+    """`options["reset_mask"]` is honoured in every mode, so collecting may cut single episodes."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        **arguments: Any,
+    ) -> None:
+        if num_envs < 1:
+            raise OptionError(f"num_envs={num_envs}: make at least one")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise OptionError(f"max_episode_steps={max_episode_steps}: allow at least one step")
+        self.num_envs = num_envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.world.metadata, "autoreset_mode": self.autoreset_mode}
+        self.max_episode_steps = max_episode_steps
+        self.render_mode = render_mode
+        self._one = self.world(render_mode=render_mode, **arguments)
+        self.mechanics = self._one.mechanics
+        self.observation_names = self._one.observation_names
+        self.action_names = self._one.action_names
+        self.single_observation_space = self._one.observation_space
+        self.single_action_space = self._one.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._label_of = _objects(self.mechanics.labels)
+        self._state = np.full(num_envs, self.mechanics.starts[0], np.int32)
+        self._steps = np.zeros(num_envs, np.int64)
+        self._over = np.zeros(num_envs, np.bool_)
+        self._chance: np.random.Generator | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Batch, dict[str, Any]]:
+        """Begin episodes in all copies, or in those of `options["reset_mask"]`."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._chance = None
+        options = dict(options or {})
+        mask = options.pop("reset_mask", np.ones(self.num_envs, np.bool_))
+        if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,):
+            raise OptionError(f"options['reset_mask'] must be an array of {self.num_envs} bools")
+        self._begin(mask.astype(np.bool_), options.get("start"))
+        return self._seen(), self._info(mask.astype(np.bool_))
+
+    def step(self, actions: Batch) -> tuple[Batch, Batch, Batch, Batch, dict[str, Any]]:
+        """Step all copies; those that are over are handled as the autoreset mode says."""
+        actions = np.asarray(actions)
+        if not self.action_space.contains(actions):
+            raise OptionError(
+                f"actions must be {self.num_envs} ints from 0 to {len(self.action_names) - 1}"
+            )
+        over = self._over
+        if self.autoreset_mode is AutoresetMode.DISABLED and over.any():
+            raise OptionError(
+                f"episode {int(np.argmax(over))} of the batch is over: reset it with "
+                "options={'reset_mask': ...} before the next step"
+            )
+        before = self._state
+        moves = self._moves(actions)
+        rewards = np.where(over, 0.0, self.mechanics.reward[before, moves])
+        terminated = self.mechanics.ends[before, moves] & ~over
+        self._state = np.where(over, before, self.mechanics.following[before, moves])
+        self._steps += 1
+        truncated = np.zeros(self.num_envs, np.bool_)
+        if self.max_episode_steps is not None:
+            truncated = (self._steps >= self.max_episode_steps) & ~over
+        self._over = terminated | truncated
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            self._begin(over)
+        info = self._info(np.ones(self.num_envs, np.bool_))
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and self._over.any():
+            info = self._restarted(info)
+        return self._seen(), rewards, terminated, truncated, info
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Draw every copy, as `render_mode` says."""
+        if self.render_mode is None:
+            return None
+        pictures = (self._one.picture(int(state)) for state in self._state)
+        ansi = self.render_mode == "ansi"
+        return tuple(one.ansi() if ansi else one.rgb_array() for one in pictures)
+
+    def _moves(self, actions: Batch) -> Batch:
+        """Return what the copies' actions become by chance, each with draws of its own."""
+        if not self.mechanics.draws:
+            return actions
+        if self._chance is None:
+            (self._chance,) = self.np_random.spawn(1)
+        drawn = self._chance.random((self.num_envs, self.mechanics.draws))
+        return self.mechanics.moves(actions, drawn)
+
+    def _begin(self, chosen: NDArray[np.bool_], start: Any = None) -> None:
+        count = int(np.count_nonzero(chosen))
+        if count == 0:
+            return
+        starts = self.mechanics.starts
+        if start is None:
+            self._state[chosen] = starts[self.np_random.integers(len(starts), size=count)]
+        else:
+            self._state[chosen] = start_showing(self.mechanics, start)
+        self._steps[chosen] = 0
+        self._over[chosen] = False
+
+    def _restarted(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Begin again where episodes are over; what they ended with goes into the info."""
+        over = self._over.copy()
+        final = np.full(self.num_envs, None, object)
+        final[over] = self._seen()[over]
+        ended = {**info, "_labels": over}
+        self._begin(over)
+        return {
+            **self._info(np.ones(self.num_envs, np.bool_)),
+            "final_obs": final,
+            "_final_obs": over,
+            "final_info": ended,
+            "_final_info": over,
+        }
+
+    def _seen(self) -> Batch:
+        return self.mechanics.observation_of[self._state].astype(np.int64)
+
+    def _info(self, told: NDArray[np.bool_]) -> dict[str, Any]:
+        codes: Codes = self.mechanics.label_of[self._state]
+        return {"labels": self._label_of[codes], "_labels": told}
+
+
+def _objects(values: Any) -> Batch:
+    """Return an array of objects that NumPy does not look into."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+class VectorHouse(VectorWorld):
+    """Many houses."""
+
+    world = House
+
+
+class VectorPhaseGrid(VectorWorld):
+    """Many phase grids."""
+
+    world = PhaseGrid
+
+
+class VectorRandomWorld(VectorWorld):
+    """Many copies of one random world."""
+
+    world = RandomWorld
+
+
+class VectorOffice(VectorWorld):
+    """Many offices."""
+
+    world = Office
+
+
+class VectorCookie(VectorWorld):
+    """Many cookie worlds."""
+
+    world = Cookie
+
+
+class VectorTwoKeys(VectorWorld):
+    """Many two-keys worlds."""
+
+    world = TwoKeys
+
+
+class VectorTMaze(VectorWorld):
+    """Many T-mazes."""
+
+    world = TMaze
+
+
+class VectorSymbol(VectorWorld):
+    """Many symbol worlds."""
+
+    world = Symbol
