@@ -31,13 +31,13 @@ def test_help_imports_nothing_slow():
     assert not {name.partition(".")[0] for name in modules} & SLOW
     assert sorted(name for name in modules if name.startswith("resolvent")) == [
         "resolvent",
+        "resolvent._util",
+        "resolvent._util.startup",
+        "resolvent._util.text",
         "resolvent.cli",
         "resolvent.cli.table",
         "resolvent.errors",
-        "resolvent.global_lock",
         "resolvent.registration",
-        "resolvent.starting",
-        "resolvent.wording",
     ]
 
 
@@ -46,9 +46,9 @@ def test_the_package_alone_imports_nothing_slow():
     assert not {name.partition(".")[0] for name in modules} & SLOW
     assert {name for name in modules if name.startswith("resolvent")} == {
         "resolvent",
-        "resolvent.global_lock",
+        "resolvent._util",
+        "resolvent._util.startup",
         "resolvent.registration",
-        "resolvent.starting",
     }
 
 

@@ -9,12 +9,12 @@ A name is imported when it is first asked for, with what it needs and no more:
 """
 
 # First of all: a file beside the user may be called as a module is.
-import resolvent.starting  # noqa: F401
+import resolvent._util.startup  # noqa: F401
 
 # isort: split
 from importlib import import_module
 
-from resolvent import global_lock
+from resolvent._util import startup
 from resolvent.registration import register_when_possible
 
 NAMES = {
@@ -126,5 +126,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
 
 
-global_lock.check()
+startup.check()
 register_when_possible()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from resolvent.wording import short
+from resolvent._util.text import short
 
 E = TypeVar("E", bound=Exception)
 

@@ -10,14 +10,14 @@ import pytest
 from PIL import Image
 
 import resolvent as rs
-from resolvent import notebook
+from resolvent._util import html as notebook
 from resolvent.control.learning.curve import Curve
 from resolvent.diagnosis import Diagnosis
-from resolvent.environments import House
 from resolvent.exact import Certificate
 from resolvent.exact.certificate import Effort
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.vocabulary import Vocabulary
+from resolvent.worlds import House
 
 ALLOWED = {"div", "p", "b", "table", "tr", "th", "td", "pre"}
 STYLES = {"overflow-x:auto", "text-align:left", "white-space:pre-wrap"}

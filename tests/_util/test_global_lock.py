@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from resolvent import global_lock, installation
+from resolvent._util import runtime as installation
+from resolvent._util import startup as global_lock
 
 IMPORT = "import sys; sys._is_gil_enabled = lambda: {}; import resolvent; print('imported')"
 

@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent._util.validation import limit
 from resolvent.cli import main
-from resolvent.environments import House
-from resolvent.environments.grids.files import load_grid_world, save_grid_world
-from resolvent.environments.grids.recipe import random_grid_world
-from resolvent.limits import limit
 from resolvent.machines.files.storage import encode
 from resolvent.traces.files import any_format, parquet
+from resolvent.worlds import House
+from resolvent.worlds.grid_files import load_grid_world, save_grid_world
+from resolvent.worlds.grid_generator import random_grid_world
 
 LINE = b'{"observations":[0,1],"labels":[null,"key"],"actions":[0],"rewards":[0]}\n'
 ZEROS = b'{"observations":[' + b"0," * (1 << 20)

@@ -3,8 +3,8 @@ from importlib import metadata, resources
 import pytest
 from packaging.requirements import Requirement
 
-from resolvent import installation
-from resolvent.installation import EXTRAS, dependencies, extra, look_at, requirements_of
+from resolvent._util import runtime as installation
+from resolvent._util.runtime import EXTRAS, dependencies, extra, look_at, requirements_of
 
 
 @pytest.fixture

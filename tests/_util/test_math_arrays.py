@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import resolvent
-from resolvent import _core, arithmetic
+from resolvent import _core
+from resolvent._util import math as arithmetic
 
 SOURCE = Path(resolvent.__file__).parent
 OTHERS = {"log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "logaddexp", "geomspace"} | {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 from resolvent.errors import ResolventError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.arguments import check_arguments, shown
+from resolvent._util.validation import check_arguments, shown
 
 
 def call(

@@ -1,0 +1,1 @@
+"""Utilities that have nothing to do with automata."""

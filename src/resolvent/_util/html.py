@@ -1,0 +1,94 @@
+"""Figures, rows and lines → small HTML for notebooks.
+
+Whatever comes in is text, cut where it is long and escaped, or a picture that its own
+address holds; nothing is fetched, nothing runs, and colours are the notebook's own, dark
+or light.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+from typing import NamedTuple
+
+from resolvent._util.text import short
+
+MOST_ROWS = 10
+"""How many rows a table shows."""
+
+_MOST_LINES = 30
+_LONGEST_CELL, _LONGEST_LINE = 60, 300
+_LEFT = 'style="text-align:left"'
+_PIXELS = 'style="image-rendering:pixelated;vertical-align:middle;outline:1px solid #8886"'
+
+
+class Pictured(NamedTuple):
+    """A text with pictures before it: of each the address, which holds it, its width and height."""
+
+    text: str
+    pictures: Sequence[tuple[str, int, int]]
+
+
+def panel(title: str, *parts: str) -> str:
+    """Put parts that the other functions made below a title.
+
+    >>> panel("2 < 3", "<p>so</p>")
+    '<div style="overflow-x:auto"><p><b>2 &lt; 3</b></p><p>so</p></div>'
+    """
+    head = f"<p><b>{_safe(title, _LONGEST_LINE)}</b></p>"
+    return f'<div style="overflow-x:auto">{head}{"".join(parts)}</div>'
+
+
+def figures(rows: Iterable[tuple[str, object]]) -> str:
+    """Write names and what they are, one row for each.
+
+    >>> figures([("steps", 7)]).endswith('<td style="text-align:left">7</td></tr></table>')
+    True
+    """
+    return _table(
+        f"<th {_LEFT}>{_safe(name)}</th><td {_LEFT}>{_safe(value, _LONGEST_LINE)}</td>"
+        for name, value in rows
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 0) -> str:
+    """Write the first rows of a table that has `count` of them, and how many more there are.
+
+    >>> table(["room"], [["hall"]], 3).endswith("</table><p>… and 2 more</p>")
+    True
+    """
+    shown = list(islice(rows, MOST_ROWS))
+    head = "".join(f"<th {_LEFT}>{_safe(name)}</th>" for name in header)
+    body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in shown)
+    left = count - len(shown)
+    return _table([head, *body]) + (f"<p>… and {left:,} more</p>" if left > 0 else "")
+
+
+def lines(text: str) -> str:
+    """Write lines of text as they stand, the first of them where there are many.
+
+    >>> lines("a & b")
+    '<pre style="white-space:pre-wrap">a &amp; b</pre>'
+    """
+    told = text.splitlines()
+    cut = ["…"] * (len(told) > _MOST_LINES)
+    shown = "\n".join(_safe(line, _LONGEST_LINE) for line in [*told[:_MOST_LINES], *cut])
+    return f'<pre style="white-space:pre-wrap">{shown}</pre>'
+
+
+def _table(rows: Iterable[str]) -> str:
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, Pictured):
+        return _safe(value)
+    images = (
+        f'<img src="{escape(address)}" width="{width}" height="{height}" alt="" {_PIXELS}> '
+        for address, width, height in value.pictures
+    )
+    return "".join(images) + _safe(value.text, 2 * _LONGEST_CELL)
+
+
+def _safe(value: object, most: int = _LONGEST_CELL) -> str:
+    # Text stands between tags only, where quotes are harmless.
+    return escape(short(str(value), most), quote=False)

@@ -1,0 +1,147 @@
+"""Logarithms, exponentials and products of tables that are the same to the last bit everywhere.
+
+NumPy's depend on the processor and on its version, and a comparison that passes through them can so
+end differently. Wherever something is decided or written down by one, it is taken from here; what
+is only shown, rounded, may take NumPy's. docs/decisions/arithmetic.md says why.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from resolvent import _core
+
+Reals = NDArray[np.float64]
+Many = NDArray[Any] | Sequence[float]
+
+_ROOT_OF_PI = 1.7724538509055160273
+_TAIL, _TERMS = 2.0, 100
+"""From where on the tail of `erfc` is a fraction, and how many terms both ways have."""
+
+
+def _of_each(one: Callable[[float], float], many: Callable[[Reals], Reals], x: float | Many) -> Any:
+    """Apply a function of the core to a number, or to each number of an array of any shape."""
+    if isinstance(x, int | float):
+        return one(x)
+    numbers = np.asarray(x, np.float64)
+    return many(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
+
+
+@overload
+def log(x: float) -> float: ...
+@overload
+def log(x: Many) -> Any: ...
+def log(x: float | Many) -> Any:
+    """Return the natural logarithm; −∞ of 0, and without a warning.
+
+    >>> log(1), log([0, 1]).tolist()
+    (0.0, [-inf, 0.0])
+    """
+    return _of_each(_core.natural_log, _core.natural_logs, x)
+
+
+@overload
+def log2(x: float) -> float: ...
+@overload
+def log2(x: Many) -> Any: ...
+def log2(x: float | Many) -> Any:
+    """Return the logarithm to base 2, exact for powers of two."""
+    return _of_each(_core.binary_log, _core.binary_logs, x)
+
+
+@overload
+def log1p(x: float) -> float: ...
+@overload
+def log1p(x: Many) -> Any: ...
+def log1p(x: float | Many) -> Any:
+    """Return ln(1 + x)."""
+    return _of_each(_core.log_one_plus, _core.logs_one_plus, x)
+
+
+@overload
+def exp(x: float) -> float: ...
+@overload
+def exp(x: Many) -> Any: ...
+def exp(x: float | Many) -> Any:
+    """Return e to the power of x."""
+    return _of_each(_core.exponential, _core.exponentials, x)
+
+
+@overload
+def log_gamma(x: float) -> float: ...
+@overload
+def log_gamma(x: Many) -> Any: ...
+def log_gamma(x: float | Many) -> Any:
+    """Return ln Γ(x)."""
+    return _of_each(_core.log_gamma, _core.log_gammas, x)
+
+
+def erfc(x: float) -> float:
+    """Return 1 − erf(x): twice the chance that a normal number lies beyond x · √2.
+
+    >>> erfc(0.0), round(erfc(0.5), 12), round(erfc(-3.0), 12)
+    (1.0, 0.479500122187, 1.999977909503)
+    """
+    if x < 0:
+        return 2.0 - erfc(-x)
+    if x < _TAIL:  # by its power series, in which nothing cancels
+        term = total = 2 * x
+        for n in range(1, _TERMS):
+            term *= x * x / (n + 0.5)
+            total += term
+        return 1.0 - total * exp(-x * x) / _ROOT_OF_PI
+    fraction = x  # by Laplace's continued fraction, from its end
+    for n in range(_TERMS, 0, -1):
+        fraction = x + n / 2 / fraction
+    return exp(-x * x) / (fraction * _ROOT_OF_PI)
+
+
+def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
+    """Return ln(eˣ + eʸ), of which one at least is not −∞.
+
+    >>> float(log_of_sum(-np.inf, 3.0))
+    3.0
+    """
+    more, less = np.maximum(x, y), np.minimum(x, y)
+    return more + log1p(exp(less - more))
+
+
+def geometric(first: float, last: float, number: int) -> Reals:
+    """Return so many numbers from the first to the last, each the same multiple of the one before.
+
+    >>> geometric(1.0, 4.0, 3).round(9).tolist()
+    [1.0, 2.0, 4.0]
+    """
+    between = exp(np.linspace(log(first), log(last), number))
+    between[0], between[-1] = first, last
+    return np.asarray(between)
+
+
+def powers(base: float, number: int) -> Reals:
+    """Return base⁰, base¹, …, so many of them, each the one before times the base.
+
+    >>> powers(0.5, 4).tolist()
+    [1.0, 0.5, 0.25, 0.125]
+    """
+    factors = np.full(number, float(base))
+    factors[:1] = 1.0
+    return np.cumprod(factors)
+
+
+def product(left: ArrayLike, right: ArrayLike) -> Any:
+    """Return the matrix product of two tables, or of a table and a column on either side.
+
+    >>> product([[1, 2], [3, 4]], [1, 10]).tolist(), float(product([1, 2], [3, 4]))
+    ([21.0, 43.0], 11.0)
+    """
+    one, other = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    inner = one.shape[-1]
+    if inner != other.shape[0]:
+        raise ValueError(f"tables of {one.shape} and {other.shape} numbers cannot be multiplied")
+    shape = (*one.shape[:-1], *other.shape[1:])
+    if not inner or 0 in shape:
+        return np.zeros(shape)[()]
+    factors = np.ascontiguousarray(one).ravel(), np.ascontiguousarray(other).ravel()
+    return _core.product(*factors, inner).reshape(shape)[()]

@@ -1,0 +1,122 @@
+"""How the command `resolvent` begins: before anything else of this package is imported.
+
+In other programs that import the package, nothing is done here.
+"""
+
+import _signal as signal  # type: ignore[import-not-found]  # built in: `signal` takes a while
+import os
+import sys
+
+_FIRST = sys.argv[0] if sys.argv else ""
+_AS_MODULE = _FIRST == "-m" and sys.orig_argv[1:].count("resolvent") > 0
+"""Whether Python is on its way to `python -m resolvent`; it has not set the first argument yet."""
+
+
+def is_command() -> bool:
+    """Whether this process is the command `resolvent`, and not a program of somebody else."""
+    path = os.path
+    of_scripts = path.dirname(path.realpath(_FIRST)) == path.dirname(sys.executable)
+    named = path.splitext(path.basename(_FIRST))[0] == "resolvent"
+    return _AS_MODULE or (named and of_scripts)
+
+
+def _leave_out_current_folder() -> None:
+    """Take the folder that `python -m` puts before all others off the search path.
+
+    A file there, such as a `random.py`, would be imported in place of the module of that name.
+    Modules that a user names, as `module:Class`, are still looked for there, and the folder stays
+    if this package itself was found in it.
+    """
+    path = os.path
+    here = path.realpath(sys.path[0] or os.curdir)
+    ours = path.dirname(path.dirname(path.dirname(path.realpath(__file__))))
+    if here == path.realpath(os.curdir) and here != ours:
+        del sys.path[0]
+
+
+def _end_at_once(number: int, frame: object) -> None:
+    """End a command that is still being imported, or is done: there is nothing to tidy up."""
+    os.write(2, b"resolvent: interrupted\n" if number == 2 else b"resolvent: ended by a signal\n")
+    os._exit(128 + number)
+
+
+if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end_at_once)
+
+if _AS_MODULE and sys.path and not sys.flags.safe_path:
+    _leave_out_current_folder()
+
+
+def end_by_exceptions() -> None:
+    """Have Ctrl-C, and a request to end, raise `KeyboardInterrupt` from now on.
+
+    So what is under way is left as it is left on Ctrl-C: half-written files are removed.
+    """
+    if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
+        signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+
+
+def end_at_once() -> None:
+    """Have Ctrl-C, and a request to end, end this process at once from now on: all is done.
+
+    While Python takes itself apart, an exception would be a traceback and change nothing else.
+    """
+    for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end)):
+        if signal.getsignal(number) is ours:
+            signal.signal(number, _end_at_once)
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C or a request to end has come: libraries may have made another error of it."""
+    return _interrupted
+
+
+def was_ended() -> bool:
+    """Whether a request to end has come, as `kill` and shutdowns send it."""
+    return _ended
+
+
+def _interrupt(number: int, frame: object) -> None:
+    global _interrupted
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def _end(number: int, frame: object) -> None:
+    global _ended
+    _ended = True
+    _interrupt(number, frame)
+
+
+_interrupted = _ended = False
+
+
+ADVICE = "use a Python with it, or leave out PYTHON_GIL=0 and -X gil=0"
+
+
+def is_off() -> bool:
+    """Whether threads of this Python run without a common lock."""
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def is_kept_off() -> bool:
+    """Whether the lock is off, and whoever started this Python wants it to stay so."""
+    asked = sys._xoptions.get("gil", os.environ.get("PYTHON_GIL"))
+    return is_off() and asked == "0"
+
+
+def check() -> None:
+    """Warn that the lock comes back, or refuse to be imported if it cannot."""
+    if is_kept_off():
+        raise ImportError(f"Resolvent does not run without Python's global lock: {ADVICE}")
+    if is_off():
+        import warnings  # not before the current folder is off the search path
+
+        warnings.warn(
+            "Resolvent does not run without Python's global lock: it is taken back as soon as the "
+            "core is loaded",
+            RuntimeWarning,
+            stacklevel=3,
+        )
