@@ -15,7 +15,7 @@ from resolvent.environments.grids.files import load_grid_world, save_grid_world
 from resolvent.environments.grids.recipe import random_grid_world
 from resolvent.limits import limit
 from resolvent.machines.files.storage import encode
-from resolvent.traces.files import any_format, parquet
+from resolvent.traces.io import formats, parquet
 
 LINE = b'{"observations":[0,1],"labels":[null,"key"],"actions":[0],"rewards":[0]}\n'
 ZEROS = b'{"observations":[' + b"0," * (1 << 20)
@@ -151,7 +151,7 @@ def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch, capsys):
     assert main(["infer", str(path)]) == 2
     assert "memory ran out" in capsys.readouterr().err
 
-    monkeypatch.setattr(any_format, "_read", lambda *_: bytearray(1 << 62))
+    monkeypatch.setattr(formats, "_read", lambda *_: bytearray(1 << 62))
     with pytest.raises(rs.OutOfMemory):
         rs.read_traces(path)
     monkeypatch.setattr("resolvent.pipeline._inferred", lambda *_: bytearray(1 << 62))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 
-from resolvent.traces.differences import difference_text, place_text
-from resolvent.traces.symbols import as_symbol
+from resolvent.traces.symbols import as_symbol, difference_text, place_text
 
 ROOM = {"image": np.zeros((5, 5, 3), int), "robot": {"arm": 1, "name": "bolt"}}
 
