@@ -133,7 +133,7 @@ def as_label(value: Any) -> Label:
     if isinstance(value, np.ndarray) and not value.ndim:
         return as_label(value.item())
     if isinstance(value, _COLLECTIONS):
-        ordered = kind is tuple or (kind is np.ndarray and value.dtype.kind in "biuf")
+        ordered = type(value) is tuple or (type(value) is np.ndarray and value.dtype.kind in "biuf")
         if ordered and len(value) > 1:
             return frozenset((event_text(as_symbol(value)),))
         return frozenset(map(_as_proposition, value))

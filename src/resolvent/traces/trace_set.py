@@ -145,10 +145,10 @@ class TraceSet(Sequence[Trace]):
     def taking_over(
         cls,
         columns: Mapping[str, Column],
-        *,
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        *,
         in_order: bool = False,
     ) -> "TraceSet":
         """Build a trace set that keeps these arrays, which the caller must not write to again.
@@ -157,22 +157,16 @@ class TraceSet(Sequence[Trace]):
         others are step columns. `in_order`: the values are sorted already.
         """
         traces = cls.__new__(cls)
-        traces._take_over(
-            columns,
-            offsets=offsets,
-            terminated=terminated,
-            truncated=truncated,
-            in_order=in_order,
-        )
+        traces._take_over(columns, offsets, terminated, truncated, in_order=in_order)
         return traces
 
     def _take_over(
         self,
         columns: Mapping[str, Column],
-        *,
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        *,
         in_order: bool = False,
     ) -> None:
         self.offsets = frozen(integers("offsets", offsets))
@@ -319,7 +313,7 @@ class TraceSet(Sequence[Trace]):
     def __reduce__(self) -> tuple[Any, ...]:
         # Built from its columns, the copy is read-only, as the original is.
         columns = {name: tuple(column) for name, column in self.all_columns.items()}
-        return _restored, (columns, self.offsets, self.terminated, self.truncated)
+        return TraceSet.taking_over, (columns, self.offsets, self.terminated, self.truncated)
 
     def __add__(self, other: "TraceSet") -> "TraceSet":
         return TraceSet.concatenate([self, other])
@@ -459,17 +453,6 @@ def row_slices(traces: TraceSet, number: int) -> tuple[slice, slice]:
     """Return the rows of a trace: in the columns of steps, and in observations and labels."""
     start, stop = int(traces.offsets[number]), int(traces.offsets[number + 1])
     return slice(start, stop), slice(start + number, stop + number + 1)
-
-
-def _restored(
-    columns: dict[str, Column],
-    offsets: NDArray[np.int64],
-    terminated: NDArray[np.bool_],
-    truncated: NDArray[np.bool_],
-) -> TraceSet:
-    return TraceSet.taking_over(
-        columns, offsets=offsets, terminated=terminated, truncated=truncated
-    )
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

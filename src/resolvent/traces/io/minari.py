@@ -9,9 +9,8 @@ first of `labels`, `label`, `events` that exists, as one of
 
 `rs.read_traces("minari:…", label_of=…)` computes them from the observations instead.
 
-Minari records infos only on request, and then they need the same keys at reset and at
-every step. It cannot store sets, so an environment whose `info["labels"]` is a set, such
-as the house, stops `DataCollector` with an error about its type. Write the traces with
+Minari records infos only on request, and then needs the same keys at reset and at every
+step. It cannot store sets, such as the `info["labels"]` of the house: write traces with
 `rs.collect(env, …).save("minari:…")`, or convert the sets while Minari collects::
 
     class SpellLabels(minari.StepDataCallback):
@@ -22,19 +21,14 @@ as the house, stops `DataCollector` with an error about its type. Write the trac
     minari.DataCollector(env, step_data_callback=SpellLabels, record_infos=True)
 
 Minari compresses images of 32 by 32 and more as JPEG, and then similar images may become
-one symbol: pass it `jpeg_encoding=False`.
+one symbol: pass it `jpeg_encoding=False`. `DataCollector` needs `pip install
+"minari[create]"`, which installs JAX; reading and writing here do not.
 
-`DataCollector` needs `pip install "minari[create]"`, which installs JAX; reading and
-writing here do not.
-
-Further columns are read from the infos of the same names, from the row after each step;
-`rs.read_traces("minari:…", columns=["cost"])` names them. The metadata list those that
-were written here, which are always read.
-
-Labels are written as strings, ints as `Discrete`, strings as `Text`, numbers and arrays
-of numbers as `Box`. Other symbols, such as tuples of names and numbers, become codes, and
-the metadata of the dataset list their meanings. Minari's `combine_datasets` drops these;
-add trace sets instead.
+Further columns are the infos of these names, from the row after each step. The metadata
+list those that were written here. Labels are written as strings, ints as `Discrete`,
+strings as `Text`, numbers and arrays of numbers as `Box`. Other symbols, such as tuples of
+names and numbers, become codes, and the metadata list their meanings. Minari's
+`combine_datasets` drops these; add trace sets instead.
 """
 
 import importlib
@@ -69,6 +63,7 @@ from resolvent.traces.vocabulary import Codes, Vocabulary
 
 _SEPARATOR = " & "
 _METADATA_KEY = "resolvent"
+_MISSING_EXTRA = 'Minari datasets need Minari and its storage: pip install "resolvent[minari]"'
 _HOW_TO_RECORD = (
     'record them by DataCollector(env, record_infos=True), where info["labels"] is a string '
     "('' for no event, 'door & key' for two) or a dict of booleans by proposition; "
@@ -117,13 +112,7 @@ def _import_minari(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _missing_extra() from error
-
-
-def _missing_extra() -> MissingExtra:
-    return MissingExtra(
-        'Minari datasets need Minari and its storage: pip install "resolvent[minari]"'
-    )
+        raise MissingExtra(_MISSING_EXTRA) from error
 
 
 @contextmanager
@@ -134,7 +123,7 @@ def _plain_errors(name: str) -> Iterator[None]:
     except ResolventError:
         raise
     except ImportError as error:  # Minari imports its storages when it needs them
-        raise _missing_extra() from error
+        raise MissingExtra(_MISSING_EXTRA) from error
     except Exception as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise TraceError(f"{name}: Minari fails: {reason}") from error
@@ -151,7 +140,8 @@ class _EpisodeReader:
     ) -> None:
         self.coder = ColumnCoder()
         self.episodes = CodedEpisodes()
-        self._label_function = None if label_of is None else _LabelFunction(label_of)
+        self._label_function = None if label_of is None else Labels(None, label_of)
+        self._label_of_code: dict[int, Label] = {}
         self._has_labels: bool | None = None
         of_columns = meanings.get("columns", {})
         self._further = sorted({*of_columns, *columns})
@@ -171,20 +161,25 @@ class _EpisodeReader:
         actions = self._symbols(ACTION, episode.actions)
         with locating("rewards"):
             rewards = _rewards(episode.rewards)
-        infos = episode.infos
-        labels: Sequence[Any]
+        infos: Mapping[str, Any] = episode.infos or {}
+        has_labels = any(key in infos for key in INFO_KEYS)
+        if self._has_labels is None:  # all episodes have labels, or none has
+            self._has_labels = has_labels
+        labels: Sequence[Any] = [()] * len(observations)
         if self._label_function is not None:
-            labels = self._label_function.labels(
-                self._steps(OBSERVATION, episode.observations, observations),
-                self._steps(ACTION, episode.actions, actions),
-                rewards,
-                infos and _Steps(infos, len(observations)),
-                observations,
-            )
-        elif self._is_labeled(infos):
+            steps = self._steps(OBSERVATION, episode.observations, observations)
+            if self._label_function.of_step:
+                labels = _labels_of_steps(
+                    self._label_function,
+                    steps,
+                    self._steps(ACTION, episode.actions, actions),
+                    rewards,
+                    _Steps(infos, len(observations)),
+                )
+            else:
+                labels = self._labels_of_observations(self._label_function, steps, observations)
+        elif self._has_labels or has_labels:
             labels = _recorded_labels(infos)
-        else:
-            labels = [()] * len(observations)
         codes = {
             OBSERVATION: observations,
             LABEL: self.coder.code_column(LABEL, labels),
@@ -192,8 +187,8 @@ class _EpisodeReader:
             REWARD: self.coder.code_column(REWARD, rewards),
         }
         for name in self._further:
-            if name not in (infos or {}):
-                raise no_column(name, sorted(set(infos or {}) - RESERVED))
+            if name not in infos:
+                raise no_column(name, sorted(set(infos) - RESERVED))
             codes[name] = self._symbols(name, _after_reset(infos[name]))
         self.episodes.add(
             codes,
@@ -217,51 +212,37 @@ class _EpisodeReader:
         symbols = self.coder.values_of(name)
         return [symbols[code] for code in codes.tolist()]
 
-    def _is_labeled(self, infos: Mapping[str, Any] | None) -> bool:
-        """Return whether an episode must have labels: all episodes have them, or none has."""
-        has_labels = any(key in (infos or {}) for key in INFO_KEYS)
-        if self._has_labels is None:
-            self._has_labels = has_labels
-        return self._has_labels or has_labels
-
-
-class _LabelFunction:
-    """Computes the labels of one episode after another by a function of the caller."""
-
-    def __init__(self, label_of: Callable[..., Any]) -> None:
-        self._labels = Labels(None, label_of)
-        self._label_of_code: dict[int, Label] = {}
-
-    def labels(
-        self,
-        observations: Sequence[Any],
-        actions: Sequence[Any],
-        rewards: Sequence[Any],
-        infos: Sequence[Mapping[str, Any]] | None,
-        codes: Codes,
+    def _labels_of_observations(
+        self, function: Labels, observations: Sequence[Any], codes: Codes
     ) -> list[Label]:
-        """Return a label for each observation; equal observations have equal `codes`."""
-        if self._labels.of_step:
-            infos = infos or [{}] * len(observations)
-            with locating("reset"):
-                labels = [self._labels.at_reset(observations[0], infos[0])]
-            for step in range(min(len(actions), len(observations) - 1)):
-                before, after = observations[step], observations[step + 1]
-                with locating(f"step {step}"):
-                    labels.append(
-                        self._labels.after_step(
-                            before, actions[step], rewards[step], after, infos[step + 1]
-                        )
-                    )
-            return labels
+        """Return the label of each observation, computed once for each code."""
         for step, code in enumerate(codes.tolist()):
             if code not in self._label_of_code:
                 with locating(f"step {step}"):
-                    self._label_of_code[code] = self._labels.at_reset(observations[step], {})
+                    self._label_of_code[code] = function.at_reset(observations[step], {})
         return [self._label_of_code[code] for code in codes.tolist()]
 
 
-def _recorded_labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
+def _labels_of_steps(
+    function: Labels,
+    observations: Sequence[Any],
+    actions: Sequence[Any],
+    rewards: Sequence[float],
+    infos: Sequence[Mapping[str, Any]],
+) -> list[Label]:
+    """Return the labels of an episode by a function of steps."""
+    with locating("reset"):
+        labels = [function.at_reset(observations[0], infos[0])]
+    for step in range(min(len(actions), len(observations) - 1)):
+        before, after = observations[step], observations[step + 1]
+        with locating(f"step {step}"):
+            labels.append(
+                function.after_step(before, actions[step], rewards[step], after, infos[step + 1])
+            )
+    return labels
+
+
+def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return the propositions of each step.
 
     >>> _recorded_labels({"labels": np.array([b"", b"door & key"], object)})
@@ -269,8 +250,8 @@ def _recorded_labels(infos: Mapping[str, Any] | None) -> list[tuple[str, ...]]:
     >>> _recorded_labels({"events": {"key": np.array([0, 1]), "door": np.array([1, 1])}})
     [('door',), ('key', 'door')]
     """
-    key = next((key for key in INFO_KEYS if key in (infos or {})), None)
-    if infos is None or key is None:
+    key = next((key for key in INFO_KEYS if key in infos), None)
+    if key is None:
         raise TraceError(f"the infos hold no labels: {_HOW_TO_RECORD}")
     column = infos[key]
     if not isinstance(column, Mapping):
@@ -406,12 +387,24 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
         raise TraceError(f"there are no traces to write to {name}")
     with locating(name):
         labels = [_label_text(label) for label in traces.labels]
-        further = _further_columns(traces)
+        if REWARD not in traces.columns:
+            raise TraceError(
+                "the traces have no rewards, and Minari needs them: write jsonl instead"
+            )
+        further = {
+            column: _Encoding(values)
+            for column, (values, _) in traces.columns.items()
+            if column != REWARD
+        }
+        for column in further:
+            # HDF5 takes these names for paths, or ends them there.
+            if "/" in column or "\0" in column or column == ".":
+                raise TraceError(f"Minari cannot hold a {column_text(column)}: write jsonl instead")
     observations, actions = _Encoding(traces.observations), _Encoding(traces.actions)
     meanings = {
         "observations": observations.meanings,
         "actions": actions.meanings,
-        "columns": {name: encoding.meanings for name, encoding in further.items()},
+        "columns": {column: encoding.meanings for column, encoding in further.items()},
     }
     with _plain_errors(name):
         folder = _import_minari("minari.storage").get_dataset_path(dataset_id)
@@ -437,20 +430,6 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-
-
-def _further_columns(traces: TraceSet) -> dict[str, "_Encoding"]:
-    """Return the encoding of each further column; `TraceError` for names Minari cannot hold."""
-    if REWARD not in traces.columns:
-        raise TraceError("the traces have no rewards, and Minari needs them: write jsonl instead")
-    further = {
-        name: _Encoding(column.values) for name, column in traces.columns.items() if name != REWARD
-    }
-    for name in further:
-        # HDF5 takes these names for paths, or ends them there.
-        if "/" in name or "\0" in name or name == ".":
-            raise TraceError(f"Minari cannot hold a {column_text(name)}: write jsonl instead")
-    return further
 
 
 def _label_text(label: Label) -> str:
