@@ -112,13 +112,13 @@ def column_text(name: str) -> str:
     return f"{name}s" if name in _OWN_NAMES else f"column `{short(name)}`"
 
 
-def no_column(name: str, there: Iterable[str]) -> TraceError:
+def no_column(name: str, columns: Iterable[str]) -> TraceError:
     """Return the error about a missing column, with the columns that exist.
 
     >>> print(no_column("cots", ["cost", "fault"]))
     the traces have no column `cots`: there are cost, fault
     """
-    names = list(there)
+    names = list(columns)
     existing = "there are no further columns"
     if names:
         existing = f"there {'is' if len(names) == 1 else 'are'} {listed(names)}"

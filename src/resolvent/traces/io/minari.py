@@ -31,11 +31,11 @@ names and numbers, become codes, and the metadata list their meanings. Minari's
 `combine_datasets` drops these; add trace sets instead.
 """
 
-import importlib
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import compress
 from typing import Any
 
@@ -81,9 +81,9 @@ def read_minari(
 
     `columns` are infos to read as further columns, beside those that the metadata list.
     """
-    minari = _import_minari("minari")
     name = MINARI_PREFIX + dataset_id
     with _plain_errors(name):
+        minari = import_module("minari")
         try:
             dataset = minari.load_dataset(dataset_id, download=False)
         except FileNotFoundError as error:
@@ -108,13 +108,6 @@ def read_minari(
         return reader.episodes.trace_set(reader.coder.values())
 
 
-def _import_minari(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtra(_MISSING_EXTRA) from error
-
-
 @contextmanager
 def _plain_errors(name: str) -> Iterator[None]:
     """Turn all errors of Minari into a `TraceError` of one line."""
@@ -122,7 +115,7 @@ def _plain_errors(name: str) -> Iterator[None]:
         yield
     except ResolventError:
         raise
-    except ImportError as error:  # Minari imports its storages when it needs them
+    except ImportError as error:
         raise MissingExtra(_MISSING_EXTRA) from error
     except Exception as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -162,27 +155,9 @@ class _EpisodeReader:
         with locating("rewards"):
             rewards = _rewards(episode.rewards)
         infos: Mapping[str, Any] = episode.infos or {}
-        has_labels = any(key in infos for key in INFO_KEYS)
-        if self._has_labels is None:  # all episodes have labels, or none has
-            self._has_labels = has_labels
-        labels: Sequence[Any] = [()] * len(observations)
-        if self._label_function is not None:
-            steps = self._steps(OBSERVATION, episode.observations, observations)
-            if self._label_function.of_step:
-                labels = _labels_of_steps(
-                    self._label_function,
-                    steps,
-                    self._steps(ACTION, episode.actions, actions),
-                    rewards,
-                    _Steps(infos, len(observations)),
-                )
-            else:
-                labels = self._labels_of_observations(self._label_function, steps, observations)
-        elif self._has_labels or has_labels:
-            labels = _recorded_labels(infos)
         codes = {
             OBSERVATION: observations,
-            LABEL: self.coder.code_column(LABEL, labels),
+            LABEL: self.coder.code_column(LABEL, self._labels(episode, observations, actions)),
             ACTION: actions,
             REWARD: self.coder.code_column(REWARD, rewards),
         }
@@ -195,6 +170,36 @@ class _EpisodeReader:
             terminated=bool(np.asarray(episode.terminations)[-1]),
             truncated=bool(np.asarray(episode.truncations)[-1]),
         )
+
+    def _labels(self, episode: Any, observations: Codes, actions: Codes) -> Sequence[Any]:
+        """Return the labels of an episode: computed, recorded, or none at all."""
+        infos = episode.infos or {}
+        has_labels = any(key in infos for key in INFO_KEYS)
+        if self._has_labels is None:  # all episodes have labels, or none has
+            self._has_labels = has_labels
+        function = self._label_function
+        if function is None:
+            if self._has_labels or has_labels:
+                return _recorded_labels(infos)
+            return [()] * len(observations)
+        seen = self._steps(OBSERVATION, episode.observations, observations)
+        if not function.of_step:
+            for step, code in enumerate(observations.tolist()):
+                if code not in self._label_of_code:
+                    with locating(f"step {step}"):
+                        self._label_of_code[code] = function.at_reset(seen[step], {})
+            return [self._label_of_code[code] for code in observations.tolist()]
+        acted = self._steps(ACTION, episode.actions, actions)
+        rewards, info = _rewards(episode.rewards), _Steps(infos, len(observations))
+        with locating("reset"):
+            labels = [function.at_reset(seen[0], info[0])]
+        for step in range(min(len(acted), len(seen) - 1)):
+            reward, after = rewards[step], seen[step + 1]
+            with locating(f"step {step}"):
+                labels.append(
+                    function.after_step(seen[step], acted[step], reward, after, info[step + 1])
+                )
+        return labels
 
     def _symbols(self, name: str, values: Any) -> Codes:
         """Return the codes of an episode's values, in the form of their space."""
@@ -211,35 +216,6 @@ class _EpisodeReader:
             return _Steps(values, len(codes))
         symbols = self.coder.values_of(name)
         return [symbols[code] for code in codes.tolist()]
-
-    def _labels_of_observations(
-        self, function: Labels, observations: Sequence[Any], codes: Codes
-    ) -> list[Label]:
-        """Return the label of each observation, computed once for each code."""
-        for step, code in enumerate(codes.tolist()):
-            if code not in self._label_of_code:
-                with locating(f"step {step}"):
-                    self._label_of_code[code] = function.at_reset(observations[step], {})
-        return [self._label_of_code[code] for code in codes.tolist()]
-
-
-def _labels_of_steps(
-    function: Labels,
-    observations: Sequence[Any],
-    actions: Sequence[Any],
-    rewards: Sequence[float],
-    infos: Sequence[Mapping[str, Any]],
-) -> list[Label]:
-    """Return the labels of an episode by a function of steps."""
-    with locating("reset"):
-        labels = [function.at_reset(observations[0], infos[0])]
-    for step in range(min(len(actions), len(observations) - 1)):
-        before, after = observations[step], observations[step + 1]
-        with locating(f"step {step}"):
-            labels.append(
-                function.after_step(before, actions[step], rewards[step], after, infos[step + 1])
-            )
-    return labels
 
 
 def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -317,12 +293,7 @@ def _after_reset(values: Any) -> Any:
 
 
 class _Steps(Sequence[Any]):
-    """Columns, nested as in their space, as one value a step; arrays stay arrays.
-
-    >>> steps = _Steps({"image": np.array([[0, 1], [1, 1]]), "word": ["go", "on"]}, 2)
-    >>> steps[1]
-    {'image': array([1, 1]), 'word': 'on'}
-    """
+    """Columns, nested as in their space, as one value a step; arrays stay arrays."""
 
     def __init__(self, values: Any, count: int) -> None:
         self._values, self._count = values, count
@@ -342,11 +313,7 @@ class _Steps(Sequence[Any]):
 
 
 def _per_step(values: Any) -> Sequence[Any]:
-    """Return columns, nested as in their space, as one plain value a step.
-
-    >>> _per_step({"image": np.array([[0, 1], [1, 1]]), "mission": ["go", "go"]})
-    [{'image': [0, 1], 'mission': 'go'}, {'image': [1, 1], 'mission': 'go'}]
-    """
+    """Return columns, nested as in their space, as one plain value a step."""
     if isinstance(values, Mapping):
         columns = map(_per_step, values.values())
         return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=False)]
@@ -381,7 +348,6 @@ def _rewards(values: Any) -> list[float]:
 
 def write_minari(traces: TraceSet, dataset_id: str) -> None:
     """Write a new dataset, completely or not at all; an existing one is never replaced."""
-    minari = _import_minari("minari")
     name = MINARI_PREFIX + dataset_id
     if not len(traces):
         raise TraceError(f"there are no traces to write to {name}")
@@ -407,7 +373,8 @@ def write_minari(traces: TraceSet, dataset_id: str) -> None:
         "columns": {column: encoding.meanings for column, encoding in further.items()},
     }
     with _plain_errors(name):
-        folder = _import_minari("minari.storage").get_dataset_path(dataset_id)
+        minari = import_module("minari")
+        folder = import_module("minari.storage").get_dataset_path(dataset_id)
         if folder.exists():
             raise TraceError(
                 f"{name} exists already: raise its version, "
@@ -505,7 +472,7 @@ def _buffers(
     further: Mapping[str, _Encoding],
 ) -> Iterator[Any]:
     """Yield each trace as an `EpisodeBuffer` of Minari."""
-    buffer = _import_minari("minari.data_collector").EpisodeBuffer
+    buffer = import_module("minari.data_collector").EpisodeBuffer
     rewards = np.array(list(traces.rewards))
     for number in range(len(traces)):
         acted, seen = row_slices(traces, number)

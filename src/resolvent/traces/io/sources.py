@@ -45,18 +45,18 @@ class TableSource:
 
     def read(self, columns: Iterable[str]) -> pa.Table:
         """Read some columns; `TraceError` if one is missing, or if there are no rows."""
-        wanted = list(dict.fromkeys(columns))
-        for name in wanted:
+        columns = list(dict.fromkeys(columns))
+        prefix = "" if self.path is None else f"{self.path}: "
+        for name in columns:
             if name not in self.names:
                 raise TraceError(
-                    f"{self._prefix}there is no column `{visible(str(name))}`: "
-                    f"there are {self.listed}"
+                    f"{prefix}there is no column `{visible(str(name))}`: there are {self.listed}"
                 )
             if self.names.count(name) > 1:
                 raise TraceError(
-                    f"{self._prefix}there are several columns `{visible(name)}`: rename all but one"
+                    f"{prefix}there are several columns `{visible(name)}`: rename all but one"
                 )
-        table = without_views(self.load(wanted))
+        table = without_views(self.load(columns))
         check_dictionaries(table)
         if table.num_rows == 0:
             raise TraceError(f"{self.path or 'the table'} holds no rows: give at least one")
@@ -66,10 +66,6 @@ class TableSource:
     def listed(self) -> str:
         """The columns, as errors list them."""
         return ", ".join(visible(str(name)) for name in self.names)
-
-    @property
-    def _prefix(self) -> str:
-        return "" if self.path is None else f"{self.path}: "
 
     def place(self, row: int) -> str:
         """Return the location of a row in errors: rows from 0, lines from 1."""
@@ -202,10 +198,12 @@ def _open_file(
         raise OptionError(
             f"the delimiter {delimiter!r} is not one character: give ',', ';' or a tab"
         )
-    names, found = header(path, delimiter)
-    return TableSource(
-        names, lambda columns: read_csv(path, columns, found, missing, progress, events), path, True
-    )
+    names, separator = header(path, delimiter)
+
+    def load(columns: list[str]) -> pa.Table:
+        return read_csv(path, columns, separator, missing, progress, events)
+
+    return TableSource(names, load, path, in_lines=True)
 
 
 def _open_parquet(path: Path) -> TableSource:
