@@ -1,3 +1,3 @@
 """Moved."""
 
-from resolvent.traces.io.lines import Line, compression_of, unchanged  # noqa: F401
+from resolvent.traces.io.lines import Line  # noqa: F401

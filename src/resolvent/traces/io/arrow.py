@@ -1,7 +1,6 @@
 """Arrow columns → their distinct values and a code for each row, without a loop over rows."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,38 +18,6 @@ _NARROW = 1 << 16
 """Maximum span of integers that are encoded by a table instead of a hash map."""
 
 _SEPARATOR = "\x1f"  # the ASCII unit separator, which texts hardly ever contain
-
-TYPE_ERRORS = pa.ArrowNotImplementedError, pa.ArrowTypeError
-"""Errors of Arrow about columns of unsupported types."""
-
-
-@contextmanager
-def known_types(name: str) -> Iterator[None]:
-    """Turn Arrow's errors about the types of columns into a `TraceError` of one line.
-
-    >>> with known_types("log.parquet"):
-    ...     pa.array([[1]]).cast(pa.int64())
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: log.parquet: has a column of a type that is not read (...): \
-write it as text, numbers or booleans
-    """
-    try:
-        yield
-    except TYPE_ERRORS as error:
-        raise TraceError(f"{name}: {type_error_text(error)}") from error
-
-
-def type_error_text(error: Exception) -> str:
-    """Return the message about a column of an unsupported type."""
-    return (
-        f"has a column of a type that is not read ({first_line(error)}): write it as text, "
-        f"numbers or booleans"
-    )
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error of Arrow; the others are about Arrow's own code."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:

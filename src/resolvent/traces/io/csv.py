@@ -20,8 +20,8 @@ import pyarrow.csv as pa_csv
 from resolvent.errors import TraceError
 from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
-from resolvent.traces.io.arrow import first_line
-from resolvent.traces.io.lines import MISSING, compression_of, header_of, unchanged
+from resolvent.traces.io.errors import first_line, unchanged
+from resolvent.traces.io.lines import MISSING, compression_of, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16

@@ -19,8 +19,9 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, TraceError
 from resolvent.limits import telling_of_memory
 from resolvent.progress import FractionListener
+from resolvent.traces.io.errors import unchanged
 from resolvent.traces.io.jsonl import json_lines, read_json_lines
-from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines, unchanged
+from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines
 from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
 from resolvent.traces.places.addresses import is_address
 from resolvent.traces.places.listing import is_glob

@@ -1,4 +1,4 @@
-"""Reading text files: detect changes, decompress, split into lines, decode JSON, parse headers."""
+"""Text files → decompressed lines, decoded JSON, and headers of CSV files."""
 
 import codecs
 import csv
@@ -8,10 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from stat import S_ISREG
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -29,59 +26,6 @@ _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _DELIMITERS = (",", ";", "\t")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Texts of a CSV file that are missing values, unless the caller lists others."""
-
-
-@contextmanager
-def unchanged(path: Path) -> Iterator[None]:
-    """Raise `TraceError` if a file changes while the block reads it.
-
-    Errors of the block are not reported then, because the change may be their cause. Pipes
-    are read once and have nothing to compare.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "log.csv"
-    ...     size = path.write_text("a")
-    ...     with unchanged(path):
-    ...         size = path.write_text("ab")
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: ...log.csv changed while it was read (it had 1 byte, and has 2): \
-read it again when nobody writes to it
-    """
-    before = _file_state(path)
-    try:
-        yield
-    except TraceError as error:
-        raise (_change_error(path, before) or error) from error
-    if (changed := _change_error(path, before)) is not None:
-        raise changed
-
-
-def _file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return the size, inode and modification time of a file; None if it is no regular file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    if not S_ISREG(status.st_mode):
-        return None
-    return status.st_size, status.st_ino, status.st_mtime_ns
-
-
-def _change_error(path: Path, before: tuple[int, int, int] | None) -> TraceError | None:
-    now = _file_state(path)
-    if before is None or now == before:
-        return None
-    if now is None:
-        change = "it is gone"
-    elif now[0] != before[0]:
-        noun = "byte" if before[0] == 1 else "bytes"
-        change = f"it had {before[0]:,} {noun}, and has {now[0]:,}"
-    else:
-        change = "it was written again"
-    return TraceError(
-        f"{path} changed while it was read ({change}): read it again when nobody writes to it"
-    )
 
 
 class Line(NamedTuple):

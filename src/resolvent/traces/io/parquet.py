@@ -11,8 +11,7 @@ episode. The schema's metadata lists those that were written as such, under
 `resolvent.columns`; other columns are read only if the caller names them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,22 +23,19 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.limits import check_expansion, ran_out_of_memory
+from resolvent.limits import check_expansion
 from resolvent.progress import FractionListener
 from resolvent.traces.column_arrays import Column
 from resolvent.traces.io.arrow import (
-    TYPE_ERRORS,
     check_dictionaries,
     converted,
     distinct,
     distinct_labels,
-    first_line,
     nulls,
-    type_error_text,
     without_views,
 )
 from resolvent.traces.io.episodes import Episodes
-from resolvent.traces.io.lines import unchanged
+from resolvent.traces.io.errors import first_line, readable, unchanged
 from resolvent.traces.io.table import TableRows
 from resolvent.traces.places.listing import files_of
 from resolvent.traces.schema import (
@@ -92,23 +88,6 @@ def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
     with unchanged(path), readable(path):
         table, further = _read_table(path, columns)
         return traces_of_own(table, further)
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow about a file into a `TraceError` of one line."""
-    with locating(str(path)):
-        try:
-            yield
-        except TYPE_ERRORS as error:
-            raise TraceError(type_error_text(error)) from error
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            if ran_out_of_memory(error):
-                raise
-            reason = first_line(error)
-            raise TraceError(
-                f"cannot be read as Parquet ({reason}): the file looks damaged; make it again"
-            ) from error
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from resolvent.errors import OptionError, TraceError
 from resolvent.progress import FractionListener
-from resolvent.traces.io.arrow import check_dictionaries, first_line, without_views
+from resolvent.traces.io.arrow import check_dictionaries, without_views
 from resolvent.traces.io.csv import header, read_csv
-from resolvent.traces.io.lines import MISSING, unchanged
+from resolvent.traces.io.errors import first_line, readable, unchanged
+from resolvent.traces.io.lines import MISSING
 from resolvent.wording import short, visible
 
 _PARQUET_MAGIC = b"PAR1"
@@ -208,7 +209,7 @@ def _open_file(
 
 def _open_parquet(path: Path) -> TableSource:
     """Open a Parquet file, or all files of a folder, concatenated in order of their names."""
-    from resolvent.traces.io.parquet import check_rows, parquet_files, readable
+    from resolvent.traces.io.parquet import check_rows, parquet_files
 
     files = parquet_files(path) if path.is_dir() else [path]
     with readable(files[0]):

@@ -19,10 +19,10 @@ from resolvent.traces.io.arrow import (
     converted,
     distinct,
     distinct_labels,
-    known_types,
     nulls,
 )
 from resolvent.traces.io.episodes import Episodes, RowNumbers, episodes_of, numbers_of
+from resolvent.traces.io.errors import known_types
 from resolvent.traces.io.sources import TableSource
 from resolvent.traces.schema import (
     ACTION,

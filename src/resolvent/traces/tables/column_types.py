@@ -1,3 +1,3 @@
 """Moved."""
 
-from resolvent.traces.io.arrow import first_line, known_types  # noqa: F401
+from resolvent.traces.io.errors import first_line, known_types  # noqa: F401
