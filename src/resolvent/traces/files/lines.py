@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.lines import Line  # noqa: F401

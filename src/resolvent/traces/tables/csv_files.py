@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.csv import header, read_csv  # noqa: F401
