@@ -125,19 +125,19 @@ def no_column(name: str, columns: Iterable[str]) -> TraceError:
     return TraceError(f"the traces have no {column_text(name)}: {existing}")
 
 
-def check_same_columns(names: Iterable[str], others: Iterable[str], of_others: str) -> None:
-    """Raise `TraceError` unless traces have the same step columns as `of_others`.
+def check_same_columns(names: Iterable[str], expected: Iterable[str], called: str) -> None:
+    """Raise `TraceError` unless traces have the columns of other traces, `called` so in errors.
 
     >>> check_same_columns(["cost"], ["reward", "cost"], "trace 0")
     Traceback (most recent call last):
     resolvent.errors.TraceError: no rewards, but trace 0 has: give them to all traces or to none
     """
-    names, others = set(names), set(others)
-    for name in in_column_order(dict.fromkeys(names ^ others)):
+    names, expected = set(names), set(expected)
+    for name in in_column_order(dict.fromkeys(names ^ expected)):
         text, pronoun = column_text(name), "them" if name == REWARD else "it"
-        difference = f"no {text}, but {of_others} has"
+        difference = f"no {text}, but {called} has"
         if name in names:
-            difference = f"{text} here, but {of_others} has none"
+            difference = f"{text} here, but {called} has none"
         raise TraceError(f"{difference}: give {pronoun} to all traces or to none")
 
 

@@ -161,11 +161,11 @@ def _with_article(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
 
 
-def codes_of(wanted: Iterable[Any], known: Vocabulary[Any], missing: int) -> Codes:
-    """Return the code of each value of `wanted` in `known`, or `missing`."""
-    if isinstance(wanted, Vocabulary) and wanted == known:
-        return np.arange(len(known), dtype=np.int32)
-    return np.fromiter(known.codes(wanted, missing), np.int32)
+def codes_of(values: Iterable[Any], vocabulary: Vocabulary[Any], missing: int) -> Codes:
+    """Return the code of each value in a vocabulary, or `missing`."""
+    if isinstance(values, Vocabulary) and values == vocabulary:
+        return np.arange(len(vocabulary), dtype=np.int32)
+    return np.fromiter(vocabulary.codes(values, missing), np.int32)
 
 
 def distinct_pairs(

@@ -186,8 +186,8 @@ def _spelling(label: Label) -> str | None:
     """Return a label as the paper's files spell it; None if they cannot."""
     if label == NO_EVENT:
         return _NO_EVENT_LABEL
-    (first, *others) = label
-    return None if others or first == _NO_EVENT_LABEL else first
+    (proposition, *rest) = label
+    return None if rest or proposition == _NO_EVENT_LABEL else proposition
 
 
 def _refuse(traces: TraceSet, bad_codes: list[int]) -> None:

@@ -93,9 +93,9 @@ def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
     """Return the table, and the names of its further columns to read."""
     with pq.ParquetFile(path) as file:
-        wanted, further = own_columns(file.schema_arrow, columns)
-        check_rows(path, file.metadata, len(wanted))
-        table = file.read(wanted)
+        to_read, further = own_columns(file.schema_arrow, columns)
+        check_rows(path, file.metadata, len(to_read))
+        table = file.read(to_read)
     check_dictionaries(table)
     if table.num_rows == 0:
         raise TraceError("holds no traces: the table has no rows")
@@ -131,12 +131,12 @@ def own_columns(
     further = sorted({*columns, *_own_columns(schema)})
     for name in further:
         if name not in names and name not in beside:
-            raise no_column(name, (other for other in names if other not in RESERVED))
-    wanted = [name for name in (*_REQUIRED, *_OPTIONAL) if name in names] + further
-    for name in wanted:
+            raise no_column(name, (column for column in names if column not in RESERVED))
+    to_read = [name for name in (*_REQUIRED, *_OPTIONAL) if name in names] + further
+    for name in to_read:
         if names.count(name) > 1:
             raise TraceError(f"there are several columns `{name}`: rename all but one")
-    return wanted, further
+    return to_read, further
 
 
 def _own_columns(schema: pa.Schema) -> list[str]:

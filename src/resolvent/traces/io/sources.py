@@ -160,11 +160,11 @@ def _no_one_type(series: Any, name: str) -> TraceError:
     for row, value in enumerate(series):
         if not (value is None or (isinstance(value, float) and math.isnan(value))):
             first.setdefault(type(value), row)
-    usual, *others = first  # types in order of appearance
-    if others:
+    usual, *rest = first  # types in order of appearance
+    if rest:
         return TraceError(
-            f"row {first[others[0]]}: the column `{visible(name)}` holds values of several types, "
-            f"{usual.__name__} and here {others[0].__name__}: convert them to one type"
+            f"row {first[rest[0]]}: the column `{visible(name)}` holds values of several types, "
+            f"{usual.__name__} and here {rest[0].__name__}: convert them to one type"
         )
     return TraceError(
         f"the column `{visible(name)}` holds values of type {usual.__name__}, which cannot be "

@@ -402,10 +402,10 @@ def _tuples(columns: Sequence[Column]) -> Column:
     >>> _tuples([(["a", "b"], np.int32([0, 1, 0])), ([7, 8], np.int32([1, 1, 1]))])
     ([('a', 8), ('b', 8)], array([0, 1, 0], dtype=int32))
     """
-    (values, codes), *others = columns
+    (values, codes), *rest = columns
     tuples = [(value,) for value in values]
-    for other_values, other_codes in others:
-        pairs, codes = distinct_pairs(codes, other_codes, len(tuples), len(other_values))
-        indices = [divmod(pair, len(other_values)) for pair in pairs.tolist()]
-        tuples = [(*tuples[first], other_values[second]) for first, second in indices]
+    for next_values, next_codes in rest:
+        pairs, codes = distinct_pairs(codes, next_codes, len(tuples), len(next_values))
+        indices = [divmod(pair, len(next_values)) for pair in pairs.tolist()]
+        tuples = [(*tuples[first], next_values[second]) for first, second in indices]
     return tuples, codes
