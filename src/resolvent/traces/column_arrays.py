@@ -19,14 +19,14 @@ Column: TypeAlias = tuple[Sequence[Any], Codes]
 def list_of_traces(traces: Any) -> list[Trace]:
     """Return traces as a list; `TraceError` if they are something else."""
     try:
-        traces = list(traces)
+        elements: list[Trace] = list(traces)
     except TypeError:
         raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
-    for number, trace in enumerate(traces):
+    for number, trace in enumerate(elements):
         if not isinstance(trace, Trace):
             kind = type(trace).__name__
             raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
-    return traces
+    return elements
 
 
 def encoded(name: str, parts: Iterable[Sequence[Any]]) -> Column:

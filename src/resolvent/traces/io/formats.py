@@ -294,10 +294,10 @@ Trace, or the path of a file of traces
 
 def as_trace_set(traces: Any) -> TraceSet:
     """Return traces in memory, as `as_traces` does; `TraceError` for a scanned folder."""
-    traces = as_traces(traces)
-    if isinstance(traces, TraceFolder):
+    converted = as_traces(traces)
+    if isinstance(converted, TraceFolder):
         raise TraceError(
-            f"{traces.place} was scanned, not read, and this needs traces in memory: read some of "
+            f"{converted.place} was scanned, not read, and this needs traces in memory: read some of "
             f"its files with read_traces, or one piece with its method read"
         )
-    return traces
+    return converted

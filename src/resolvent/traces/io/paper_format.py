@@ -165,10 +165,10 @@ def _where(path: str) -> str:
 def paper_lines(traces: TraceSet) -> Iterator[bytes]:
     """Yield one line for each trace; `TraceError` for content that the format cannot hold."""
     if tuple(traces.columns) != (REWARD,):
-        columns = ", ".join(map(visible, traces.columns)) or "no rewards"
+        names = ", ".join(map(visible, traces.columns)) or "no rewards"
         raise TraceError(
             f"the paper's format holds rewards and no further columns, but these traces have "
-            f"{columns}: write jsonl or parquet instead"
+            f"{names}: write jsonl or parquet instead"
         )
     spellings = [_spelling(label) for label in traces.labels]
     bad_codes = [code for code, spelling in enumerate(spellings) if spelling is None]
