@@ -297,7 +297,7 @@ def as_trace_set(traces: Any) -> TraceSet:
     converted = as_traces(traces)
     if isinstance(converted, TraceFolder):
         raise TraceError(
-            f"{converted.place} was scanned, not read, and this needs traces in memory: read some of "
-            f"its files with read_traces, or one piece with its method read"
+            f"{converted.place} was scanned, not read, and this needs traces in memory: read some "
+            f"of its files with read_traces, or one piece with its method read"
         )
     return converted
