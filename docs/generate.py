@@ -23,7 +23,7 @@ from resolvent.machines.files import layout as file_layout
 from resolvent.machines.files import layout_v1 as file_layout_v1
 from resolvent.machines.files import storage
 from resolvent.traces.column_names import RESERVED
-from resolvent.traces.files import json_lines
+from resolvent.traces.io import jsonl
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
@@ -125,7 +125,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
-        "episode": _schema("episode", json_lines._Episode),
+        "episode": _schema("episode", jsonl._Episode),
     }
     for name, tables in (("machines", ["Tables"]), ("machines-v1", ["Tables", "Reward"])):
         for defined in tables:

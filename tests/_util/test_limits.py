@@ -12,7 +12,7 @@ import resolvent as rs
 from resolvent._util.validation import limit
 from resolvent.cli import main
 from resolvent.machines.files.storage import encode
-from resolvent.traces.files import any_format, parquet
+from resolvent.traces.io import formats, parquet
 from resolvent.worlds import House
 from resolvent.worlds.grid_files import load_grid_world, save_grid_world
 from resolvent.worlds.grid_generator import random_grid_world
@@ -151,7 +151,7 @@ def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch, capsys):
     assert main(["infer", str(path)]) == 2
     assert "memory ran out" in capsys.readouterr().err
 
-    monkeypatch.setattr(any_format, "_read", lambda *_: bytearray(1 << 62))
+    monkeypatch.setattr(formats, "_read", lambda *_: bytearray(1 << 62))
     with pytest.raises(rs.OutOfMemory):
         rs.read_traces(path)
     monkeypatch.setattr("resolvent.pipeline._inferred", lambda *_: bytearray(1 << 62))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent import _core
 from resolvent.replay import Corpus
-from resolvent.traces.choosing import trace_keys
 from resolvent.traces.digest import TraceDigest
+from resolvent.traces.sampling import trace_keys
 from resolvent.traces.shards import ShardsInMemory
 from strategies import trace_sets
 

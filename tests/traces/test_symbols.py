@@ -2,20 +2,24 @@ import copy
 import enum
 import functools
 import pickle
+import re
 
 import numpy as np
 import pytest
 from gymnasium.spaces import GraphInstance
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
 
 from resolvent.errors import TraceError
 from resolvent.traces.symbols import (
     DEEPEST,
     as_label,
     as_symbol,
+    difference_text,
     label_order,
     label_text,
+    place_text,
     symbol_order,
     symbol_text,
 )
@@ -189,3 +193,64 @@ def test_text_that_is_not_unicode():
         as_symbol(("\ud800", 1))
     with pytest.raises(TraceError, match="not valid Unicode"):
         as_label(["\ud800"])
+
+
+ROOM = {"image": np.zeros((5, 5, 3), int), "robot": {"arm": 1, "name": "bolt"}}
+
+
+@given(array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5), st.data())
+def test_arrays_differ_where_numpy_finds_differences(shape, data):
+    first = np.full((60, *shape), 7)  # large enough to have a short name
+    second = first.copy()
+    places = st.tuples(*(st.integers(0, side - 1) for side in first.shape))
+    for place in data.draw(st.lists(places, min_size=1, max_size=6)):
+        second[place] = 4
+    expected = np.argwhere(first != second).tolist()
+    text = difference_text(as_symbol(first), as_symbol(second))
+    assert text.startswith(f"differ in {len(expected):,} of {first.size:,} places: ")
+    shown = re.findall(r"(\[[\d, ]+\]) is 7 and 4", text)
+    assert shown == [str(place) for place in expected[:3]]
+    assert text.endswith(f"and {len(expected) - 3} more") == (len(expected) > 3)
+
+
+def test_differences_in_mappings_name_their_keys():
+    changed = {"image": np.zeros((5, 5, 3), int), "robot": {"arm": 2, "name": "nut"}}
+    changed["image"][4, 0, 2] = 9
+    assert difference_text(as_symbol(ROOM), as_symbol(changed)) == (
+        "differ in 3 of 77 places: image[4, 0, 2] is 0 and 9, robot.arm is 1 and 2, "
+        "robot.name is 'bolt' and 'nut'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (np.zeros((7, 7)), np.zeros((9, 7)), "differ in form: 7×7 and 9×7"),
+        (ROOM, ROOM["image"], "differ in form: the keys image, robot and 5×5×3"),
+        ([0] * 50, [[0] * 49], "differ in form: 50 and 1×49"),
+        (
+            {**ROOM, "image": ()},
+            ROOM,
+            "differ in 1 of 3 places: image is () and image#6e48c72051 (5×5×3)",
+        ),
+        ([0] * 30 + ["a" * 90], [0] * 30 + ["b"], f"'{'a' * 18}…{'a' * 18}' and 'b'"),
+    ],
+)
+def test_differences_in_form(first, second, text):
+    difference = difference_text(as_symbol(first), as_symbol(second))
+    assert re.sub(r"#\w+", "", difference).endswith(re.sub(r"#\w+", "", text))
+
+
+@pytest.mark.parametrize("pair", [(1, 2), ("a" * 90, "b" * 90), ((1, "a"), (1, "b")), (None, 1.5)])
+def test_differences_of_symbols_printed_in_full_are_empty(pair):
+    assert difference_text(*pair) == ""
+
+
+def test_equal_symbols_do_not_differ():
+    assert difference_text(as_symbol(ROOM), as_symbol(ROOM)) == ""
+
+
+def test_invisible_characters_in_keys_are_escaped():
+    first, second = ((("a\u202eb", (0,) * 40),), (("a\u202eb", (0,) * 39 + (1,)),))
+    assert difference_text(first, second) == "differ in 1 of 40 places: a\\u202eb[39] is 0 and 1"
+    assert place_text((0, "part", 1)) == "[0].part[1]"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet, read_traces
-from resolvent.traces.common_values import CommonValues
+from resolvent.traces.vocabulary import CommonValues
 from strategies import trace_sets
 
 LONG = Trace(["hall", "attic", "hall"], [None, "key", None], ["up", "down"], [0, 1], True)

@@ -1,6 +1,7 @@
 """Traces: files, Gymnasium rollouts → `TraceSet`, what the agent saw."""
 
-from resolvent.traces.files.any_format import read_traces, write_traces
+from resolvent.traces.io.formats import read_traces, write_traces
+from resolvent.traces.io.read_table import read_log, read_table
 from resolvent.traces.shards import TraceFolder, scan_traces
 from resolvent.traces.symbols import (
     NO_EVENT,
@@ -13,7 +14,6 @@ from resolvent.traces.symbols import (
     symbol_order,
     symbol_text,
 )
-from resolvent.traces.tables.reading import read_log, read_table
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import StepColumn, TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary

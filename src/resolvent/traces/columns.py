@@ -1,4 +1,8 @@
-"""Columns of traces: values as files hold them ↔ codes as a `TraceSet` holds them."""
+"""Episodes with plain Python values, one after another → `TraceSet`, and back.
+
+Used for sources that deliver episodes: files of JSON lines, Minari datasets and
+environments. Sources with tables go through `io.table` instead.
+"""
 
 import math
 from array import array
@@ -6,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.errors import TooLarge, TraceError, locating
-from resolvent.traces.column_names import (
+from resolvent.traces.column_arrays import check_labels
+from resolvent.traces.schema import (
     ACTION,
     LABEL,
     OBSERVATION,
@@ -17,19 +23,21 @@ from resolvent.traces.column_names import (
     check_same_columns,
     column_text,
 )
-from resolvent.traces.given_columns import check_labels
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.trace_set import TraceSet, row_slices
 from resolvent.traces.vocabulary import Codes, Interner
 
 _PLAIN = frozenset({bool, int, float, str})
 
+_JOINED_TOGETHER = 4096
+"""Number of episodes joined at a time: many short arrays need more memory than their content."""
+
 
 class LabelCodes(dict[Any, int]):
-    """Labels as a file spells them → codes; two spellings of one label share a code.
+    """Codes of labels by their spelling; two spellings of one label share a code.
 
-    Files list propositions in any order, and a list is a tuple here, to be looked up.
+    Files list propositions in any order, as tuples here, to be looked up.
 
     >>> codes = LabelCodes()
     >>> codes[None], codes["key"], codes["key",], codes["key", "door"], codes["door", "key"]
@@ -42,7 +50,7 @@ class LabelCodes(dict[Any, int]):
 
     def __missing__(self, spelling: Any) -> int:
         if type(spelling) is tuple and len(spelling) == 1 and type(spelling[0]) is str:
-            label = as_label(spelling[0])  # as most are; there may be very many
+            label = as_label(spelling[0])  # the common case; there may be very many
         else:
             label = as_label(list(spelling) if type(spelling) is tuple else spelling)
         code = self[spelling] = self.sets[label]
@@ -50,9 +58,7 @@ class LabelCodes(dict[Any, int]):
 
 
 class ColumnCoder:
-    """Codes columns as a reader meets them, without a Python loop over steps.
-
-    Which step columns there are, the first episode says.
+    """Encodes the columns of one episode after another, without a Python loop over steps.
 
     >>> coder = ColumnCoder()
     >>> columns = {"observation": ["hall", "attic"], "label": [None, "key"], "action": ["up"]}
@@ -69,12 +75,14 @@ class ColumnCoder:
         self.labels = LabelCodes()
         self._labels_checked = 0
         self._interners: dict[str, Interner[Any]] = {LABEL: self.labels.sets}
+        self._array_rows: dict[Any, dict[bytes, int]] = {}
 
     def code(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Codes]:
         """Return the codes of an episode's columns; a `TraceError` names column and step."""
-        return {name: self._code(name, values) for name, values in columns.items()}
+        return {name: self.code_column(name, values) for name, values in columns.items()}
 
-    def _code(self, name: str, values: Sequence[Any]) -> Codes:
+    def code_column(self, name: str, values: Any) -> Codes:
+        """Return the codes of one column: a sequence of values, or an array of rows."""
         interner = self._interners.setdefault(name, Interner())
         with locating(column_text(name)):
             if name == LABEL:
@@ -82,7 +90,9 @@ class ColumnCoder:
             if name == REWARD:
                 _check_finite(values)
                 return interner.encode(values)
-            return code_symbols(interner, values)
+            if isinstance(values, np.ndarray):
+                return self._code_array(name, values)
+            return _code_symbols(interner, values)
 
     def _code_labels(self, labels: Sequence[Any]) -> Codes:
         try:
@@ -94,25 +104,35 @@ class ColumnCoder:
         except TooLarge:
             raise
         except TraceError:
-            each_step(as_label, labels)
+            _each_step(as_label, labels)
             raise
 
+    def _code_array(self, name: str, values: NDArray[Any]) -> Codes:
+        """Encode an array by converting each distinct row once, over all episodes."""
+        interner = self._interners[name]
+        if values.ndim == 1 or values.dtype.kind not in "biuf":
+            return _code_symbols(interner, values.tolist())
+        codes = self._array_rows.setdefault((name, values.dtype, values.shape[1:]), {})
+        rows = row_bytes(values)
+        for step, row in enumerate(rows):
+            if row not in codes:
+                with locating(f"step {step}"):
+                    symbol = as_symbol(values[step])
+                codes[row] = int(interner.encode([symbol])[0])
+        return np.fromiter(map(codes.__getitem__, rows), np.int32, len(rows))
+
     def values(self) -> dict[str, list[Any]]:
-        """Return the values behind the codes of each column."""
-        return {
-            name: interner.values_in_order()
-            if name == LABEL
-            else list(map(as_symbol, interner.values_in_order()))
-            for name, interner in self._interners.items()
-        }
+        """Return the values of each column by code."""
+        return {name: self.values_of(name) for name in self._interners}
 
-
-_TOGETHER = 4096
-"""So many episodes are joined at a time: an array for each takes more room than short ones hold."""
+    def values_of(self, name: str) -> list[Any]:
+        """Return the values of one column by code."""
+        values = self._interners[name].values_in_order()
+        return values if name == LABEL else list(map(as_symbol, values))
 
 
 class CodedEpisodes:
-    """Grows the columns of a trace set, one coded episode at a time.
+    """Collects encoded episodes into a trace set.
 
     >>> coder, episodes = ColumnCoder(), CodedEpisodes()
     >>> columns = {"observation": [0, 1], "label": [None, "key"], "action": ["up"]}
@@ -131,7 +151,7 @@ class CodedEpisodes:
     def add(
         self, codes: Mapping[str, Codes], *, terminated: bool = False, truncated: bool = False
     ) -> None:
-        """Add the codes of an episode's columns; all episodes have to have the same."""
+        """Add the codes of an episode's columns, which must be those of the first episode."""
         if not self._parts:
             self._parts = {name: [] for name in codes}
             self._joined = {name: [] for name in codes}
@@ -142,11 +162,11 @@ class CodedEpisodes:
         self._lengths.append(len(codes[ACTION]))
         self._terminated.append(terminated)
         self._truncated.append(truncated)
-        if len(self._lengths) % _TOGETHER == 0:
+        if len(self._lengths) % _JOINED_TOGETHER == 0:
             self._join()
 
     def trace_set(self, values: Mapping[str, list[Any]]) -> TraceSet:
-        """Return the episodes, given the values behind the codes of each column."""
+        """Return the episodes, given the values of each column by code."""
         self._join()
         return TraceSet.taking_over(
             {name: (values[name], np.concatenate(parts)) for name, parts in self._joined.items()},
@@ -163,22 +183,34 @@ class CodedEpisodes:
 
 
 def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
-    """Raise `TraceError` unless the columns of an episode are as long as they should be."""
+    """Raise `TraceError` unless the lengths of an episode's columns fit together."""
     lengths = {name: len(column) for name, column in columns.items()}
     check_lengths(
         lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
     )
 
 
-def code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
-    """Code observations or actions as a file holds them."""
+def row_bytes(array: NDArray[Any]) -> list[bytes]:
+    """Return each row of an array as bytes, which are equal for equal rows.
+
+    >>> [list(row) for row in row_bytes(np.array([[True, False], [True, True]]))]
+    [[1, 0], [1, 1]]
+    """
+    if not array.size:
+        return [b""] * len(array)
+    rows = np.ascontiguousarray(array).reshape(len(array), -1)
+    parts: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
+    return parts
+
+
+def _code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
     types = set(map(type, values))
     if types <= _PLAIN:
         return interner.encode(values, types)
-    return interner.encode(each_step(as_symbol, values))
+    return interner.encode(_each_step(as_symbol, values))
 
 
-def each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+def _each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     """Apply a function to the value of each step; a `TraceError` names the step."""
     results = []
     for step, value in enumerate(values):
@@ -190,7 +222,7 @@ def each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any
 
 
 def _check_finite(rewards: Sequence[float]) -> None:
-    # One NaN or infinity spoils the sum; a sum that overflows by itself does no harm.
+    # The sum is finite if all rewards are; if it overflows, the loop finds nothing.
     if not math.isfinite(sum(rewards)):
         for step, reward in enumerate(rewards):
             if not math.isfinite(reward):
@@ -198,14 +230,13 @@ def _check_finite(rewards: Sequence[float]) -> None:
 
 
 def episodes(traces: TraceSet, label_values: Sequence[Any]) -> Iterator[dict[str, list[Any]]]:
-    """Yield each trace's columns by name; labels are taken from `label_values` by code."""
+    """Yield the columns of each trace by name, with labels from `label_values` by code."""
     columns = [
         (name, list(label_values if name == LABEL else values).__getitem__, codes)
         for name, (values, codes) in traces.all_columns.items()
     ]
     for number in range(len(traces)):
-        acted = slice(traces.offsets[number], traces.offsets[number + 1])
-        seen = slice(acted.start + number, acted.stop + number + 1)
+        acted, seen = row_slices(traces, number)
         yield {
             name: list(map(value_of, codes[seen if name in SEEN else acted].tolist()))
             for name, value_of, codes in columns

@@ -1,7 +1,7 @@
-"""All that traces hold → 64 hexadecimal digits; those of traces in pieces can be added up."""
+"""Hashes of traces: one for each trace, and a digest of all that adds up over shards."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.traces.column_names import BASIC, LABEL, REWARD
+from resolvent.traces.schema import BASIC, LABEL, REWARD
 from resolvent.traces.symbols import in_writing
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
@@ -23,11 +23,10 @@ Part = tuple[Mapping[str, Codes], NDArray[np.int64], NDArray[np.bool_], NDArray[
 
 @dataclass(frozen=True)
 class TraceDigest:
-    """What is kept of traces to tell them from others: their number, and that of their steps.
+    """The number of traces and of steps, and a hash of the traces in their order.
 
-    `residues` are two polynomials of the traces' keys in order, modulo a prime. A key depends
-    on nothing but what its trace holds, so that a piece needs no other to be taken in, and
-    pieces are added in their order but in any grouping.
+    `residues` are two polynomials of the traces' keys, modulo a prime. A key depends only on
+    the content of its trace, so digests of shards add up in any grouping.
 
     >>> a, b, c = (TraceDigest.of(np.array([key]), steps=7) for key in (1, 2, 3))
     >>> (a + b) + c == a + (b + c) == TraceDigest.of(np.array([1, 2, 3]), steps=21)
@@ -42,46 +41,109 @@ class TraceDigest:
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], steps: int) -> "TraceDigest":
-        """Take in traces by their keys, as `trace_keys` gives them."""
+        """Return the digest of traces with these keys, which `content_keys` returns."""
         return cls(len(keys), steps, _core.key_residues(keys, *_BASES))
 
     def __add__(self, later: "TraceDigest") -> "TraceDigest":
-        one, other = (
-            (mine * pow(base, later.traces, _MODULUS) + theirs) % _MODULUS
-            for mine, theirs, base in zip(self.residues, later.residues, _BASES, strict=True)
+        first, second = (
+            (residue * pow(base, later.traces, _MODULUS) + later_residue) % _MODULUS
+            for residue, later_residue, base in zip(
+                self.residues, later.residues, _BASES, strict=True
+            )
         )
-        return TraceDigest(self.traces + later.traces, self.steps + later.steps, (one, other))
+        return TraceDigest(self.traces + later.traces, self.steps + later.steps, (first, second))
 
     def hexdigest(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> str:
-        """Return the digest of all traces, given all values of every column by name."""
-        held = [*_plain(vocabularies).items()], self.traces, self.steps, self.residues
-        return hashlib.sha256(msgspec.json.encode(held)).hexdigest()
+        """Return the digest of all traces, given the values of every column by name."""
+        content = [*_plain(vocabularies).items()], self.traces, self.steps, self.residues
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
 def digest_in_sequence(vocabularies: Mapping[str, Vocabulary[Any]], parts: Iterable[Part]) -> str:
-    """Return the digest that files of machines held at first: SHA-256 over all codes.
+    """Return the first form of the digest: SHA-256 over all codes, in the order of the traces.
 
-    It has to go through traces from the first to the last, in codes of all their values.
+    Unlike `TraceDigest`, it does not add up. The codes are those of the values of all parts.
     """
     values = _plain(vocabularies)
-    of_steps = {name: column for name, column in values.items() if name not in BASIC}
-    told = [*of_steps.values()] if [*of_steps] == [REWARD] else [of_steps]
-    whole = hashlib.sha256(msgspec.json.encode([*(values[name] for name in BASIC), *told]))
+    step_values = {name: column for name, column in values.items() if name not in BASIC}
+    outputs = [*step_values.values()] if [*step_values] == [REWARD] else [step_values]
+    digest = hashlib.sha256(msgspec.json.encode([*(values[name] for name in BASIC), *outputs]))
     types = {
         name: np.min_scalar_type(len(column)).newbyteorder("<") for name, column in values.items()
     }
-    columns = [hashlib.sha256() for _ in range(len(types) + 3)]
+    column_digests = [hashlib.sha256() for _ in range(len(types) + 3)]
     for codes, lengths, terminated, truncated in parts:
-        narrow = (codes[name].astype(kind) for name, kind in types.items())
-        held = (*narrow, lengths.astype("<i8"), terminated, truncated)
-        for digest, part in zip(columns, held, strict=True):
-            digest.update(part.tobytes())
-    for digest in columns:
-        whole.update(digest.digest())
-    return whole.hexdigest()
+        narrow = (codes[name].astype(dtype) for name, dtype in types.items())
+        arrays = (*narrow, lengths.astype("<i8"), terminated, truncated)
+        for column_digest, array in zip(column_digests, arrays, strict=True):
+            column_digest.update(array.tobytes())
+    for column_digest in column_digests:
+        digest.update(column_digest.digest())
+    return digest.hexdigest()
 
 
 def _plain(vocabularies: Mapping[str, Vocabulary[Any]]) -> dict[str, list[Any]]:
     values = {name: list(column) for name, column in vocabularies.items()}
     values[LABEL] = list(map(in_writing, values[LABEL]))
     return values
+
+
+def content_keys(
+    columns: _core.TraceColumns, values: Mapping[str, Sequence[Any]], threads: int = 1
+) -> NDArray[np.int64]:
+    """Return a hash of each trace: equal for equal traces, different for almost all others.
+
+    `values` are those of the codes of every column. A hash depends only on the content of
+    its trace, not on which codes stand for it.
+    """
+    observation, label, action, *outputs = (
+        _value_keys(column, salt) for salt, column in enumerate(values.values())
+    )
+    return columns.keys(
+        observation=observation, label=label, action=action, outputs=outputs, threads=threads
+    )
+
+
+def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
+    """Return a hash of each value that depends only on the value and the salt."""
+    if set(map(type, values)) == {int}:
+        try:
+            return scrambled(np.fromiter(values, np.int64, len(values)), salt)
+        except OverflowError:
+            pass  # beyond 64 bits: hashed as text
+    # A salted hash is copied for each value, because there may be very many.
+    salted = hashlib.blake2b(digest_size=8, salt=salt.to_bytes(2, "little")).copy
+
+    def value_digest(value: Any) -> bytes:
+        digest = salted()
+        digest.update(_value_text(value))
+        return digest.digest()
+
+    return np.frombuffer(b"".join(map(value_digest, values)), "<i8").astype(np.int64)
+
+
+def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
+    """Return a hash of each number (SplitMix64): neighboring numbers become unlike."""
+    mixed = numbers.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed.view(np.int64)
+
+
+def _value_text(value: Any) -> bytes:
+    if isinstance(value, frozenset):
+        return msgspec.json.encode(in_writing(value))
+    return msgspec.json.encode(_normalized(value) if isinstance(value, tuple) else value)
+
+
+def _normalized(value: Any) -> Any:
+    """Return the same value for all equal values, such as (1,), (1.0,) and (True,).
+
+    A vocabulary has only one of them, and which one may depend on the shards.
+    """
+    if isinstance(value, tuple):
+        return tuple(map(_normalized, value))
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    return value

@@ -8,8 +8,8 @@ survives JSON. A label is a frozenset of proposition names; the empty set is
 import enum
 import hashlib
 import math
-from collections.abc import Collection, Hashable, Mapping
-from itertools import repeat
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from itertools import islice, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,36 +17,42 @@ from numpy.typing import NDArray
 
 from resolvent.arguments import shown
 from resolvent.errors import TraceError
-from resolvent.wording import visible
+from resolvent.wording import short, visible
 
 Symbol: TypeAlias = Hashable
 Label: TypeAlias = frozenset[str]
+
+Place: TypeAlias = tuple[Any, ...]
+"""Path from a symbol to one of its parts: keys and indices, from the outside in."""
 
 NO_EVENT: Label = frozenset()
 NO_EVENT_TEXT = "no event"
 
 INFO_KEYS = ("labels", "label", "events")
-"""Where environments put labels in their infos; the first that is there counts."""
+"""Keys of an environment's info that may hold labels, by precedence."""
 
 DEEPEST = 100
-"""Tuples within each other that a symbol may be made of: far below what Python can write out."""
+"""Maximum depth of nested tuples in a symbol: far below Python's limit for printing them."""
 
 _COLLECTIONS = (frozenset, set, list, tuple, np.ndarray)  # named: a union is built at every call
 _NUMBERS = {int, float, bool}
-_FEW = 12
-"""Numbers up to which a row of them is written out, however long they are."""
-_LINE = 60
-"""Characters up to which a symbol is written out."""
 _RANKS = {bool: 0, int: 1, float: 2, str: 3, tuple: 4}
+_SHORT_ROW = 12
+"""Maximum number of numbers in a row that is always printed in full."""
+_LINE = 60
+"""Maximum number of characters of a symbol that is printed in full."""
+_DIFFERENCES_SHOWN = 3
+_DIFFERENCE_CHARACTERS = 40
+"""Maximum number of characters of a differing value, which may be a long text."""
 
 
 def as_symbol(value: Any, depth: int = 0) -> Symbol:
-    """Turn an observation or action into the symbol that stands for it.
+    """Convert an observation or action to a symbol.
 
     NumPy arrays and lists become nested tuples, mappings become tuples of
-    (key, value) pairs in key order, enum members become their values. Of a named tuple,
-    such as a graph of Gymnasium's, parts that are None are left out. `depth` says how many
-    others it lies within.
+    (key, value) pairs in key order, enum members become their values. Fields of a named
+    tuple that are None, such as the edges of a Gymnasium graph, are left out. `depth` is
+    the number of collections that enclose the value.
 
     >>> as_symbol(np.array([[1, 2], [3, 4]]))
     ((1, 2), (3, 4))
@@ -75,7 +81,7 @@ def as_symbol(value: Any, depth: int = 0) -> Symbol:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise TraceError(f"{value} cannot be a symbol: it does not survive JSON")
-        return float(value) + 0.0  # one zero, not two
+        return float(value) + 0.0  # turns -0.0 into 0.0
     if isinstance(value, str):
         return _encodable(value)
     if isinstance(value, int):
@@ -93,12 +99,12 @@ def _check_depth(depth: int) -> None:
 
 
 def _symbol_of_array(array: NDArray[Any]) -> Symbol:
-    """Turn numbers into nested tuples, all at once, for images have many."""
+    """Convert an array of numbers without a Python call for each of them."""
     if array.dtype.kind == "f":
         finite = np.isfinite(array)
         if not finite.all():
-            return as_symbol(array[~finite][0])  # which it refuses
-        array = array + 0.0  # one zero, not two
+            return as_symbol(array[~finite][0])  # raises the error
+        array = array + 0.0  # turns -0.0 into 0.0
     return _nested(array.tolist(), array.ndim)
 
 
@@ -107,10 +113,10 @@ def _nested(rows: list[Any], depth: int) -> tuple[Any, ...]:
 
 
 def as_label(value: Any) -> Label:
-    """Turn what an environment or a file calls a label into a set of propositions.
+    """Convert a label of an environment or a file to a set of propositions.
 
-    A tuple has an order, and so have the numbers of an array: two or more of them are one
-    proposition, in that order.
+    Tuples and arrays of numbers are ordered: two or more elements are one proposition,
+    which keeps their order.
 
     >>> sorted(as_label(["key", "door"])), as_label("key"), as_label(None), as_label(3)
     (['door', 'key'], frozenset({'key'}), frozenset(), frozenset({'3'}))
@@ -162,9 +168,9 @@ def _encodable(text: str) -> str:
 
 
 def label_text(label: Label) -> str:
-    """Write a label for people: its propositions, or "no event" for the empty set.
+    """Return a label as text: its propositions, or "no event" for the empty set.
 
-    What would not show, or change the terminal it shows on, is written out.
+    Invisible and control characters are escaped.
 
     >>> label_text(frozenset({"key"})), label_text(frozenset({"b", "a"})), label_text(frozenset())
     ('key', 'a & b', 'no event')
@@ -173,11 +179,10 @@ def label_text(label: Label) -> str:
 
 
 def symbol_text(symbol: Symbol) -> str:
-    """Write a symbol for people: strings bare, everything else as Python does.
+    """Return a symbol as text: strings bare, everything else as Python prints it.
 
-    What would be longer than a line has a short name instead, the same wherever it is
-    met: the kind of thing, some digits that tell it from others, and its shape. What
-    would not show, or change the terminal it shows on, is written out.
+    A symbol longer than a line gets a short name that depends on the symbol alone: its kind,
+    a few hash digits, and its shape. Invisible and control characters are escaped.
 
     >>> symbol_text("corridor"), symbol_text((1, 2)), symbol_text(0.5)
     ('corridor', '(1, 2)', '0.5')
@@ -189,12 +194,16 @@ def symbol_text(symbol: Symbol) -> str:
     if isinstance(symbol, str):
         return visible(symbol)
     text = repr(symbol)
-    few = isinstance(symbol, tuple) and len(symbol) <= _FEW and set(map(type, symbol)) <= _NUMBERS
-    return visible(text if few or len(text) <= _LINE else _short_name(symbol, text))
+    is_short_row = (
+        isinstance(symbol, tuple)
+        and len(symbol) <= _SHORT_ROW
+        and set(map(type, symbol)) <= _NUMBERS
+    )
+    return visible(text if is_short_row or len(text) <= _LINE else _short_name(symbol, text))
 
 
 def quoted_text(symbol: Symbol) -> str:
-    """Write a symbol as `symbol_text` does, strings in quotes.
+    """Return a symbol as `symbol_text` does, but strings in quotes.
 
     >>> quoted_text("corridor"), quoted_text(7), quoted_text((0,) * 40)
     ("'corridor'", '7', 'row#b990af7155 (40)')
@@ -203,20 +212,20 @@ def quoted_text(symbol: Symbol) -> str:
 
 
 def event_text(symbol: Symbol) -> str:
-    """Write a symbol as the name of an event: two symbols that differ have different names.
+    """Return the name of a symbol as an event; different symbols have different names.
 
     >>> event_text("corridor"), event_text(7), event_text("7")
     ('corridor', '7', "'7'")
     """
     if not isinstance(symbol, str):
         return symbol_text(symbol)
-    number = symbol[:1] in "-+0123456789" and "…" not in symbol  # which intervals are named with
-    looks_otherwise = number or symbol[:1] in "({'\"" or symbol in ("True", "False")
-    return repr(symbol) if looks_otherwise or "#" in symbol or "→" in symbol else symbol
+    is_number = symbol[:1] in "-+0123456789" and "…" not in symbol  # names of intervals have "…"
+    looks_like_python = is_number or symbol[:1] in "({'\"" or symbol in ("True", "False")
+    return repr(symbol) if looks_like_python or "#" in symbol or "→" in symbol else symbol
 
 
 def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
-    """Return the shape of the array of numbers that a symbol was; None if it was something else.
+    """Return the shape of a symbol that was an array of numbers; None for other symbols.
 
     >>> array_shape(((1, 2), (3, 4), (5, 6))), array_shape((1, (2, 3))), array_shape(1)
     ((3, 2), None, None)
@@ -226,7 +235,7 @@ def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
 
 
 def as_array(symbol: Symbol) -> NDArray[Any] | None:
-    """Return the array of numbers that a symbol was; None if it was something else.
+    """Return a symbol that was an array of numbers as an array; None for other symbols.
 
     >>> as_array(((1, 2), (3, 4))).sum(), as_array(("a", 1)), as_array(())
     (np.int64(10), None, None)
@@ -242,7 +251,7 @@ def as_array(symbol: Symbol) -> NDArray[Any] | None:
 
 
 def is_mapping(symbol: Symbol) -> bool:
-    """Whether a symbol was a mapping: a tuple of pairs, each of which begins with a key.
+    """Return whether a symbol was a mapping: a tuple of pairs that begin with a string key.
 
     >>> is_mapping(as_symbol({"direction": 3})), is_mapping((1, 2)), is_mapping(())
     (True, False, False)
@@ -251,13 +260,14 @@ def is_mapping(symbol: Symbol) -> bool:
         isinstance(symbol, tuple)
         and len(symbol) > 0
         and all(
-            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in symbol
+            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+            for pair in symbol
         )
     )
 
 
 def _short_name(symbol: Any, text: str) -> str:
-    """Name a symbol whose text is too long; the text makes it different from all others."""
+    """Return the short name of a symbol with a long text, which identifies it."""
     digits = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
     if isinstance(symbol, str):
         return f"text#{digits} ({len(symbol)} characters)"
@@ -268,10 +278,10 @@ def _short_name(symbol: Any, text: str) -> str:
     if not isinstance(symbol, tuple):  # a very long number
         return f"number#{digits} ({len(text)} digits)"
     if is_mapping(symbol):
-        named = "{" + ", ".join(f"{key}: {_part_text(value)}" for key, value in symbol) + "}"
+        parts = "{" + ", ".join(f"{key}: {_part_text(value)}" for key, value in symbol) + "}"
     else:
-        named = f"({', '.join(map(_part_text, symbol))})"
-    return named if len(named) <= 2 * _LINE else f"tuple#{digits} ({len(symbol)} parts)"
+        parts = f"({', '.join(map(_part_text, symbol))})"
+    return parts if len(parts) <= 2 * _LINE else f"tuple#{digits} ({len(symbol)} parts)"
 
 
 def _part_text(value: Any) -> str:
@@ -280,7 +290,7 @@ def _part_text(value: Any) -> str:
 
 
 def symbol_order(symbol: Any) -> tuple[Any, ...]:
-    """Sort key that orders all symbols, whatever their types.
+    """Return a sort key that orders symbols of all types.
 
     >>> sorted([(1, "b"), (1, 2), (0, "z")], key=symbol_order)
     [(0, 'z'), (1, 2), (1, 'b')]
@@ -291,16 +301,102 @@ def symbol_order(symbol: Any) -> tuple[Any, ...]:
 
 
 def label_order(label: Label) -> tuple[int, tuple[str, ...]]:
-    """Sort key for labels: fewer propositions first, then by name."""
+    """Return a sort key for labels: fewer propositions first, then by name."""
     return (len(label), tuple(label if len(label) < 2 else sorted(label)))
 
 
 def in_writing(label: Label) -> Collection[str]:
-    """Return the propositions as files list them, in order.
+    """Return the propositions of a label in the order of files.
 
-    Of very many labels nearly all have one proposition: those are lists as they are.
+    Almost all of very many labels have one proposition and need no sorting.
 
     >>> in_writing(frozenset({"key", "door"})), in_writing(frozenset({"key"}))
     (['door', 'key'], frozenset({'key'}))
     """
     return label if len(label) < 2 else sorted(label)
+
+
+def difference_text(first: Symbol, second: Symbol) -> str:
+    """Describe where two symbols differ; empty if both are printed in full anyway.
+
+    Short names of images and Dicts show that two of them differ, but not in which pixel
+    or key.
+
+    >>> difference_text(((0,) * 40), ((0,) * 39 + (5,)))
+    'differ in 1 of 40 places: [39] is 0 and 5'
+    >>> room = {"image": ((0,) * 7,) * 7, "direction": 3}
+    >>> difference_text(as_symbol(room), as_symbol(room | {"direction": 1}))
+    'differ in 1 of 50 places: direction is 3 and 1'
+    >>> difference_text(((0, 0),) * 40, ((0, 0),) * 39 + ((0, 0, 1),))
+    'differ in 1 of 79 places: [39] is (0, 0) and (0, 0, 1)'
+    >>> difference_text((1, 2), (1, 3))
+    ''
+    """
+    if first == second or not isinstance(first, tuple) or not isinstance(second, tuple):
+        return ""
+    if all(symbol_text(symbol) == repr(symbol) for symbol in (first, second)):
+        return ""
+    if _paired_parts(first, second) is None:
+        return f"differ in form: {_form(first)} and {_form(second)}"
+    leaves = list(_paired_leaves(first, second, ()))
+    differing = [leaf for leaf in leaves if leaf[1] != leaf[2]]
+    texts = [
+        f"{place_text(place)} is {_difference_value(left)} and {_difference_value(right)}"
+        for place, left, right in islice(differing, _DIFFERENCES_SHOWN)
+    ]
+    if len(differing) > _DIFFERENCES_SHOWN:
+        texts.append(f"and {len(differing) - _DIFFERENCES_SHOWN:,} more")
+    return f"differ in {len(differing):,} of {len(leaves):,} places: {', '.join(texts)}"
+
+
+def place_text(place: Place) -> str:
+    """Return the text of a path within a symbol, keys with dots and indices in brackets.
+
+    >>> place_text((3, 2, 0)), place_text(("image", 3, 2)), place_text(("robot", "arm"))
+    ('[3, 2, 0]', 'image[3, 2]', 'robot.arm')
+    """
+    text, indices = "", list[str]()
+    for step in place:
+        if isinstance(step, int):
+            indices.append(str(step))
+            continue
+        text += f"[{', '.join(indices)}]" if indices else ""
+        indices = []
+        text += f".{short(step)}" if text else short(step)
+    return text + (f"[{', '.join(indices)}]" if indices else "")
+
+
+def _paired_leaves(first: Any, second: Any, place: Place) -> Iterator[tuple[Place, Any, Any]]:
+    """Yield the parts of both symbols at the same place, down to where their forms differ."""
+    parts = _paired_parts(first, second)
+    if parts is None:
+        yield place, first, second
+        return
+    for step, left, right in parts:
+        yield from _paired_leaves(left, right, (*place, step))
+
+
+def _paired_parts(first: Any, second: Any) -> list[tuple[Any, Any, Any]] | None:
+    """Return the parts of two symbols side by side; None if they are values or differ in form."""
+    if not isinstance(first, tuple) or not isinstance(second, tuple):
+        return None
+    if len(first) != len(second) or not first or is_mapping(first) != is_mapping(second):
+        return None
+    if not is_mapping(first):
+        return list(zip(range(len(first)), first, second, strict=True))
+    if [key for key, _ in first] != [key for key, _ in second]:
+        return None
+    return [(key, left, right) for (key, left), (_, right) in zip(first, second, strict=True)]
+
+
+def _form(symbol: Any) -> str:
+    if is_mapping(symbol):
+        keys = ", ".join(short(key, _DIFFERENCE_CHARACTERS) for key, _ in symbol[:6])
+        return f"the keys {keys}"
+    shape = array_shape(symbol)
+    return f"{len(symbol):,} parts" if shape is None else "×".join(map(str, shape))
+
+
+def _difference_value(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else symbol_text(value)
+    return short(text, _DIFFERENCE_CHARACTERS)

@@ -1,7 +1,7 @@
-"""Symbols that were pictures → small PNG files, as addresses that hold all of them.
+"""Pictures in observations → small PNG images, as data URIs; and the notebook view of traces.
 
-A picture is an array of H×W, H×W×1 or H×W×3 numbers, at least three each way. Those
-shown together are scaled together, so that the same number has the same shade in each.
+A picture is an array of H×W, H×W×1 or H×W×3 numbers with at least three rows and columns.
+Pictures shown together are scaled together, so that a number has the same shade in each.
 """
 
 import struct
@@ -9,34 +9,45 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.traces.symbols import Symbol, as_array
+from resolvent import notebook
+from resolvent.traces.symbols import Symbol, as_array, label_text, symbol_text
+from resolvent.wording import amount
+
+if TYPE_CHECKING:
+    from resolvent.traces.trace_set import TraceSet
 
 SIDE = 48
-"""Pixels that a thumbnail has at most, across and down."""
+"""Maximum width and height of a thumbnail in pixels."""
 
 MOST_PARTS = 3
-"""Of an observation with several pictures in it so many are shown."""
+"""Maximum number of pictures shown of one observation."""
 
 _LEAST_SIDE = 3
 _CODES = 31
-"""Whole numbers up to this are taken for codes, which are scaled, and not for shades of 0…255."""
+"""Maximum of whole numbers that count as codes, which are scaled, not as shades of 0…255."""
 
 _HUGE = 1e100
-"""Numbers from here on are no shades, and differences of theirs overflow."""
+"""Least absolute value that is no shade: differences of such numbers may overflow."""
+
+_TRACES_SHOWN = 2
+"""Number of long traces that share the rows of the notebook view."""
+
+_COLUMNS_SHOWN = 3
+"""Maximum number of step columns in the notebook view."""
 
 _ADDRESS = "data:image/png;base64,"
 
 Pixels: TypeAlias = NDArray[np.uint8]
-"""H×W×3, red, green and blue."""
+"""Array of H×W×3: red, green, blue."""
 
 
 class Thumbnail(NamedTuple):
-    """A small picture and the size at which each of its pixels is a square of whole pixels."""
+    """A picture as a data URI, and the size at which to show it without blurring its pixels."""
 
     address: str
     width: int
@@ -44,9 +55,9 @@ class Thumbnail(NamedTuple):
 
 
 def arrays_in(symbol: Symbol) -> list[NDArray[Any]]:
-    """Return the pictures within a symbol, made small: itself, or those of its parts that are some.
+    """Return the pictures in a symbol, shrunk: the symbol itself, or parts of it.
 
-    >>> [one.shape for one in arrays_in((("image", (((0,) * 5,) * 4)), ("direction", 3)))]
+    >>> [array.shape for array in arrays_in((("image", (((0,) * 5,) * 4)), ("direction", 3)))]
     [(4, 5)]
     >>> arrays_in("hall"), arrays_in((1, 2))
     ([], [])
@@ -55,22 +66,22 @@ def arrays_in(symbol: Symbol) -> list[NDArray[Any]]:
 
 
 def shown_together(symbols: Iterable[Symbol]) -> list[list[Thumbnail]]:
-    """Return for each symbol the thumbnails of the pictures in it, all on the same scale.
+    """Return the thumbnails of the pictures in each symbol, all on the same scale.
 
     >>> [len(pictures) for pictures in shown_together([((0,) * 5,) * 4, "hall"])]
     [1, 0]
     """
-    found = [arrays_in(symbol) for symbol in symbols]
-    drawn = iter(thumbnails([array for arrays in found for array in arrays]))
-    return [[next(drawn) for _ in arrays] for arrays in found]
+    arrays_of = [arrays_in(symbol) for symbol in symbols]
+    drawn = iter(thumbnails([array for arrays in arrays_of for array in arrays]))
+    return [[next(drawn) for _ in arrays] for arrays in arrays_of]
 
 
 def thumbnails(arrays: Sequence[NDArray[Any]]) -> list[Thumbnail]:
-    """Draw pictures that are shown together, those of one shape on the same scale.
+    """Return thumbnails of pictures shown together, those of one shape on the same scale.
 
     >>> codes = np.arange(12).reshape(3, 4)
-    >>> (one,) = thumbnails([codes])
-    >>> one.address[:22], one.width, one.height
+    >>> (picture,) = thumbnails([codes])
+    >>> picture.address[:22], picture.width, picture.height
     ('data:image/png;base64,', 48, 36)
     """
     by_shape: dict[tuple[int, ...], list[NDArray[Any]]] = {}
@@ -80,15 +91,55 @@ def thumbnails(arrays: Sequence[NDArray[Any]]) -> list[Thumbnail]:
     return [thumbnail(_scaled(array, *scales[array.shape])) for array in arrays]
 
 
+def html_of_traces(traces: "TraceSet") -> str:
+    """Return the notebook view: sizes, and the first steps of the first traces with pictures."""
+    names = [*traces.columns][:_COLUMNS_SHOWN]
+    header = ["trace", "step", "observation", "label", "action", *names]
+    steps = list(islice(_first_steps(traces), notebook.MOST_ROWS))
+    seen = [
+        traces.observations[traces.observation_codes[acted + number]] for number, _, acted in steps
+    ]
+    columns = [(traces.actions, traces.action_codes), *(traces.columns[name] for name in names)]
+    rows = (
+        [
+            number,
+            step,
+            notebook.Pictured(symbol_text(observation), pictures),
+            label_text(traces.labels[traces.label_codes[acted + number]]),
+            *(symbol_text(values[codes[acted]]) for values, codes in columns),
+        ]
+        for (number, step, acted), observation, pictures in zip(
+            steps, seen, shown_together(seen), strict=True
+        )
+    )
+    return notebook.panel(
+        f"{amount(len(traces), 'trace')}, {amount(traces.steps, 'step')}",
+        notebook.table(header, rows, traces.steps),
+        notebook.figures(
+            (f"values of {name}", f"{len(column.values):,}")
+            for name, column in [*traces.all_columns.items()][: 3 + _COLUMNS_SHOWN]
+        ),
+    )
+
+
+def _first_steps(traces: "TraceSet") -> Iterator[tuple[int, int, int]]:
+    """Yield trace, step and row of the first steps of the first traces."""
+    shown = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(traces), 1))
+    lengths: list[Any] = np.diff(traces.offsets[: notebook.MOST_ROWS + 1]).tolist()
+    for number, length in enumerate(lengths):
+        for step in range(min(length, shown)):
+            yield number, step, int(traces.offsets[number]) + step
+
+
 def thumbnail(pixels: Pixels) -> Thumbnail:
-    """Make a thumbnail of pixels that fit into one; those of a small picture are shown larger."""
+    """Return a thumbnail of at most `SIDE` × `SIDE` pixels; small pictures are shown enlarged."""
     height, width, _ = pixels.shape
     times = max(1, SIDE // max(height, width))
     return Thumbnail(_ADDRESS + b64encode(png(pixels)).decode(), width * times, height * times)
 
 
 def shrunk(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the means of squares of a picture's pixels, as small as makes it fit.
+    """Return a picture averaged over squares of pixels, the smallest ones that make it fit.
 
     >>> shrunk(np.arange(100 * 60).reshape(100, 60)).shape
     (34, 20)
@@ -105,7 +156,7 @@ def shrunk(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def png(pixels: Pixels) -> bytes:
-    r"""Write pixels as a PNG file; the same pixels give the same bytes.
+    r"""Return pixels as a PNG file; the same pixels give the same bytes.
 
     >>> png(np.zeros((3, 4, 3), np.uint8))[:8]
     b'\x89PNG\r\n\x1a\n'
@@ -135,7 +186,7 @@ def _pictures(symbol: Any) -> Iterator[NDArray[Any]]:
 
 
 def is_picture(shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is shown as a picture.
+    """Return whether an array of this shape is shown as a picture.
 
     >>> is_picture((7, 7, 3)), is_picture((84, 84)), is_picture((3, 84, 84)), is_picture((2, 9))
     (True, True, False, False)
@@ -145,7 +196,7 @@ def is_picture(shape: tuple[int, ...]) -> bool:
 
 
 def _scale(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return for each channel the number that becomes black, and that which becomes full."""
+    """Return for each channel the numbers that become black and full brightness."""
     lows = np.array([_channels(array).min(axis=(0, 1)) for array in arrays], float).min(axis=0)
     highs = np.array([_channels(array).max(axis=(0, 1)) for array in arrays], float).max(axis=0)
     low, high = np.minimum(lows, 0), highs

@@ -1,4 +1,4 @@
-"""One trace: what an agent saw and did in one episode, and what each step was worth."""
+"""One trace: the observations, labels, actions and step columns of one episode."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 from resolvent.arguments import shown
 from resolvent.errors import TraceError
-from resolvent.traces.column_names import REWARD, check_column_name, in_column_order
+from resolvent.traces.schema import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 
 
 class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
-    """Named columns of a trace that cannot be changed, and so can be hashed.
+    """Immutable, hashable named columns of a trace.
 
     >>> columns = FurtherColumns({"fault": (False, True), "cost": (2, 0)})
     >>> columns, columns["cost"], columns == {"cost": (2, 0), "fault": (False, True)}
@@ -44,9 +44,9 @@ class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
 class Trace:
     """One episode: T actions between T+1 observations and labels.
 
-    Each action may have its reward, and an entry in any number of further
-    columns, such as what the step cost. Fields accept what environments give
-    (NumPy values, lists, sets) and hold plain hashable symbols.
+    Each action may have a reward, and an entry in any number of further columns, such as
+    its cost. Arguments may be NumPy values, lists and sets, as environments return them;
+    fields hold plain hashable symbols.
 
     >>> trace = Trace(["hall", "attic"], [None, "key"], ["up"], [1], columns={"cost": [3]})
     >>> len(trace), trace.labels, trace.rewards, trace.columns["cost"]
@@ -83,16 +83,11 @@ class Trace:
         put(self, "truncated", _flag("truncated", truncated))
         if not isinstance(columns, Mapping | None):
             raise TraceError(f"columns are {type(columns).__name__}: give values by column name")
-        put(
-            self,
-            "columns",
-            FurtherColumns(
-                {
-                    check_column_name(name): tuple(map(as_symbol, _row(name, values)))
-                    for name, values in (columns or {}).items()
-                }
-            ),
-        )
+        further = {
+            check_column_name(name): tuple(map(as_symbol, _row(name, values)))
+            for name, values in (columns or {}).items()
+        }
+        put(self, "columns", FurtherColumns(further))
         check_lengths(
             len(self.observations),
             len(self.labels),
@@ -105,7 +100,7 @@ class Trace:
 
     @property
     def step_columns(self) -> dict[str, tuple[Symbol, ...]]:
-        """What there is of each step beside its action: rewards, if any, and further columns."""
+        """The columns of steps beside the actions: rewards, if any, and further columns."""
         rewards = {} if self.rewards is None else {REWARD: self.rewards}
         return in_column_order({**rewards, **self.columns})
 
@@ -113,8 +108,8 @@ class Trace:
         return len(self.actions)
 
     def __repr__(self) -> str:
-        named = (field.name for field in fields(self) if field.name != "columns" or self.columns)
-        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in named)})"
+        names = (field.name for field in fields(self) if field.name != "columns" or self.columns)
+        return f"Trace({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def _row(name: str, values: Any) -> Iterator[Any]:
@@ -126,17 +121,13 @@ def _row(name: str, values: Any) -> Iterator[Any]:
 
 
 def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
-    given = tuple(_row("rewards", rewards))
-    try:
-        return tuple(float(reward) + 0.0 for reward in given)
-    except (TypeError, ValueError, OverflowError):
-        for step, reward in enumerate(given):
-            try:
-                float(reward)
-            except (TypeError, ValueError, OverflowError):
-                told = f"step {step}: the reward is {shown(reward)}: give a number"
-                raise TraceError(told) from None
-        raise
+    numbers = []
+    for step, reward in enumerate(_row("rewards", rewards)):
+        try:
+            numbers.append(float(reward) + 0.0)  # turns -0.0 into 0.0
+        except (TypeError, ValueError, OverflowError):
+            raise TraceError(f"step {step}: the reward is {shown(reward)}: give a number") from None
+    return tuple(numbers)
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -149,7 +140,7 @@ def _flag(name: str, value: Any) -> bool:
 def check_lengths(
     observations: int, labels: int, actions: int, step_columns: Mapping[str, int] | None = None
 ) -> None:
-    """Raise `TraceError` unless there are T+1, T+1 and T, with T at least 1, and T in each column.
+    """Raise `TraceError` unless there are T+1, T+1 and T ≥ 1 entries, and T in each step column.
 
     >>> check_lengths(3, 3, 2, {"cost": 1})
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
 """A set of traces as columns: integer codes over vocabularies.
 
-Steps of all traces lie one after another. Trace `i` owns steps
+The steps of all traces are stored one after another. Trace `i` owns steps
 `offsets[i]:offsets[i + 1]` of `action_codes` and of each of `columns`, and one
 position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
@@ -18,7 +18,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.arguments import check_arguments, shown
 from resolvent.errors import MissingExtra, OptionError, TraceError, locating
-from resolvent.traces.column_names import (
+from resolvent.traces.column_arrays import (
+    Column,
+    check_labels,
+    encoded,
+    flags,
+    frozen,
+    integers,
+    list_of_traces,
+    numbers_of_traces,
+    own_array,
+    own_column,
+)
+from resolvent.traces.digest import TraceDigest, digest_in_sequence
+from resolvent.traces.schema import (
     ACTION,
     BASIC,
     LABEL,
@@ -32,32 +45,17 @@ from resolvent.traces.column_names import (
     in_column_order,
     no_column,
 )
-from resolvent.traces.common_values import CommonValues
-from resolvent.traces.digest import TraceDigest, digest_in_sequence
-from resolvent.traces.given_columns import (
-    Column,
-    check_labels,
-    coded,
-    columns_of,
-    flags,
-    frozen,
-    integers,
-    list_of_traces,
-    numbers_of_traces,
-    own_array,
-    own_column,
-)
-from resolvent.traces.in_notebooks import html_of_traces
 from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
+from resolvent.traces.thumbnails import html_of_traces
 from resolvent.traces.trace import Trace
-from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
+from resolvent.traces.vocabulary import Codes, CommonValues, Vocabulary, canonical
 from resolvent.wording import short
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
 
 class StepColumn(NamedTuple):
-    """One column of a trace set: its distinct values, and the code of each step's."""
+    """One column of a trace set: its distinct values, and a code for each entry."""
 
     values: Vocabulary[Any]
     codes: Codes
@@ -66,9 +64,9 @@ class StepColumn(NamedTuple):
 class TraceSet(Sequence[Trace]):
     """An immutable set of traces, stored by column.
 
-    Vocabularies are sorted and hold exactly the values that occur. `columns` has
-    what there is of each step beside its action: `"reward"`, if the traces have
-    rewards, and then further columns by name. All traces have the same ones.
+    Vocabularies are sorted and hold exactly the values that occur. `columns` has the step
+    columns beside the actions: `"reward"`, if the traces have rewards, and then further
+    columns by name. All traces have the same columns.
 
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
     >>> len(traces), traces.steps, traces.observations[0], traces[0].actions
@@ -90,13 +88,21 @@ class TraceSet(Sequence[Trace]):
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
         traces = list_of_traces(traces)
-        held = [columns_of(trace) for trace in traces]
-        names = tuple(held[0]) if held else (*BASIC, REWARD)
-        for number, columns in enumerate(held):
+        columns_of_traces = [
+            {
+                OBSERVATION: trace.observations,
+                LABEL: trace.labels,
+                ACTION: trace.actions,
+                **trace.step_columns,
+            }
+            for trace in traces
+        ]
+        names = tuple(columns_of_traces[0]) if traces else (*BASIC, REWARD)
+        for number, columns in enumerate(columns_of_traces):
             with locating(f"trace {number}"):
                 check_same_columns(columns, names, "trace 0")
         self._take_over(
-            {name: coded(name, [columns[name] for columns in held]) for name in names},
+            {name: encoded(name, [part[name] for part in columns_of_traces]) for name in names},
             offsets=np.cumsum([0, *map(len, traces)]),
             terminated=[trace.terminated for trace in traces],
             truncated=[trace.truncated for trace in traces],
@@ -115,86 +121,79 @@ class TraceSet(Sequence[Trace]):
         terminated: ArrayLike,
         truncated: ArrayLike,
     ) -> "TraceSet":
-        """Build from columns that are in memory already: (values, codes) pairs.
+        """Build a trace set from columns in memory: (values, codes) pairs.
 
-        Values may come in any order and may include ones that no code uses.
-        All arrays are copied: what becomes of the caller's own later changes nothing here.
+        Values may be in any order and may include unused ones. All arrays are copied.
         """
-        given = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
+        all_columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions}
         if rewards is not None:
-            given[REWARD] = rewards
+            all_columns[REWARD] = rewards
         check_arguments(TraceSet.from_columns, {"columns": columns})
-        given |= {check_column_name(name): column for name, column in columns.items()}
-        made = cls.taking_over(
-            {name: own_column(name, column) for name, column in given.items()},
+        all_columns |= {check_column_name(name): column for name, column in columns.items()}
+        traces = cls.taking_over(
+            {name: own_column(name, column) for name, column in all_columns.items()},
             offsets=own_array("offsets", offsets),
             terminated=own_array("terminated", terminated),
             truncated=own_array("truncated", truncated),
         )
-        for reward in made.rewards if rewards is not None else ():
+        for reward in traces.rewards if rewards is not None else ():
             if not isfinite(reward):
                 raise TraceError(f"column reward: {reward} is among it; rewards must be finite")
-        return made
+        return traces
 
     @classmethod
     def taking_over(
         cls,
         columns: Mapping[str, Column],
-        *,
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        *,
         in_order: bool = False,
     ) -> "TraceSet":
-        """Build from columns by name, and keep their arrays: nobody may write to them again.
+        """Build a trace set that keeps these arrays, which the caller must not write to again.
 
-        There must be `"observation"`, `"label"` and `"action"`; all others are of steps. Their
-        values are `in_order` if they are those of another trace set.
+        Columns are named; `"observation"`, `"label"` and `"action"` are required and all
+        others are step columns. `in_order`: the values are sorted already.
         """
         traces = cls.__new__(cls)
-        traces._take_over(
-            columns,
-            offsets=offsets,
-            terminated=terminated,
-            truncated=truncated,
-            in_order=in_order,
-        )
+        traces._take_over(columns, offsets, terminated, truncated, in_order=in_order)
         return traces
 
     def _take_over(
         self,
         columns: Mapping[str, Column],
-        *,
         offsets: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike,
+        *,
         in_order: bool = False,
     ) -> None:
         self.offsets = frozen(integers("offsets", offsets))
         self.terminated = frozen(flags("terminated", terminated))
         self.truncated = frozen(flags("truncated", truncated))
-        found: dict[str, StepColumn] = {}
+        stored: dict[str, StepColumn] = {}
         check_labels(len(columns[LABEL][0]))
         for name, (values, codes) in columns.items():
             order = None if in_order else _ORDERS.get(name, symbol_order)
             with locating(column_text(name)):
                 try:
-                    vocabulary, kept = canonical(values, codes, order)
+                    vocabulary, codes = canonical(values, codes, order)
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
                     raise TraceError(f"the values are not what they should be: {error}") from error
-            found[name] = StepColumn(vocabulary, frozen(kept))
-        self.observations, self.observation_codes = found.pop(OBSERVATION)
-        self.labels, self.label_codes = found.pop(LABEL)
-        self.actions, self.action_codes = found.pop(ACTION)
-        self.columns = MappingProxyType(in_column_order(found))
+            stored[name] = StepColumn(vocabulary, frozen(codes))
+        self.observations, self.observation_codes = stored.pop(OBSERVATION)
+        self.labels, self.label_codes = stored.pop(LABEL)
+        self.actions, self.action_codes = stored.pop(ACTION)
+        self.columns = MappingProxyType(in_column_order(stored))
         self._check_lengths()
 
     def _check_lengths(self) -> None:
-        count, steps = len(self.offsets) - 1, self.steps
-        of_steps = (self.action_codes, *(column.codes for column in self.columns.values()))
+        count, steps = len(self), self.steps
+        step_codes = (self.action_codes, *(column.codes for column in self.columns.values()))
         if not (
             len(self.terminated) == len(self.truncated) == count
-            and all(len(codes) == steps for codes in of_steps)
+            and all(len(codes) == steps for codes in step_codes)
             and len(self.observation_codes) == len(self.label_codes) == steps + count
             and self.offsets[0] == 0
             and bool(np.all(np.diff(self.offsets) >= 1))
@@ -212,7 +211,7 @@ class TraceSet(Sequence[Trace]):
         return self.column(REWARD).codes
 
     def column(self, name: str) -> StepColumn:
-        """Return a column of steps: `"reward"`, `"terminated"`, or a further one by its name.
+        """Return a step column by name: `"reward"`, `"terminated"`, or a further one.
 
         >>> trace = Trace([0, 1, 0], [None] * 3, "ab", terminated=True, columns={"cost": [5, 2]})
         >>> TraceSet([trace]).column("cost")
@@ -238,7 +237,7 @@ class TraceSet(Sequence[Trace]):
 
     @property
     def all_columns(self) -> dict[str, StepColumn]:
-        """Every column by name: observations, labels and actions, and then those of steps."""
+        """All columns by name: observations, labels, actions, and the step columns."""
         return {
             OBSERVATION: StepColumn(self.observations, self.observation_codes),
             LABEL: StepColumn(self.labels, self.label_codes),
@@ -248,17 +247,17 @@ class TraceSet(Sequence[Trace]):
 
     @property
     def values(self) -> dict[str, Vocabulary[Any]]:
-        """The values of every column, by the names of `all_columns`."""
+        """The values of all columns by name."""
         return {name: column.values for name, column in self.all_columns.items()}
 
     @property
     def codes(self) -> dict[str, Codes]:
-        """The codes of every column, by the names of `all_columns`."""
+        """The codes of all columns by name."""
         return {name: column.codes for name, column in self.all_columns.items()}
 
     @property
     def steps(self) -> int:
-        """How many actions were taken, over all traces."""
+        """Number of actions in all traces."""
         return int(self.offsets[-1])
 
     def __len__(self) -> int:
@@ -272,16 +271,15 @@ class TraceSet(Sequence[Trace]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         number = range(len(self))[index]
-        start, stop = int(self.offsets[number]), int(self.offsets[number + 1])
-        seen = slice(start + number, stop + number + 1)
+        acted, seen = row_slices(self, number)
         columns = {
-            name: [values[code] for code in codes[start:stop]]
+            name: [values[code] for code in codes[acted]]
             for name, (values, codes) in self.columns.items()
         }
         return Trace(
             [self.observations[code] for code in self.observation_codes[seen]],
             [self.labels[code] for code in self.label_codes[seen]],
-            [self.actions[code] for code in self.action_codes[start:stop]],
+            [self.actions[code] for code in self.action_codes[acted]],
             columns.pop(REWARD, None),
             bool(self.terminated[number]),
             bool(self.truncated[number]),
@@ -309,28 +307,28 @@ class TraceSet(Sequence[Trace]):
         )
 
     def _repr_html_(self) -> str:
-        """Show the first steps of the first traces in a notebook, and how many there are."""
+        """Return the HTML that notebooks show: sizes and the first steps of the first traces."""
         return html_of_traces(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew from its columns, a copy is frozen as the original is.
+        # Built from its columns, the copy is read-only, as the original is.
         columns = {name: tuple(column) for name, column in self.all_columns.items()}
-        return _restored, (columns, self.offsets, self.terminated, self.truncated)
+        return TraceSet.taking_over, (columns, self.offsets, self.terminated, self.truncated)
 
     def __add__(self, other: "TraceSet") -> "TraceSet":
         return TraceSet.concatenate([self, other])
 
     def at_step(self, codes: Codes) -> Codes:
-        """Drop each trace's last entry from an observation or label column: what was at step t."""
+        """Return the entries of an observation or label column before each step."""
         return codes[self._not_last]
 
     def after_step(self, codes: Codes) -> Codes:
-        """Drop each trace's first entry from an observation or label column: what came after t."""
+        """Return the entries of an observation or label column after each step."""
         not_first = np.roll(self._not_last, 1)  # a last entry is followed by a first one
         return codes[not_first]
 
     def place(self, row: int) -> tuple[int, int]:
-        """Return the trace, and the step within it, of a position in the step columns."""
+        """Return the trace, and the step within it, of a row of the step columns."""
         trace = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return trace, row - int(self.offsets[trace])
 
@@ -343,8 +341,7 @@ class TraceSet(Sequence[Trace]):
     def take(self, numbers: ArrayLike) -> "TraceSet":
         """Return the traces with these numbers, in this order, repeats allowed.
 
-        Negative numbers count from the end. A row of booleans, one for each
-        trace, takes those that are marked.
+        Negative numbers count from the end. A row of booleans, one for each trace, is a mask.
 
         >>> traces = TraceSet([Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 2)])
         >>> [trace.rewards for trace in traces.take([2, 0])]
@@ -369,84 +366,82 @@ class TraceSet(Sequence[Trace]):
 
     @staticmethod
     def concatenate(sets: Iterable["TraceSet"], names: Sequence[str] | None = None) -> "TraceSet":
-        """Join trace sets, one after the other; errors call them by their names.
+        """Concatenate trace sets; `names` are their names in errors.
 
-        All need the same columns, but for a set without traces, which joins any.
+        All sets with traces need the same columns.
         """
         check_arguments(TraceSet.concatenate, {"sets": sets, "names": names})
         sets = list(sets)
-        if wrong := [one for one in sets if not isinstance(one, TraceSet)]:
-            raise TraceError(f"{shown(wrong[0])} is no TraceSet: join sets of traces")
+        for traces in sets:
+            if not isinstance(traces, TraceSet):
+                raise TraceError(f"{shown(traces)} is no TraceSet: join sets of traces")
         if names is not None and len(names) != len(sets):
             raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]
         typical = next(filter(len, sets), sets[0] if sets else TraceSet())
         common = CommonValues()
-        for one, called in zip(sets, names, strict=True):
-            if len(one) or one is typical:
-                common.add(one.values, called)
-        parts = [common.codes(one) for one in sets if len(one)] or [typical.codes]
-        values = common.values() or typical.values
-        starts = np.cumsum([0, *(one.steps for one in sets)])
+        for traces, name in zip(sets, names, strict=True):
+            if len(traces) or traces is typical:
+                common.add(traces.values, name)
+        parts = [common.codes(traces) for traces in sets if len(traces)] or [typical.codes]
+        lengths = [np.diff(traces.offsets) for traces in sets]
         return TraceSet.taking_over(
             {
-                name: (column, np.concatenate([part[name] for part in parts]))
-                for name, column in values.items()
+                name: (values, np.concatenate([part[name] for part in parts]))
+                for name, values in (common.values() or typical.values).items()
             },
-            offsets=np.concatenate(
-                [[0], *(one.offsets[1:] + start for one, start in zip(sets, starts, strict=False))]
-            ),
-            terminated=np.concatenate([np.empty(0, bool), *(one.terminated for one in sets)]),
-            truncated=np.concatenate([np.empty(0, bool), *(one.truncated for one in sets)]),
+            offsets=np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths])),
+            terminated=np.concatenate([np.empty(0, bool), *(part.terminated for part in sets)]),
+            truncated=np.concatenate([np.empty(0, bool), *(part.truncated for part in sets)]),
         )
 
     @cached_property
     def digest(self) -> str:
-        """64 hexadecimal digits that stand for all that the traces hold, on every machine.
+        """64 hexadecimal digits that identify the content of the traces, on every machine.
 
-        Traces in pieces have it as well, however they are cut.
+        The same traces in shards have the same digest.
         """
-        from resolvent.traces.choosing import trace_keys
+        from resolvent.traces.sampling import trace_keys
 
         return TraceDigest.of(trace_keys(self), self.steps).hexdigest(self.values)
 
     @cached_property
     def digest_in_sequence(self) -> str:
-        """The digest that files of machines held at first, before digests could be added up."""
+        """The first form of the digest, which does not add up over shards."""
         part = self.codes, np.diff(self.offsets), self.terminated, self.truncated
         return digest_in_sequence(self.values, [part])
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
-        """Write the traces to a file, whole or not at all.
+        """Write the traces to a file, completely or not at all.
 
-        The format follows the name: `.parquet`, or `.jsonl` with an optional
-        `.gz` or `.zst`. Pass `format="parquet"`, `"jsonl"` or `"paper"` to say
-        it yourself. `minari:NAMESPACE/NAME-v0` writes a Minari dataset.
+        The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz` or
+        `.zst`; or pass `format="parquet"`, `"jsonl"` or `"paper"`.
+        `minari:NAMESPACE/NAME-v0` writes a Minari dataset.
         """
-        from resolvent.traces.files.any_format import write_traces
+        from resolvent.traces.io.formats import write_traces
 
         write_traces(self, path, format=format)
 
     def to_arrow(self) -> Any:
-        """Return the traces as a `pyarrow.Table`, laid out as in a Parquet file of them.
+        """Return the traces as a `pyarrow.Table` with the columns of a Parquet file of them.
 
         >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
         >>> traces.to_arrow().column("observation").to_pylist()
         ['hall', 'attic']
         """
-        from resolvent.traces.files.parquet import arrow_table
+        from resolvent.traces.io.parquet import arrow_table
 
         return arrow_table(self)
 
     def to_pandas(self) -> Any:
-        """Return the traces as a `pandas.DataFrame`, laid out as in a Parquet file of them.
+        """Return the traces as a `pandas.DataFrame` with the columns of a Parquet file of them.
 
         >>> traces = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
         >>> traces.to_pandas()[["step", "observation", "action"]].values.tolist()[0]
         [0, 'hall', 'up']
         """
         try:
-            import pandas  # noqa: F401 -- Arrow makes the frame, and says less without it
+            import pandas  # noqa: F401 -- Arrow needs it, and its error is less clear
         except ImportError as error:
             raise MissingExtra(
                 "to_pandas needs pandas: pip install pandas, or use to_arrow"
@@ -454,20 +449,15 @@ class TraceSet(Sequence[Trace]):
         return self.to_arrow().to_pandas()
 
 
-def _restored(
-    columns: dict[str, Column],
-    offsets: NDArray[np.int64],
-    terminated: NDArray[np.bool_],
-    truncated: NDArray[np.bool_],
-) -> TraceSet:
-    return TraceSet.taking_over(
-        columns, offsets=offsets, terminated=terminated, truncated=truncated
-    )
+def row_slices(traces: TraceSet, number: int) -> tuple[slice, slice]:
+    """Return the rows of a trace: in the columns of steps, and in observations and labels."""
+    start, stop = int(traces.offsets[number]), int(traces.offsets[number + 1])
+    return slice(start, stop), slice(start + number, stop + number + 1)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate `arange(start, start + length)` for each pair."""
+    """Return the concatenated ranges `start … start + length - 1`."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    moved: NDArray[np.int64] = np.repeat(starts - (ends - lengths), lengths)
-    return np.arange(total) + moved
+    shifts: NDArray[np.int64] = np.repeat(starts - (ends - lengths), lengths)
+    return np.arange(total) + shifts

@@ -1,34 +1,37 @@
 """Vocabularies: distinct values in a fixed order ↔ dense integer codes.
 
-Readers intern values in the order they meet them (`Interner`); a `TraceSet`
-keeps them in sorted order (`Vocabulary`), so that the order in which traces
-come makes no difference.
+Readers intern values in order of appearance (`Interner`). A `TraceSet` keeps them in
+sorted order (`Vocabulary`), so that the order of the traces makes no difference.
 """
 
 import reprlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent import _core
-from resolvent.errors import TraceError
+from resolvent.errors import TraceError, locating
+from resolvent.traces.schema import check_same_columns, column_text
+
+if TYPE_CHECKING:
+    from resolvent.traces.trace_set import TraceSet
 
 V = TypeVar("V", bound=Hashable)
 
 Codes = NDArray[np.int32]
 
-_SHOWN = reprlib.Repr()
-_SHOWN.maxlist, _SHOWN.maxstring, _SHOWN.maxother = 10, 60, 60
+_REPR = reprlib.Repr()
+_REPR.maxlist, _REPR.maxstring, _REPR.maxother = 10, 60, 60
 
 DENSE = 1 << 24
-"""Up to here a table over all numbers is cheaper than sorting or searching those that occur."""
+"""Maximum size of a range for which a table over it is cheaper than sorting or searching."""
 
 
 class Vocabulary(Sequence[V], Generic[V]):
-    """Distinct values; a value's code is its position.
+    """Distinct values; the code of a value is its position.
 
     >>> rooms = Vocabulary(["attic", "cellar"])
     >>> rooms.code("cellar"), rooms[1], "garden" in rooms, rooms.get("garden")
@@ -77,21 +80,21 @@ class Vocabulary(Sequence[V], Generic[V]):
         return Vocabulary, (self._values,)
 
     def __repr__(self) -> str:
-        """Show the values, the first of them where there are many.
+        """Return the values, or the first of them if there are many.
 
         >>> Vocabulary("ab"), Vocabulary(range(1000))
         (Vocabulary(['a', 'b']), Vocabulary([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...], 1000 values))
         """
-        first = _SHOWN.repr(list(self._values[: _SHOWN.maxlist + 1]))
-        count = f", {len(self)} values" if len(self) > _SHOWN.maxlist else ""
+        first = _REPR.repr(list(self._values[: _REPR.maxlist + 1]))
+        count = f", {len(self)} values" if len(self) > _REPR.maxlist else ""
         return f"Vocabulary({first}{count})"
 
 
 class Interner(dict[V, int], Generic[V]):
-    """Gives each new value the next code; the keys are the values in that order.
+    """Assigns codes to values in order of appearance.
 
-    All values must be of one type (ints among floats are taken as floats), for
-    1, 1.0 and True are the same key of a dict and yet different symbols.
+    All values must be of one type, because 1, 1.0 and True are the same key of a dict and
+    yet different symbols. Ints mixed with floats become floats.
 
     >>> seen = Interner()
     >>> seen.encode(["b", "a", "b"]).tolist(), seen.values_in_order()
@@ -110,9 +113,9 @@ class Interner(dict[V, int], Generic[V]):
         return code
 
     def encode(self, values: Sequence[V], types: set[type] | None = None) -> Codes:
-        """Return the codes of the values, as one array and without a Python loop.
+        """Return the codes of the values, without a Python loop.
 
-        Pass the types of the values if they are known, to save looking.
+        `types` are the types of the values, if the caller has determined them already.
         """
         if types is None:
             types = set(map(type, values))
@@ -121,26 +124,26 @@ class Interner(dict[V, int], Generic[V]):
         return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
 
     def _admit(self, types: set[type], values: Sequence[V]) -> None:
-        together = self._types | types
-        if len(together) > 1 and together != {int, float}:
-            usual = next(iter(self._types), type(values[0]))
-            accepted = {int, float} if usual in (int, float) else {usual}
-            step, odd = next(
+        union = self._types | types
+        if len(union) > 1 and union != {int, float}:
+            first = next(iter(self._types), type(values[0]))
+            accepted = {int, float} if first in (int, float) else {first}
+            step, wrong = next(
                 (step, value) for step, value in enumerate(values) if type(value) not in accepted
             )
             raise TraceError(
-                f"step {step}: {odd!r} is {_a(type(odd))}, "
-                f"but the first value was {_a(usual)}; use one type"
+                f"step {step}: {wrong!r} is {_with_article(type(wrong))}, "
+                f"but the first value was {_with_article(first)}; use one type"
             )
-        self._types = together
+        self._types = union
 
     @property
     def mixed(self) -> bool:
-        """Whether there are ints among floats, which are taken as floats."""
+        """Whether ints and floats are mixed; all of them become floats."""
         return self._types == {int, float}
 
     def values_in_order(self) -> list[V]:
-        """Return the distinct values, each at the position that is its code."""
+        """Return the distinct values by code."""
         if self.mixed:
             try:
                 floats = [float(value) for value in self]  # type: ignore[arg-type]
@@ -154,37 +157,38 @@ class Interner(dict[V, int], Generic[V]):
         return list(self)
 
 
-def _a(kind: type) -> str:
+def _with_article(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
 
 
-def codes_of(wanted: Iterable[Any], known: Vocabulary[Any], missing: int) -> Codes:
-    """Return the code of each wanted value in `known`, or `missing`."""
-    if isinstance(wanted, Vocabulary) and wanted == known:
-        return np.arange(len(known), dtype=np.int32)
-    return np.fromiter(known.codes(wanted, missing), np.int32)
+def codes_of(values: Iterable[Any], vocabulary: Vocabulary[Any], missing: int) -> Codes:
+    """Return the code of each value in a vocabulary, or `missing`."""
+    if isinstance(values, Vocabulary) and values == vocabulary:
+        return np.arange(len(vocabulary), dtype=np.int32)
+    return np.fromiter(vocabulary.codes(values, missing), np.int32)
 
 
 def distinct_pairs(
     first: Codes, second: Codes, firsts: int, seconds: int
 ) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct pairs of codes, and for each row the place of its pair among them.
+    """Return the distinct pairs of codes in rising order, and the index of each row's pair.
 
-    A pair is the number `first * seconds + second`; they come in rising order.
+    `firsts` and `seconds` are the numbers of values of the columns. A pair is encoded as
+    `first * seconds + second`.
 
-    >>> kept, codes = distinct_pairs(np.int32([1, 0, 1]), np.int32([2, 1, 2]), 2, 3)
-    >>> kept.tolist(), codes.tolist()
+    >>> pairs, codes = distinct_pairs(np.int32([1, 0, 1]), np.int32([2, 1, 2]), 2, 3)
+    >>> pairs.tolist(), codes.tolist()
     ([1, 5], [1, 0, 1])
     """
     if firsts * seconds <= DENSE:
-        narrow, codes = _core.distinct_pairs(first, second, firsts, seconds)
-        return narrow.astype(np.int64), codes
-    kept, inverse = np.unique(first.astype(np.int64) * seconds + second, return_inverse=True)
-    return kept, inverse.astype(np.int32)
+        pairs, codes = _core.distinct_pairs(first, second, firsts, seconds)
+        return pairs.astype(np.int64), codes
+    distinct, inverse = np.unique(first.astype(np.int64) * seconds + second, return_inverse=True)
+    return distinct, inverse.astype(np.int32)
 
 
 def as_codes(codes: ArrayLike, size: int) -> Codes:
-    """Return an array of codes for so many values, or refuse what are no such codes.
+    """Return an array of codes below `size`; `TraceError` if it is something else.
 
     >>> as_codes([0, 1, 0], 2)
     array([0, 1, 0], dtype=int32)
@@ -209,12 +213,12 @@ def as_codes(codes: ArrayLike, size: int) -> Codes:
 def distinct_numbers(
     numbers: NDArray[np.int64], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct numbers, rising, and the place of each among them.
+    """Return the distinct numbers in rising order, and the index of each number among them.
 
-    All are at least 0 and below the bound.
+    All numbers are at least 0 and below `bound`.
 
-    >>> kept, places = distinct_numbers(np.array([7, 2, 7]), 10)
-    >>> kept.tolist(), places.tolist()
+    >>> distinct, indices = distinct_numbers(np.array([7, 2, 7]), 10)
+    >>> distinct.tolist(), indices.tolist()
     ([2, 7], [1, 0, 1])
     """
     if bound > DENSE:
@@ -227,16 +231,65 @@ def distinct_numbers(
 def canonical(
     values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any] | None
 ) -> tuple[Vocabulary[V], Codes]:
-    """Drop values no code uses, sort the rest, and rewrite the codes to match.
+    """Drop unused values, sort the others, and recode to match.
 
-    Without an order, the values are sorted already.
+    `order` is the sort key; None if the values are sorted already.
     """
     codes = as_codes(codes, len(values))
-    kept = np.flatnonzero(_core.used_codes(codes, len(values))).tolist()
+    used = np.flatnonzero(_core.used_codes(codes, len(values))).tolist()
     if order is not None:
-        kept.sort(key=lambda code: order(values[code]))
-    if kept == list(range(len(values))):
+        used.sort(key=lambda code: order(values[code]))
+    if used == list(range(len(values))):
         return values if isinstance(values, Vocabulary) else Vocabulary(values), codes
-    new_code = np.full(len(values), -1, dtype=np.int32)
-    new_code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Vocabulary([values[code] for code in kept]), _core.recode(codes, new_code)
+    new_codes = np.full(len(values), -1, dtype=np.int32)
+    new_codes[used] = np.arange(len(used), dtype=np.int32)
+    return Vocabulary([values[code] for code in used]), _core.recode(codes, new_codes)
+
+
+class CommonValues:
+    """Joint codes for the values of several trace sets.
+
+    All sets need the columns of the first.
+
+    >>> from resolvent.traces import Trace, TraceSet
+    >>> upstairs = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
+    >>> downstairs = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
+    >>> common = CommonValues()
+    >>> common.add(upstairs.values, "upstairs"), common.add(downstairs.values, "downstairs")
+    (None, None)
+    >>> common.values()["observation"], common.codes(downstairs)["observation"].tolist()
+    (['attic', 'hall', 'cellar'], [0, 2])
+    """
+
+    def __init__(self) -> None:
+        self._interners: dict[str, Interner[Any]] = {}
+        self._first = ""
+
+    def add(self, values: Mapping[str, Sequence[Any]], called: str) -> None:
+        """Add the values of a trace set's columns; `called` is its name in errors."""
+        if not self._interners:
+            self._first = called
+            self._interners = {name: Interner() for name in values}
+        with locating(called):
+            check_same_columns(values, self._interners, self._first)
+        for name, interner in self._interners.items():
+            with locating(f"{called}, joined to those before it: {column_text(name)}"):
+                interner.encode(values[name])
+
+    def values(self) -> dict[str, list[Any]]:
+        """Return the values of every column by code."""
+        return {name: interner.values_in_order() for name, interner in self._interners.items()}
+
+    @property
+    def made_floats(self) -> bool:
+        """Whether ints of some sets became floats, so that values are not theirs."""
+        return any(interner.mixed for interner in self._interners.values())
+
+    def codes(self, traces: "TraceSet") -> dict[str, Codes]:
+        """Return the columns of an added trace set in the joint codes."""
+        return {
+            name: _core.recode(
+                codes, np.array([self._interners[name][value] for value in values], np.int32)
+            )
+            for name, (values, codes) in traces.all_columns.items()
+        }

@@ -1,1 +1,1 @@
-"""Minari datasets ↔ `TraceSet`."""
+"""Moved."""

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
 from resolvent.limits import ran_out_of_memory
+from resolvent.traces.io.arrow import check_dictionaries
 from resolvent.traces.places.addresses import (
     file_system,
     is_missing,
@@ -140,6 +141,8 @@ class StoredFiles:
                 table = file.read_row_groups(groups, of_file)
             else:
                 table = _first_rows(file, groups, of_file, rows)
+        with locating(of):
+            check_dictionaries(table)
         return self._completed(table, rows, number, names)
 
     def _completed(self, table: pa.Table, rows: int, file: int, names: Sequence[str]) -> pa.Table:

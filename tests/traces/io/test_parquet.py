@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.files.parquet import read_parquet, write_parquet
+from resolvent.traces.io.parquet import read_parquet, write_parquet
 from strategies import trace_sets
 
 ROWS = [

@@ -64,7 +64,7 @@ def test_a_parquet_file_that_changes_while_it_is_read(tmp_path, monkeypatch, cha
     folder.mkdir()
     path = folder / "traces.parquet"
     write(path, LINE * 2)
-    from resolvent.traces.files import parquet
+    from resolvent.traces.io import parquet
 
     inner = parquet._read_table
 

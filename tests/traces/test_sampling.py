@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.choosing import choose_traces, trace_keys
+from resolvent.traces.sampling import choose_traces, trace_keys
 from strategies import trace_sets
 
 

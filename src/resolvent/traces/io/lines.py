@@ -1,6 +1,7 @@
-"""Lines of trace files: a plain, gzip or zstd file → its lines, and values decoded from them."""
+"""Text files → decompressed lines, decoded JSON, and headers of CSV files."""
 
 import codecs
+import csv
 import io
 import json
 import math
@@ -22,10 +23,13 @@ T = TypeVar("T")
 BUFFER_BYTES = 1 << 20
 _SECONDS_BETWEEN_REPORTS = 0.05
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_DELIMITERS = (",", ";", "\t")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Texts of a CSV file that are missing values, unless the caller lists others."""
 
 
 class Line(NamedTuple):
-    """One line of a file, and where it is, as an error would say it."""
+    """One line of a file, and its location in errors."""
 
     place: str
     text: bytes
@@ -34,7 +38,7 @@ class Line(NamedTuple):
 def read_lines(
     file: "io.BufferedReader[Any]", name: str, progress: FractionListener | None = None
 ) -> Iterator[Line]:
-    """Yield the lines that are not blank, decompressed if need be, each with its end."""
+    """Yield the lines that are not blank, decompressed if necessary, with their line ends."""
     size = os.fstat(file.fileno()).st_size  # 0 for a pipe, whose end is not known
     next_report = time.monotonic()
     number, longest = 0, limit("line_bytes")
@@ -71,11 +75,11 @@ def _decompressed(file: "io.BufferedReader[Any]", name: str) -> "io.BufferedRead
 
 
 class _Decompressed(io.RawIOBase):
-    """What a compressed file holds, until it is suspiciously more than the file's own size."""
+    """The content of a compressed file; `TooLarge` if it grows suspiciously beyond the file."""
 
     def __init__(self, file: "io.BufferedReader[Any]", compression: str, name: str) -> None:
-        self._packed = _Counted(file)
-        self._stream = pa.CompressedInputStream(pa.PythonFile(self._packed, "r"), compression)
+        self._compressed = _CountedFile(file)
+        self._stream = pa.CompressedInputStream(pa.PythonFile(self._compressed, "r"), compression)
         self._name = name
         self._read = 0
 
@@ -85,31 +89,31 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         count = int(self._stream.readinto(buffer))
         self._read += count
-        check_expansion(self._name, self._read, self._packed.read_bytes)
+        check_expansion(self._name, self._read, self._compressed.bytes_read)
         return count
 
 
-class _Counted:
-    """A file that knows how many of its bytes were read; a pipe's size is not known before."""
+class _CountedFile:
+    """A file that counts the bytes read from it, for the size of a pipe is unknown."""
 
     closed = False
 
     def __init__(self, file: "io.BufferedReader[Any]") -> None:
         self._file = file
-        self.read_bytes = 0
+        self.bytes_read = 0
 
     def read(self, size: int) -> bytes:
         """Read some bytes."""
         data = self._file.read(size)
-        self.read_bytes += len(data)
+        self.bytes_read += len(data)
         return data
 
     def close(self) -> None:
-        """Leave closing to whoever opened the file."""
+        """Do nothing: the caller closes the file."""
 
 
 def compression_of(start: bytes) -> str | None:
-    r"""Return how a file is compressed that starts with these bytes, as Arrow calls it.
+    r"""Return the compression of a file with this start, by its name in Arrow; None if none.
 
     >>> compression_of(b"\x1f\x8b\x08\x00"), compression_of(b"step")
     ('gzip', None)
@@ -120,10 +124,9 @@ def compression_of(start: bytes) -> str | None:
 def decode_line(
     decoder: msgspec.json.Decoder[T], text: bytes, where: Callable[[str], str], shape: str
 ) -> T:
-    """Decode a line, or say in a `TraceError` what is wrong with it.
+    """Decode a line of JSON; a `TraceError` describes the first mistake.
 
-    `where` turns a path such as `$.rewards[3]` into words; `shape` says what a
-    line should look like.
+    `where` turns a path such as `$.rewards[3]` into words; `shape` shows a correct line.
     """
     try:
         return decoder.decode(text)
@@ -133,18 +136,18 @@ def decode_line(
         place = f"{where(path.rstrip('`'))}: " if path else ""
         raise TraceError(f"{place}{message}; a line should be {shape}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TraceError(_what_is_malformed(text, error, where)) from error
+        raise TraceError(_malformed_text(text, error, where)) from error
 
 
-def _what_is_malformed(text: bytes, error: Exception, where: Callable[[str], str]) -> str:
-    # JSON has no NaN and no Infinity, yet much software writes them: Python's
-    # own decoder takes them, so it can tell where they are.
+def _malformed_text(text: bytes, error: Exception, where: Callable[[str], str]) -> str:
+    # JSON has no NaN and no Infinity, yet much software writes them. Python's own decoder
+    # accepts them, so it can locate them.
     try:
-        found = _not_finite(json.loads(text), "$")
+        not_finite = _first_not_finite(json.loads(text), "$")
     except (ValueError, RecursionError):
-        found = None
-    if found:
-        path, number = found
+        not_finite = None
+    if not_finite:
+        path, number = not_finite
         return f"{where(path)} is {number}; numbers must be finite"
     if not text.endswith(b"\n"):
         return (
@@ -154,8 +157,8 @@ def _what_is_malformed(text: bytes, error: Exception, where: Callable[[str], str
     return f"not valid JSON ({error}): put each episode on one line of its own, or remove the line"
 
 
-def _not_finite(value: Any, path: str) -> tuple[str, float] | None:
-    """Find the first NaN or infinity inside a JSON value, with its path."""
+def _first_not_finite(value: Any, path: str) -> tuple[str, float] | None:
+    """Return the first NaN or infinity in a JSON value, with its path."""
     if isinstance(value, float) and not math.isfinite(value):
         return path, value
     inside: Iterator[tuple[str, Any]] = iter(())
@@ -163,4 +166,29 @@ def _not_finite(value: Any, path: str) -> tuple[str, float] | None:
         inside = ((f"{path}[{index}]", element) for index, element in enumerate(value))
     elif isinstance(value, dict):
         inside = ((f"{path}.{key}", element) for key, element in value.items())
-    return next(filter(None, (_not_finite(element, at) for at, element in inside)), None)
+    return next(filter(None, (_first_not_finite(element, at) for at, element in inside)), None)
+
+
+def header_of(start: bytes, place: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    r"""Return the names in the first line of a CSV file that is not blank, and the delimiter.
+
+    The default delimiter is the one of comma, semicolon and tab that gives most names. Quoted
+    names may contain line ends, and lines may end in a carriage return alone.
+
+    >>> header_of(b"session;event;answer, if any\n1;coin;ok\n", "log.csv")
+    (['session', 'event', 'answer, if any'], ';')
+    """
+    text = start.decode("utf-8-sig", "surrogateescape")
+    headers = []
+    try:
+        for separator in (delimiter,) if delimiter else _DELIMITERS:
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            headers.append((next(filter(None, rows), []), separator))
+    except csv.Error as error:
+        raise TraceError(f"{place} cannot be read as CSV ({error}): make it again") from error
+    names, separator = max(headers, key=lambda header: len(header[0]))
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        raise TraceError(f"{place} is not UTF-8: save it as UTF-8") from error
+    return names, separator

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.traces.tables import csv_files
+from resolvent.traces.io import csv as csv_files
 
 HOUSE = {
     "episode": "episode",

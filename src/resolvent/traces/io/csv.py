@@ -1,9 +1,9 @@
-"""CSV files → Arrow tables, a batch at a time, with the type that each whole column has.
+"""CSV files → Arrow tables, read in batches, with a type for each whole column.
 
-Texts are coded as they are read, so that memory holds a number for each row and
-each distinct text once. Which type a column has is then told by its distinct
-texts, all of them: not by those at the beginning of the file. Texts that differ
-stay different: where two of them are the same number, as 7 and 007 are, all stay texts.
+Columns are read as dictionaries of texts, so that memory holds a number for each row and
+each distinct text once. All distinct texts of a column determine its type, not only those
+at the beginning of the file. Different texts stay different: if two of them are the same
+number, such as 7 and 007, all stay texts.
 """
 
 import os
@@ -20,44 +20,39 @@ import pyarrow.csv as pa_csv
 from resolvent.errors import TraceError
 from resolvent.limits import check_expansion, ran_out_of_memory
 from resolvent.progress import FractionListener
-from resolvent.traces.files.changes import unchanged
-from resolvent.traces.files.lines import compression_of
-from resolvent.traces.tables.headers import MISSING, header_of
+from resolvent.traces.io.errors import first_line, unchanged
+from resolvent.traces.io.lines import MISSING, compression_of, header_of
 
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
 _END = "\n\x1f"
-"""Put after the header, this is part of its last name only if a quote is not closed."""
+"""Appended to the header; part of its last name only if a quote is not closed."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _BOOLEANS = {"true": True, "false": False}
 _DECIMAL = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?[0-9]+$"
-# A handler of Arrow's would be given the row as text, which it need not be.
-_ODD_ROW = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+# Arrow would pass the row to a handler as text, and it need not be valid text.
+_WRONG_ROW = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 _EXACT = float(1 << 53)
-"""Below this, every integer is a float."""
+"""Bound below which every integer is exactly a float."""
 
-_Reading = Callable[[pa.Array], pa.Array | None]
-"""Makes numbers of distinct texts, or None if they are none of its kind."""
+_Parser = Callable[[pa.Array], pa.Array | None]
+"""Converts distinct texts to numbers; None if they are no such numbers."""
 
 
 def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what separates them.
-
-    Unless it is given, the delimiter is the one of comma, semicolon and tab that
-    makes most names.
-    """
+    """Return the column names of a CSV file and its delimiter, as `header_of` does."""
     try:
         with pa.OSFile(str(path)) as raw:
             start = bytes(_decompressed(raw).read(_HEADER_BYTES))
     except OSError as error:
         raise _unreadable(path, error) from error
-    names, found = header_of(start + _END.encode(), str(path), delimiter)
+    names, delimiter = header_of(start + _END.encode(), str(path), delimiter)
     if names and names[-1].endswith(_END):
         raise TraceError(
             f"{path}: a quote in the header is not closed, before {names[-1][:20]!r}: close it"
         )
-    return names, found
+    return names, delimiter
 
 
 def read_csv(
@@ -70,12 +65,12 @@ def read_csv(
 ) -> pa.Table:
     """Read some columns of a CSV file, plain or compressed by gzip or zstd.
 
-    Decimals stay texts in columns of `events`, whose names they are: 2.50 is not 2.5 there.
+    Decimals stay texts in columns in `events`, where they are names: 2.50 is not 2.5.
     """
     with unchanged(path):
         texts = _read_texts(path, columns, delimiter, missing, progress)
     typed = {}
-    for name in columns:  # the texts of a column are let go as soon as its type is known
+    for name in columns:  # frees the texts of a column once its type is known
         typed[name] = _typed(texts[name], (_integers,) if name in events else (_integers, _floats))
         texts = texts.drop_columns([name])
     return pa.table(typed)
@@ -89,7 +84,7 @@ def _read_texts(
     progress: FractionListener | None,
 ) -> pa.Table:
     with pa.OSFile(str(path)) as raw:
-        size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- of what may be a pipe
+        size = max(os.path.getsize(path), 1)  # noqa: PTH202 -- it may be a pipe
         try:
             with pa_csv.open_csv(
                 _decompressed(raw),
@@ -102,11 +97,11 @@ def _read_texts(
                     strings_can_be_null=True,
                 ),
             ) as reader:
-                batches, held = [], 0
+                batches, size_in_memory = [], 0
                 for batch in reader:
                     batches.append(batch)
-                    held += batch.nbytes
-                    check_expansion(str(path), held, raw.tell())
+                    size_in_memory += batch.nbytes
+                    check_expansion(str(path), size_in_memory, raw.tell())
                     if progress:
                         progress(min(raw.tell() / size, 1.0))
                 return pa.Table.from_batches(batches, reader.schema)
@@ -117,14 +112,14 @@ def _read_texts(
 
 
 def _unreadable(path: Path, error: Exception) -> TraceError:
-    if odd := _ODD_ROW.search(str(error)):
-        number, expected, found, text = odd.groups()
+    if match := _WRONG_ROW.search(str(error)):
+        number, expected, count, text = match.groups()
         where = f", line {number}" if number else ""
         return TraceError(
-            f"{path}{where}: {found} fields where the header has {expected} ({text[:60]!r}): "
+            f"{path}{where}: {count} fields where the header has {expected} ({text[:60]!r}): "
             f"complete the row or remove it, and quote fields that hold the delimiter"
         )
-    reason = str(error).splitlines()[0]
+    reason = first_line(error)
     if "UTF8" in reason or "UTF-8" in reason:
         return TraceError(f"{path} is not UTF-8: save it as UTF-8")
     return TraceError(f"{path} cannot be read as CSV ({reason}): make it again")
@@ -136,19 +131,19 @@ def _decompressed(raw: Any) -> Any:
     return pa.CompressedInputStream(raw, compression) if compression else raw
 
 
-def _typed(column: pa.ChunkedArray, readings: Sequence[_Reading]) -> pa.ChunkedArray:
-    """Return a column of texts as booleans, integers or floats, if all of its texts are such."""
+def _typed(column: pa.ChunkedArray, parsers: Sequence[_Parser]) -> pa.ChunkedArray:
+    """Return a column of texts as booleans, integers or floats, if all its texts are."""
     encoded = column.unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # of no rows
+    if isinstance(encoded, pa.ChunkedArray):  # no rows
         return column
-    values = _typed_values(encoded.dictionary, readings)
+    values = _typed_values(encoded.dictionary, parsers)
     if pa.types.is_string(values.type):
         return pa.chunked_array([encoded])
     return pa.chunked_array([values.take(encoded.indices)])
 
 
-def _typed_values(texts: pa.Array, readings: Sequence[_Reading]) -> pa.Array:
-    """Return numbers or booleans for distinct texts, unless that would make two texts one."""
+def _typed_values(texts: pa.Array, parsers: Sequence[_Parser]) -> pa.Array:
+    """Return distinct texts as numbers or booleans, unless two texts would become equal."""
     if not len(texts):
         return texts
     trimmed = pc.utf8_trim_whitespace(texts)
@@ -158,14 +153,14 @@ def _typed_values(texts: pa.Array, readings: Sequence[_Reading]) -> pa.Array:
             return pa.array([_BOOLEANS[text] for text in lowered])
     if pc.count_distinct(trimmed).as_py() < len(texts):
         return texts
-    for numbers_of in readings:
-        if (numbers := numbers_of(trimmed)) is not None:
+    for parse in parsers:
+        if (numbers := parse(trimmed)) is not None:
             return numbers
     return texts
 
 
 def _integers(texts: pa.Array) -> pa.Array | None:
-    """Return integers for texts that are just how these print: 7, but neither 007 nor 0x7."""
+    """Return integers for texts as Python prints them: 7, but neither 007 nor 0x7."""
     try:
         numbers = texts.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -174,15 +169,15 @@ def _integers(texts: pa.Array) -> pa.Array | None:
 
 
 def _floats(texts: pa.Array) -> pa.Array | None:
-    """Return floats for decimals of which no two are the same number, as 1e3 and 1000 are."""
+    """Return floats for decimals, unless two are the same number, such as 1e3 and 1000."""
     if not pc.all(pc.match_substring_regex(texts, _DECIMAL)).as_py():
         return None
     numbers = texts.cast(pa.float64())
-    written_whole = numbers.filter(pc.match_substring_regex(texts, _WHOLE))
-    if not pc.all(pc.less(pc.abs(written_whole), _EXACT), min_count=0).as_py():
+    whole_numbers = numbers.filter(pc.match_substring_regex(texts, _WHOLE))
+    if not pc.all(pc.less(pc.abs(whole_numbers), _EXACT), min_count=0).as_py():
         return None
-    # Both zeros that a float has are written by programs, and are one number everywhere.
+    # Programs write both zeros of a float, and they are one number everywhere.
     zeros = len({"0.0", "-0.0"}.intersection(texts.to_pylist()))
-    different = len(np.unique(numbers.to_numpy())) + max(zeros - 1, 0)
+    distinct = len(np.unique(numbers.to_numpy())) + max(zeros - 1, 0)
     finite = pc.all(pc.is_finite(numbers)).as_py()
-    return numbers if finite and different == len(texts) else None
+    return numbers if finite and distinct == len(texts) else None

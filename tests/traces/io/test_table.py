@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent import _core
-from resolvent.traces.tables.distinct import distinct
-from resolvent.traces.tables.episodes import rows_in_order
+from resolvent.traces.io.arrow import distinct
+from resolvent.traces.io.episodes import rows_in_order
 
 SMALL = st.integers(-3, 3)
 LARGE = 1 << 18  # codes whose memory is taken up again

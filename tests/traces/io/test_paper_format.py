@@ -5,9 +5,9 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.files import paper_lines as module
-from resolvent.traces.files.lines import Line
-from resolvent.traces.files.paper_lines import paper_lines, read_paper_lines
+from resolvent.traces.io import paper_format as module
+from resolvent.traces.io.lines import Line
+from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
 from strategies import paper_trace_sets
 
 
@@ -61,7 +61,7 @@ def test_null_is_no_event_too():
 
 
 def test_many_distinct_entries_are_read_without_keeping_their_text(monkeypatch):
-    monkeypatch.setattr(module, "MOST_PIECES", 3)
+    monkeypatch.setattr(module, "MAX_TEXTS", 3)
     texts = [json.dumps([[["None", 2 * n], n, n], [["key", 2 * n + 1], n, n]]) for n in range(5)]
     expected = [
         Trace([2 * n, 2 * n + 1], [[], ["key"]], [n], [n], terminated=True) for n in range(5)

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.files.json_lines import json_lines, read_json_lines
-from resolvent.traces.files.lines import Line
+from resolvent.traces.io.jsonl import json_lines, read_json_lines
+from resolvent.traces.io.lines import Line
 from strategies import trace_sets
 
 

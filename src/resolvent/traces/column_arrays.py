@@ -1,4 +1,4 @@
-"""What callers give → columns that a `TraceSet` takes over, or an error that says why not."""
+"""Columns and arrays that callers pass → columns that a `TraceSet` owns, checked."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
@@ -8,39 +8,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from resolvent.errors import TraceError, locating
 from resolvent.limits import check_limit
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, column_text
+from resolvent.traces.schema import column_text
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner
 
 Column: TypeAlias = tuple[Sequence[Any], Codes]
-"""Values in any order, and for each step the place of its own among them."""
+"""Values in any order, and the index of each entry's value among them."""
 
 
 def list_of_traces(traces: Any) -> list[Trace]:
     """Return traces as a list; `TraceError` if they are something else."""
     try:
-        listed = list(traces)
+        elements: list[Trace] = list(traces)
     except TypeError:
         raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
-    for number, trace in enumerate(listed):
+    for number, trace in enumerate(elements):
         if not isinstance(trace, Trace):
             kind = type(trace).__name__
             raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
-    return listed
+    return elements
 
 
-def columns_of(trace: Trace) -> dict[str, tuple[Any, ...]]:
-    """Return the columns of one trace by name: what was seen first, then those of steps."""
-    return {
-        OBSERVATION: trace.observations,
-        LABEL: trace.labels,
-        ACTION: trace.actions,
-        **trace.step_columns,
-    }
-
-
-def coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
-    """Code one column of all traces."""
+def encoded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
+    """Encode one column of all traces, given the symbols of each trace."""
     interner: Interner[Any] = Interner()
     codes = [np.empty(0, np.int32)]
     for number, values in enumerate(parts):
@@ -50,7 +40,7 @@ def coded(name: str, parts: Iterable[Sequence[Any]]) -> Column:
 
 
 def own_column(name: str, column: Any) -> Column:
-    """Return a caller's column with an array of our own."""
+    """Return a copy of a caller's column."""
     if not (isinstance(column, tuple | list) and len(column) == 2):
         raise TraceError(f"{column_text(name)}: give (values, codes), each code the place of one")
     values, codes = column
@@ -59,32 +49,32 @@ def own_column(name: str, column: Any) -> Column:
     return list(values), own_array(column_text(name), codes)
 
 
-def own_array(name: str, given: ArrayLike) -> NDArray[Any]:
-    """Copy what a caller gives into an array."""
+def own_array(name: str, array: ArrayLike) -> NDArray[Any]:
+    """Return a copy of a caller's array."""
     try:
-        return np.array(given)
+        return np.array(array)
     except ValueError:
         raise TraceError(f"{name} must be one row, not rows of different lengths") from None
 
 
-def integers(name: str, given: ArrayLike) -> NDArray[np.int64]:
-    """Return one row of integers that is not empty, such as offsets."""
-    array = np.asarray(given)
+def integers(name: str, array: ArrayLike) -> NDArray[np.int64]:
+    """Return a nonempty row of integers, such as offsets."""
+    array = np.asarray(array)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
         raise TraceError(f"{name} must be one row of integers, the first of them 0")
     return np.ascontiguousarray(array, np.int64)
 
 
-def flags(name: str, given: ArrayLike) -> NDArray[np.bool_]:
-    """Return one row of booleans, one for each trace."""
-    array = np.asarray(given)
+def flags(name: str, array: ArrayLike) -> NDArray[np.bool_]:
+    """Return a row of booleans, one for each trace."""
+    array = np.asarray(array)
     if array.ndim != 1 or (array.dtype.kind not in "biu" and array.size):
         raise TraceError(f"{name} must be one row of booleans, one for each trace")
     return np.ascontiguousarray(array, bool)
 
 
 def numbers_of_traces(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Return the numbers of traces that a caller asks for, counted from 0."""
+    """Return the numbers of the traces that a caller selects, counted from 0."""
     try:
         array = np.asarray(numbers)
     except ValueError:  # rows of different lengths
@@ -102,7 +92,7 @@ def numbers_of_traces(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that nobody may write to any more."""
+    """Make an array read-only and return it."""
     array.flags.writeable = False
     return array
 

@@ -1,0 +1,1 @@
+"""File formats: files and tables of traces ↔ `TraceSet`."""

@@ -1,0 +1,303 @@
+"""Traces in files and Minari datasets ↔ `TraceSet`; the format of a file is detected here.
+
+The content determines the format when reading, the name when writing. The prefix `minari:`
+names a Minari dataset.
+"""
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from resolvent.arguments import check_arguments, is_single, shown
+from resolvent.atomic_file import atomic_write
+from resolvent.errors import OptionError, TraceError
+from resolvent.limits import telling_of_memory
+from resolvent.progress import FractionListener
+from resolvent.traces.io.errors import unchanged
+from resolvent.traces.io.jsonl import json_lines, read_json_lines
+from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines
+from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
+from resolvent.traces.places.addresses import is_address
+from resolvent.traces.places.listing import is_glob
+from resolvent.traces.schema import NAME_COLUMNS, check_column_names
+from resolvent.traces.shards import TraceFolder, scan_traces
+from resolvent.traces.trace import Trace
+from resolvent.traces.trace_set import TraceSet
+from resolvent.wording import visible
+
+FORMATS = ("jsonl", "paper", "parquet")
+_PARQUET_MAGIC = b"PAR1"
+_READERS = {"jsonl": read_json_lines, "paper": read_paper_lines}
+_WRITERS = {"jsonl": json_lines, "paper": paper_lines}
+MINARI_PREFIX = "minari:"
+_MINARI_ID = re.compile(r"([-\w][-\w/]*[-\w]/)?[-\w]+-v\d+")  # as Minari has it
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+def read_traces(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    label_of: Callable[..., Any] | None = None,
+    columns: Iterable[str] = (),
+    progress: FractionListener | None = None,
+) -> TraceSet:
+    """Read a file of traces, a folder of Parquet files, or a Minari dataset.
+
+    The content determines the format: Parquet, JSON lines or the paper's JSON lines, the
+    latter two plain or compressed by gzip or zstd. `format="parquet"`, `"jsonl"` or `"paper"`
+    overrides it. `progress` is called now and then with the completed fraction of the work.
+
+    `"minari:NAMESPACE/NAME-v0"` reads the Minari dataset of that id from this machine. Its
+    labels are those in its infos, or the result of `label_of(observation)` or
+    `label_of(observation, action, next_observation)`, if given.
+
+    Further columns that were written with the traces come back. `columns` names others to
+    read: columns of a Parquet table, keys of the lines beside `"rewards"`, or infos of a
+    Minari dataset.
+    """
+    check_arguments(read_traces, locals(), leaving=["columns"])
+    column_names = check_column_names(columns)
+    if dataset_id := minari_id(path):
+        from resolvent.traces.io.minari import read_minari  # imports Gymnasium
+
+        _check_no_format(path, format)
+        return read_minari(dataset_id, progress, label_of, column_names)
+    if label_of is not None:
+        raise OptionError(f"{path} holds its labels already: label_of is for Minari datasets")
+    path = Path(path)
+    _check_format(format)
+    try:
+        with telling_of_memory(f"{path} was read"):
+            traces = _read(path, format, column_names, progress)
+    except FileNotFoundError as error:
+        raise TraceError(f"{path} does not exist") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TraceError(f"{path} cannot be read: {reason}") from error
+    if progress:
+        progress(1.0)
+    return traces
+
+
+def _read(
+    path: Path,
+    format: str | None,  # noqa: A002
+    columns: Sequence[str],
+    progress: FractionListener | None,
+) -> TraceSet:
+    if path.is_dir():
+        return _read_parquet(path, columns, progress)
+    with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
+        start = file.peek(len(_PARQUET_MAGIC))
+        if not start:
+            raise TraceError(f"{path} is empty: make it again, or name another file")
+        if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
+            return _read_parquet(path, columns, progress)
+        with unchanged(path):
+            lines = read_lines(file, str(path), progress)
+            first = next(lines, None)
+            if first is None:
+                raise TraceError(f"{path} holds no traces: it has only blank lines")
+            return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
+
+
+def _line_format(line: Line, path: Path) -> str:
+    start = line.text.lstrip()[:1]
+    if line.text.strip() == b"{":
+        raise TraceError(
+            f"{path}: not traces: it is one JSON document over several lines, as files of machines "
+            f"are; a file of traces is Parquet, or JSON lines with an episode on each line"
+        )
+    if start == b"{":
+        return "jsonl"
+    if start == b"[":
+        return "paper"
+    names = header_of(line.text, line.place)[0]
+    if len(names) > 1 or path.suffix.lower() == ".csv":
+        raise TraceError(
+            f"{line.place}: not traces: it looks like a table with the columns "
+            f"{', '.join(map(visible, names))}: {NAME_COLUMNS}; a file of traces is Parquet, or "
+            f"JSON lines"
+        )
+    raise TraceError(
+        f"{line.place}: not traces: a file of traces is Parquet, "
+        f"or JSON lines that each start with {{ or ["
+    )
+
+
+def _read_parquet(
+    path: Path, columns: Sequence[str], progress: FractionListener | None
+) -> TraceSet:
+    # Importing Parquet takes longer than reading a small file of another format.
+    from resolvent.traces.io.parquet import read_parquet
+
+    return read_parquet(path, progress, columns)
+
+
+def write_traces(
+    traces: TraceSet,
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> None:
+    """Write traces to a file, completely or not at all; the same traces give the same bytes.
+
+    The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz` or `.zst`; or
+    pass `format="parquet"`, `"jsonl"` or `"paper"`. `"minari:NAMESPACE/NAME-v0"` creates a
+    Minari dataset of that id.
+    """
+    check_arguments(write_traces, locals())
+    if dataset_id := minari_id(path):
+        from resolvent.traces.io.minari import write_minari  # imports Gymnasium
+
+        _check_no_format(path, format)
+        write_minari(traces, dataset_id)
+        return
+    path = Path(path)
+    format = written_format(path, format)  # noqa: A001
+    if not len(traces):
+        raise TraceError(f"there are no traces to write to {path}")
+    with atomic_write(path) as file:
+        if format == "parquet":
+            from resolvent.traces.io.parquet import write_parquet
+
+            write_parquet(traces, file)
+        else:
+            compression = _COMPRESSIONS.get(path.suffix.lower())
+            _write_lines(_WRITERS[format](traces), file, compression)
+
+
+def written_format(path: Path, format: str | None) -> str:  # noqa: A002
+    """Return the format that `write_traces` uses; `OptionError` as there."""
+    _check_format(format)
+    format = format or _format_of_name(path)  # noqa: A001
+    if format == "parquet" and path.suffix.lower() in _COMPRESSIONS:
+        raise OptionError(f"{path}: Parquet is compressed inside; leave out {path.suffix}")
+    return format
+
+
+def _check_format(format: str | None) -> None:  # noqa: A002
+    if format is not None and format not in FORMATS:
+        raise OptionError(f"unknown format {shown(format)}: use one of {', '.join(FORMATS)}")
+
+
+def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
+    if format is not None:
+        raise OptionError(f"{path} is a Minari dataset: leave out the format {shown(format)}")
+
+
+def _format_of_name(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    match suffixes[-1:]:
+        case [".parquet"]:
+            return "parquet"
+        case [".jsonl" | ".json"]:
+            return "jsonl"
+    raise OptionError(
+        f"{path}: the name does not say which format to write: end it in .parquet, .jsonl, "
+        f".jsonl.gz or .jsonl.zst, or name the format ({', '.join(FORMATS)})"
+    )
+
+
+def _write_lines(lines: Iterable[bytes], file: BinaryIO, compression: str | None) -> None:
+    if compression == "gzip":
+        # Without name and time in the header, the bytes depend on the traces only.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
+            zipped.writelines(lines)
+    elif compression == "zstd":
+        codec = pa.Codec("zstd")
+        for block in _blocks(lines):
+            file.write(codec.compress(block, asbytes=True))
+    else:
+        file.writelines(lines)
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines joined into blocks, each of which becomes one zstd frame."""
+    block: list[bytes] = []
+    size = 0
+    for line in lines:
+        block.append(line)
+        size += len(line)
+        if size >= 4 * BUFFER_BYTES:
+            yield b"".join(block)
+            block, size = [], 0
+    if block:
+        yield b"".join(block)
+
+
+def minari_id(path: str | Path) -> str | None:
+    """Return the id of the Minari dataset that a path names; None for the name of a file.
+
+    >>> minari_id("minari:house/random-v0"), minari_id("house.jsonl")
+    ('house/random-v0', None)
+    """
+    name = str(path)
+    if not name.startswith(MINARI_PREFIX):
+        return None
+    dataset_id = name.removeprefix(MINARI_PREFIX)
+    if not _MINARI_ID.fullmatch(dataset_id):
+        raise TraceError(
+            f"{name} does not name a Minari dataset: write minari:NAMESPACE/NAME-v0, in letters, "
+            f"digits, - and _, the namespace at least two of them"
+        )
+    return dataset_id
+
+
+def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceFolder:
+    """Return traces in any form that functions accept as a `TraceSet` or `TraceFolder`.
+
+    Paths are read, addresses and globs scanned, and lists of `Trace` collected. `columns` are
+    further columns to read from a path.
+
+    >>> as_traces([Trace(["hall", "attic"], [None, "key"], ["up"])])
+    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
+    >>> as_traces(7)
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: a value of type int is no traces: give a TraceSet, a list of \
+Trace, or the path of a file of traces
+    """
+    if isinstance(traces, TraceSet | TraceFolder):
+        return traces
+    if isinstance(traces, str | Path):
+        if is_address(traces) or (is_glob(str(traces)) and not Path(traces).exists()):
+            return scan_traces(traces, columns)
+        return read_traces(traces, columns=columns)
+    kind = type(traces).__name__
+    if hasattr(traces, "__arrow_c_stream__") or hasattr(traces, "iloc"):
+        raise TraceError(
+            f"a {kind} does not say which of its columns hold what: read it with "
+            f"rs.read_table(table, episode=..., observation=..., action=...) or rs.read_log"
+        )
+    if isinstance(traces, Trace):
+        raise TraceError("one trace is no set of traces: give a list of them, [trace]")
+    if isinstance(traces, Iterable) and not isinstance(traces, bytes) and not is_single(traces):
+        elements = list(traces)
+        others = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
+        if not others:
+            return TraceSet(elements)
+        kind = f"{kind} with a {others[0]}"
+    raise TraceError(
+        f"a value of type {kind} is no traces: give a TraceSet, a list of Trace, or the path "
+        f"of a file of traces"
+    )
+
+
+def as_trace_set(traces: Any) -> TraceSet:
+    """Return traces in memory, as `as_traces` does; `TraceError` for a scanned folder."""
+    converted = as_traces(traces)
+    if isinstance(converted, TraceFolder):
+        raise TraceError(
+            f"{converted.place} was scanned, not read, and this needs traces in memory: read some "
+            f"of its files with read_traces, or one piece with its method read"
+        )
+    return converted

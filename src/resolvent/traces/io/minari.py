@@ -1,0 +1,497 @@
+"""Minari datasets on this machine ↔ `TraceSet`.
+
+A dataset is named `minari:NAMESPACE/NAME-v0`. Labels are read from the infos, from the
+first of `labels`, `label`, `events` that exists, as one of
+
+- a string a step: "" is no event, and "door & key" two propositions at once;
+- a mapping from proposition to booleans;
+- a table of booleans, whose columns become the propositions "0", "1", ….
+
+`rs.read_traces("minari:…", label_of=…)` computes them from the observations instead.
+
+Minari records infos only on request, and then needs the same keys at reset and at every
+step. It cannot store sets, such as the `info["labels"]` of the house: write traces with
+`rs.collect(env, …).save("minari:…")`, or convert the sets while Minari collects::
+
+    class SpellLabels(minari.StepDataCallback):
+        def __call__(self, env, info, **step):
+            labels = " & ".join(sorted(info["labels"]))
+            return super().__call__(env, info={"labels": labels}, **step)
+
+    minari.DataCollector(env, step_data_callback=SpellLabels, record_infos=True)
+
+Minari compresses images of 32 by 32 and more as JPEG, and then similar images may become
+one symbol: pass it `jpeg_encoding=False`. `DataCollector` needs `pip install
+"minari[create]"`, which installs JAX; reading and writing here do not.
+
+Further columns are the infos of these names, from the row after each step. The metadata
+list those that were written here. Labels are written as strings, ints as `Discrete`,
+strings as `Text`, numbers and arrays of numbers as `Box`. Other symbols, such as tuples of
+names and numbers, become codes, and the metadata list their meanings. Minari's
+`combine_datasets` drops these; add trace sets instead.
+"""
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import compress
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import MissingExtra, ResolventError, TraceError, locating
+from resolvent.progress import FractionListener
+from resolvent.traces.columns import CodedEpisodes, ColumnCoder, row_bytes
+from resolvent.traces.io.formats import MINARI_PREFIX
+from resolvent.traces.live.naming import Labels
+from resolvent.traces.schema import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    RESERVED,
+    REWARD,
+    column_text,
+    no_column,
+)
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label
+from resolvent.traces.trace_set import TraceSet, row_slices
+from resolvent.traces.vocabulary import Codes, Vocabulary
+
+_SEPARATOR = " & "
+_METADATA_KEY = "resolvent"
+_MISSING_EXTRA = 'Minari datasets need Minari and its storage: pip install "resolvent[minari]"'
+_HOW_TO_RECORD = (
+    'record them by DataCollector(env, record_infos=True), where info["labels"] is a string '
+    "('' for no event, 'door & key' for two) or a dict of booleans by proposition; "
+    "or in Python pass label_of= to make them from the observations"
+)
+
+
+def read_minari(
+    dataset_id: str,
+    progress: FractionListener | None = None,
+    label_of: Callable[..., Any] | None = None,
+    columns: Sequence[str] = (),
+) -> TraceSet:
+    """Read a dataset that is on this machine; nothing is downloaded.
+
+    `columns` are infos to read as further columns, beside those that the metadata list.
+    """
+    name = MINARI_PREFIX + dataset_id
+    with _plain_errors(name):
+        minari = import_module("minari")
+        try:
+            dataset = minari.load_dataset(dataset_id, download=False)
+        except FileNotFoundError as error:
+            raise TraceError(
+                f"{name} is not on this machine: `minari list local` lists what is, "
+                f"`minari download {dataset_id}` fetches it if it was published"
+            ) from error
+        meanings = dataset.storage.metadata.get(_METADATA_KEY, {})
+        total = int(dataset.total_episodes)
+        episodes = iter(dataset.iterate_episodes())
+    if not total:
+        raise TraceError(f"{name} holds no episodes")
+    reader = _EpisodeReader(meanings, label_of, columns)
+    for number in range(total):
+        with _plain_errors(f"{name}, episode {number}"):
+            episode = next(episodes)
+        with locating(f"{name}, episode {number}"):
+            reader.add(episode)
+        if progress:
+            progress((number + 1) / total)
+    with locating(name):
+        return reader.episodes.trace_set(reader.coder.values())
+
+
+@contextmanager
+def _plain_errors(name: str) -> Iterator[None]:
+    """Turn all errors of Minari into a `TraceError` of one line."""
+    try:
+        yield
+    except ResolventError:
+        raise
+    except ImportError as error:
+        raise MissingExtra(_MISSING_EXTRA) from error
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise TraceError(f"{name}: Minari fails: {reason}") from error
+
+
+class _EpisodeReader:
+    """Encodes one Minari episode after another."""
+
+    def __init__(
+        self,
+        meanings: Mapping[str, Any],
+        label_of: Callable[..., Any] | None,
+        columns: Sequence[str],
+    ) -> None:
+        self.coder = ColumnCoder()
+        self.episodes = CodedEpisodes()
+        self._label_function = None if label_of is None else Labels(None, label_of)
+        self._label_of_code: dict[int, Label] = {}
+        self._has_labels: bool | None = None
+        of_columns = meanings.get("columns", {})
+        self._further = sorted({*of_columns, *columns})
+        symbols = {
+            OBSERVATION: meanings.get("observations"),
+            ACTION: meanings.get("actions"),
+            **{name: of_columns.get(name) for name in self._further},
+        }
+        self._meanings = {
+            name: None if values is None else self.coder.code_column(name, values)
+            for name, values in symbols.items()
+        }
+
+    def add(self, episode: Any) -> None:
+        """Encode an `EpisodeData`."""
+        observations = self._symbols(OBSERVATION, episode.observations)
+        actions = self._symbols(ACTION, episode.actions)
+        with locating("rewards"):
+            rewards = _rewards(episode.rewards)
+        infos: Mapping[str, Any] = episode.infos or {}
+        codes = {
+            OBSERVATION: observations,
+            LABEL: self.coder.code_column(LABEL, self._labels(episode, observations, actions)),
+            ACTION: actions,
+            REWARD: self.coder.code_column(REWARD, rewards),
+        }
+        for name in self._further:
+            if name not in infos:
+                raise no_column(name, sorted(set(infos) - RESERVED))
+            codes[name] = self._symbols(name, _after_reset(infos[name]))
+        self.episodes.add(
+            codes,
+            terminated=bool(np.asarray(episode.terminations)[-1]),
+            truncated=bool(np.asarray(episode.truncations)[-1]),
+        )
+
+    def _labels(self, episode: Any, observations: Codes, actions: Codes) -> Sequence[Any]:
+        """Return the labels of an episode: computed, recorded, or none at all."""
+        infos = episode.infos or {}
+        has_labels = any(key in infos for key in INFO_KEYS)
+        if self._has_labels is None:  # all episodes have labels, or none has
+            self._has_labels = has_labels
+        function = self._label_function
+        if function is None:
+            if self._has_labels or has_labels:
+                return _recorded_labels(infos)
+            return [()] * len(observations)
+        seen = self._steps(OBSERVATION, episode.observations, observations)
+        if not function.of_step:
+            for step, code in enumerate(observations.tolist()):
+                if code not in self._label_of_code:
+                    with locating(f"step {step}"):
+                        self._label_of_code[code] = function.at_reset(seen[step], {})
+            return [self._label_of_code[code] for code in observations.tolist()]
+        acted = self._steps(ACTION, episode.actions, actions)
+        rewards, info = _rewards(episode.rewards), _Steps(infos, len(observations))
+        with locating("reset"):
+            labels = [function.at_reset(seen[0], info[0])]
+        for step in range(min(len(acted), len(seen) - 1)):
+            reward, after = rewards[step], seen[step + 1]
+            with locating(f"step {step}"):
+                labels.append(
+                    function.after_step(seen[step], acted[step], reward, after, info[step + 1])
+                )
+        return labels
+
+    def _symbols(self, name: str, values: Any) -> Codes:
+        """Return the codes of an episode's values, in the form of their space."""
+        meanings = self._meanings[name]
+        with locating(column_text(name)):
+            if meanings is not None:
+                return meanings.take(_positions(values, len(meanings)))
+            per_step = values if isinstance(values, np.ndarray) else _per_step(values)
+        return self.coder.code_column(name, per_step)
+
+    def _steps(self, name: str, values: Any, codes: Codes) -> Sequence[Any]:
+        """Return an episode's values as the environment returns them, one a step."""
+        if self._meanings[name] is None:
+            return _Steps(values, len(codes))
+        symbols = self.coder.values_of(name)
+        return [symbols[code] for code in codes.tolist()]
+
+
+def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the propositions of each step.
+
+    >>> _recorded_labels({"labels": np.array([b"", b"door & key"], object)})
+    [(), ('door', 'key')]
+    >>> _recorded_labels({"events": {"key": np.array([0, 1]), "door": np.array([1, 1])}})
+    [('door',), ('key', 'door')]
+    """
+    key = next((key for key in INFO_KEYS if key in infos), None)
+    if key is None:
+        raise TraceError(f"the infos hold no labels: {_HOW_TO_RECORD}")
+    column = infos[key]
+    if not isinstance(column, Mapping):
+        column = np.asarray(column)
+        if column.dtype == object and set(map(type, column.flat)) == {dict}:
+            # Minari's Arrow and Parquet storages return one mapping for each step.
+            column = {name: [step.get(name) for step in column] for name in column[0]}
+    if isinstance(column, Mapping):
+        by_name = dict(_flattened(column))
+        truths = list(by_name.values())
+        if truths and all(truth.ndim == 1 and len(truth) == len(truths[0]) for truth in truths):
+            return _true_names(np.stack(truths, axis=1), list(by_name), key)
+    elif column.ndim == 2:
+        return _true_names(column, [str(number) for number in range(column.shape[1])], key)
+    elif column.ndim == 1 and {str, bytes}.issuperset(map(type, texts := column.tolist())):
+        propositions = {text: _propositions(text) for text in set(texts)}
+        return [propositions[text] for text in texts]
+    raise _unreadable_labels(key)
+
+
+def _flattened(truths: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield propositions and their truths; HDF5 stores "hall/key" as "key" within "hall"."""
+    for name, truth in truths.items():
+        if isinstance(truth, Mapping):
+            yield from _flattened(truth, f"{path}{name}/")
+        else:
+            yield path + name, np.asarray(truth)
+
+
+def _true_names(truths: NDArray[Any], names: list[str], key: str) -> list[tuple[str, ...]]:
+    if truths.dtype.kind not in "biuf" or not np.isin(truths, (0, 1)).all():
+        raise _unreadable_labels(key)
+    rows = row_bytes(truths.astype(np.bool_))
+    propositions = {row: tuple(compress(names, row)) for row in set(rows)}
+    return [propositions[row] for row in rows]
+
+
+def _unreadable_labels(key: str) -> TraceError:
+    return TraceError(f'info["{key}"] does not hold labels that can be read: {_HOW_TO_RECORD}')
+
+
+def _propositions(text: str | bytes) -> tuple[str, ...]:
+    """Return the propositions of a label written as a string."""
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        raise TraceError(f"the label {text!r} is not UTF-8") from None
+    if text in ("", NO_EVENT_TEXT):
+        return ()
+    propositions = tuple(text.split(_SEPARATOR))
+    if "" in propositions:
+        raise TraceError(f"the label {text!r} has a proposition without a name")
+    return propositions
+
+
+def _after_reset(values: Any) -> Any:
+    """Return an info without its first row, with bytes, as HDF5 returns texts, decoded."""
+    if isinstance(values, Mapping):
+        return {name: _after_reset(part) for name, part in values.items()}
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OSU":
+        return values[1:]
+    return [value.decode() if isinstance(value, bytes) else value for value in list(values)[1:]]
+
+
+class _Steps(Sequence[Any]):
+    """Columns, nested as in their space, as one value a step; arrays stay arrays."""
+
+    def __init__(self, values: Any, count: int) -> None:
+        self._values, self._count = values, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, step: Any) -> Any:
+        def at_step(values: Any) -> Any:
+            if isinstance(values, Mapping):
+                return {name: at_step(part) for name, part in values.items()}
+            if isinstance(values, tuple):
+                return tuple(map(at_step, values))
+            return values[step]
+
+        return at_step(self._values)
+
+
+def _per_step(values: Any) -> Sequence[Any]:
+    """Return columns, nested as in their space, as one plain value a step."""
+    if isinstance(values, Mapping):
+        columns = map(_per_step, values.values())
+        return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=False)]
+    if isinstance(values, tuple):
+        return list(zip(*map(_per_step, values), strict=False))
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return list(values)
+
+
+def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
+    """Return codes whose meanings the metadata list."""
+    positions = np.asarray(values)
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise TraceError("the metadata tell what codes mean, but these are not codes")
+    if np.any(wrong := (positions < 0) | (positions >= count)):
+        step = int(np.argmax(wrong))
+        raise TraceError(
+            f"step {step}: the code is {positions[step]}, but the metadata tell only "
+            f"what 0 to {count - 1} mean"
+        )
+    return positions
+
+
+def _rewards(values: Any) -> list[float]:
+    rewards = np.asarray(values)
+    if rewards.ndim != 1 or rewards.dtype.kind not in "biuf":
+        raise TraceError("give each step one number")
+    floats: list[float] = (rewards.astype(np.float64) + 0.0).tolist()  # turns -0.0 into 0.0
+    return floats
+
+
+def write_minari(traces: TraceSet, dataset_id: str) -> None:
+    """Write a new dataset, completely or not at all; an existing one is never replaced."""
+    name = MINARI_PREFIX + dataset_id
+    if not len(traces):
+        raise TraceError(f"there are no traces to write to {name}")
+    with locating(name):
+        labels = [_label_text(label) for label in traces.labels]
+        if REWARD not in traces.columns:
+            raise TraceError(
+                "the traces have no rewards, and Minari needs them: write jsonl instead"
+            )
+        further = {
+            column: _Encoding(values)
+            for column, (values, _) in traces.columns.items()
+            if column != REWARD
+        }
+        for column in further:
+            # HDF5 takes these names for paths, or ends them there.
+            if "/" in column or "\0" in column or column == ".":
+                raise TraceError(f"Minari cannot hold a {column_text(column)}: write jsonl instead")
+    observations, actions = _Encoding(traces.observations), _Encoding(traces.actions)
+    meanings = {
+        "observations": observations.meanings,
+        "actions": actions.meanings,
+        "columns": {column: encoding.meanings for column, encoding in further.items()},
+    }
+    with _plain_errors(name):
+        minari = import_module("minari")
+        folder = import_module("minari.storage").get_dataset_path(dataset_id)
+        if folder.exists():
+            raise TraceError(
+                f"{name} exists already: raise its version, "
+                f"or remove it first by `minari delete {dataset_id}`"
+            )
+        try:
+            with warnings.catch_warnings():
+                # Minari warns of each missing field: author, environment, code, …
+                warnings.filterwarnings("ignore", category=UserWarning, module="minari")
+                dataset = minari.create_dataset_from_buffers(
+                    dataset_id,
+                    list(_buffers(traces, observations, labels, actions, further)),
+                    observation_space=observations.space,
+                    action_space=actions.space,
+                    description="Traces written by Resolvent; labels are in the infos.",
+                )
+            dataset.storage.update_metadata(
+                {_METADATA_KEY: {key: values for key, values in meanings.items() if values}}
+            )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _label_text(label: Label) -> str:
+    """Return a label as a string that `_propositions` reads back."""
+    text = _SEPARATOR.join(sorted(label))
+    # HDF5 ends a string at its first NUL.
+    if "\0" in text or frozenset(_propositions(text)) != label:
+        raise TraceError(
+            f"the label {sorted(label)!r} cannot be told apart once it is written as "
+            f"{text!r}: write jsonl instead"
+        )
+    return text
+
+
+class _Encoding:
+    """The space of a column of symbols, and the stored value of each symbol.
+
+    >>> _Encoding(Vocabulary(["attic", "hall"])).space
+    Text(0, 5, charset=achilt)
+    >>> mixed = _Encoding(Vocabulary([("key", 1), ("key", 2)]))
+    >>> mixed.space, mixed.meanings
+    (Discrete(2), [('key', 1), ('key', 2)])
+    """
+
+    def __init__(self, symbols: Vocabulary[Any]) -> None:
+        from gymnasium import spaces
+
+        self.meanings: list[Any] | None = None
+        values = list(symbols)
+        if all(isinstance(value, str) and "\0" not in value for value in values):
+            self._values = np.array(values, object)
+            self.space: Any = spaces.Text(
+                max_length=max(1, *map(len, values)),
+                min_length=0,
+                charset="".join(sorted(set().union(*values))),
+            )
+        elif (numbers := _as_numbers(values)) is None:
+            self.meanings = values
+            self._values = np.arange(len(values))
+            self.space = spaces.Discrete(len(values))
+        elif type(values[0]) is int and values[-1] - values[0] < np.iinfo(np.int64).max:
+            self._values = numbers
+            self.space = spaces.Discrete(values[-1] - values[0] + 1, start=values[0])
+        else:
+            self._values = numbers
+            low, high, shape = numbers.min(axis=0), numbers.max(axis=0), numbers.shape[1:]
+            self.space = spaces.Box(low, high, shape, numbers.dtype.type)
+
+    def column(self, codes: Codes) -> NDArray[Any] | list[str]:
+        """Return the stored values of symbols given by their codes."""
+        column = self._values[codes]
+        return column.tolist() if column.dtype == object else column
+
+
+def _as_numbers(symbols: list[Any]) -> NDArray[Any] | None:
+    """Return symbols as one array of int64 or float64; None if that would change them."""
+    try:
+        array = np.array(symbols)
+    except (ValueError, OverflowError):
+        return None
+    if array.dtype not in (np.int64, np.float64) or not array.size:
+        return None
+    # JSON distinguishes 1 from 1.0 and from true, which Python's == does not.
+    is_same = msgspec.json.encode(array.tolist()) == msgspec.json.encode(symbols)
+    return array if is_same else None
+
+
+def _buffers(
+    traces: TraceSet,
+    observations: _Encoding,
+    labels: Sequence[str],
+    actions: _Encoding,
+    further: Mapping[str, _Encoding],
+) -> Iterator[Any]:
+    """Yield each trace as an `EpisodeBuffer` of Minari."""
+    buffer = import_module("minari.data_collector").EpisodeBuffer
+    rewards = np.array(list(traces.rewards))
+    for number in range(len(traces)):
+        acted, seen = row_slices(traces, number)
+        steps = np.arange(acted.start, acted.stop)
+        # Infos also have a row for the reset, where there is no step yet.
+        after_reset = np.append(acted.start, steps)
+        is_last = steps == acted.stop - 1
+        further_infos = {
+            name: encoding.column(traces.columns[name].codes[after_reset])
+            for name, encoding in further.items()
+        }
+        yield buffer(
+            observations=observations.column(traces.observation_codes[seen]),
+            actions=actions.column(traces.action_codes[acted]),
+            rewards=rewards[traces.reward_codes[acted]],
+            terminations=is_last & traces.terminated[number],
+            truncations=is_last & traces.truncated[number],
+            infos={
+                "labels": [labels[code] for code in traces.label_codes[seen].tolist()],
+                **further_infos,
+            },
+        )

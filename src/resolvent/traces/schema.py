@@ -1,0 +1,345 @@
+"""Column names of traces, and which columns of a table hold them (`Roles`).
+
+Beside observations, labels and actions, traces have step columns, with one entry for
+each step: `reward`, and further ones that the user names.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, TypeVar
+
+from resolvent.arguments import is_single, shown
+from resolvent.errors import OptionError, TraceError
+from resolvent.traces.symbols import Symbol, as_symbol
+from resolvent.wording import listed, short
+
+T = TypeVar("T")
+
+OBSERVATION, LABEL, ACTION, REWARD = "observation", "label", "action", "reward"
+SEEN = (OBSERVATION, LABEL)
+"""Columns with an entry before the first step and one after each step."""
+BASIC = (OBSERVATION, LABEL, ACTION)
+"""Columns of all traces."""
+TERMINATED = "terminated"
+ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+"""Outputs that machines can predict of all traces; other columns are read only by name."""
+
+_OWN_NAMES = (*BASIC, REWARD)
+RESERVED = frozenset(
+    {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)}
+    | {TERMINATED, "truncated", "episode", "step"}
+)
+
+Names = str | Sequence[str]
+
+Name = str | int
+"""A column as the caller names it; the columns of a pandas frame often are 0, 1, 2."""
+
+NAME_COLUMNS = (
+    "say what they hold by --observation, --action, --reward and --label, or by --input and "
+    "--output for a log (rs.read_table and rs.read_log in Python)"
+)
+"""Remedy in errors about a table that was passed as traces."""
+
+
+def check_column_name(name: Any) -> str:
+    """Return the name of a further column; `TraceError` if it is not allowed.
+
+    >>> check_column_name("cost")
+    'cost'
+    >>> check_column_name("step")
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: a column cannot be called `step`, which means something \
+else in traces: give it another name
+    """
+    if not isinstance(name, str) or not name:
+        raise TraceError(
+            f"{shown(name)} cannot be the name of a column: use a string that is not empty"
+        )
+    if name in RESERVED:
+        raise TraceError(
+            f"a column cannot be called `{name}`, which means something else in traces: "
+            f"give it another name"
+        )
+    return str(as_symbol(name))
+
+
+def check_column_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return the distinct names that a caller lists, sorted; a string is not a list."""
+    if isinstance(names, str):
+        raise TraceError(f"columns={shown(names)} is one string: give a list of names, [{names!r}]")
+    if not isinstance(names, Iterable) or is_single(names):
+        raise TraceError(f"columns={shown(names)}: give a list of names")
+    return tuple(sorted(set(map(check_column_name, names))))
+
+
+def in_column_order(columns: Mapping[str, T]) -> dict[str, T]:
+    """Return step columns in their order: rewards first, then by name.
+
+    >>> list(in_column_order({"fault": 0, "cost": 1, "reward": 2}))
+    ['reward', 'cost', 'fault']
+    """
+    return {
+        name: columns[name] for name in sorted(columns, key=lambda name: (name != REWARD, name))
+    }
+
+
+def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, ...]:
+    """Return the outputs that machines predict by default: the next observation and the reward.
+
+    For a log, with one observation throughout, no rewards and further columns, the outputs
+    are these columns.
+
+    >>> default_outputs(["reward", "cost"], observations=5)
+    ('observation', 'reward')
+    >>> default_outputs(["answer", "fault"], observations=1)
+    ('answer', 'fault')
+    """
+    columns = tuple(columns)
+    if columns and REWARD not in columns and observations == 1:
+        return columns
+    return (OBSERVATION, REWARD) if REWARD in columns else (OBSERVATION,)
+
+
+def column_text(name: str) -> str:
+    """Return the name of a column in errors.
+
+    >>> column_text("reward"), column_text("cost")
+    ('rewards', 'column `cost`')
+    """
+    return f"{name}s" if name in _OWN_NAMES else f"column `{short(name)}`"
+
+
+def no_column(name: str, columns: Iterable[str]) -> TraceError:
+    """Return the error about a missing column, with the columns that exist.
+
+    >>> print(no_column("cots", ["cost", "fault"]))
+    the traces have no column `cots`: there are cost, fault
+    """
+    names = list(columns)
+    existing = "there are no further columns"
+    if names:
+        existing = f"there {'is' if len(names) == 1 else 'are'} {listed(names)}"
+    return TraceError(f"the traces have no {column_text(name)}: {existing}")
+
+
+def check_same_columns(names: Iterable[str], expected: Iterable[str], called: str) -> None:
+    """Raise `TraceError` unless traces have the columns of other traces, `called` so in errors.
+
+    >>> check_same_columns(["cost"], ["reward", "cost"], "trace 0")
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: no rewards, but trace 0 has: give them to all traces or to none
+    """
+    names, expected = set(names), set(expected)
+    for name in in_column_order(dict.fromkeys(names ^ expected)):
+        text, pronoun = column_text(name), "them" if name == REWARD else "it"
+        difference = f"no {text}, but {called} has"
+        if name in names:
+            difference = f"{text} here, but {called} has none"
+        raise TraceError(f"{difference}: give {pronoun} to all traces or to none")
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A value as typed on a command line, to be converted to the type of its column.
+
+    >>> five = Spelled("5")
+    >>> five.like(7), five.like(7.5), five.like("7"), Spelled("[5, 1]").like(("7", 1.5))
+    (5, 5.0, '5', ('5', 1.0))
+    """
+
+    text: str
+
+    def like(self, example: Any) -> Any:
+        """Return the value, with the type of an example if possible."""
+        if isinstance(example, bool) and self.text.lower() in ("true", "false"):
+            return self.text.lower() == "true"
+        try:
+            value = json.loads(self.text)
+        except ValueError:
+            return self.text
+        if isinstance(example, str):
+            return value if isinstance(value, str) else self.text
+        if isinstance(example, float) and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(example, tuple) and isinstance(value, list) and len(value) == len(example):
+            parts = zip(value, example, strict=True)
+            return tuple(Spelled(json.dumps(part)).like(beside) for part, beside in parts)
+        return value
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table that hold traces; the fields are the arguments of `read_table`.
+
+    >>> roles = Roles(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
+    >>> roles.of_steps, roles.wanted, roles.column_of_output
+    (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
+    """
+
+    episode: Names | None = None
+    order: Names | None = None
+    observation: Names | None = None
+    action: Names | None = None
+    reward: str | None = None
+    label: Names | None = None
+    outputs: Names | Mapping[str, str] = ()
+    terminated: str | None = None
+    truncated: str | None = None
+    next_observation: Names | None = None
+    next_label: Names | None = None
+    label_separator: str | None = None
+    final_observation: Symbol | Spelled | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.column_of_output:
+            if name in RESERVED:
+                raise OptionError(
+                    f"an output cannot be called `{name}`, which means something else in traces: "
+                    f"give it another name, {{'answer': '{name}'}}, or answer={name} on the "
+                    f"command line"
+                )
+            check_column_name(name)
+        if not (self.observation or self.reward or self.column_of_output):
+            raise OptionError(
+                "nothing to predict: name a column for observation, reward or outputs"
+            )
+        if self.next_observation is not None:
+            if self.observation is None:
+                raise OptionError("next_observation needs observation: name that column, too")
+            if self.final_observation is not None:
+                raise OptionError(
+                    "next_observation and final_observation both say what comes last: leave out one"
+                )
+        if self.label is not None and self.next_label is not None:
+            raise OptionError("label and next_label both say what happened: leave out one")
+        separator = self.label_separator
+        if separator is not None and not (isinstance(separator, str) and separator):
+            raise OptionError(f"label_separator={shown(separator)}: give a text such as ','")
+
+    @property
+    def column_of_output(self) -> dict[str, str]:
+        """The table's column of each output, by the name of the output in the traces."""
+        if isinstance(self.outputs, Mapping):
+            return dict(self.outputs)
+        return {name: name for name in as_names(self.outputs)}
+
+    @property
+    def of_steps(self) -> tuple[str, ...]:
+        """Columns with a value for each step, null in the row of a final observation."""
+        outputs = tuple(self.column_of_output.values())
+        return as_names(self.action) + as_names(self.reward) + outputs
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The columns to read, each once."""
+        columns: Iterable[Any] = (
+            *(self.episode, self.order, self.observation, self.of_steps),
+            *(self.label, self.terminated, self.truncated),
+            *(self.next_observation, self.next_label),
+        )
+        return tuple(dict.fromkeys(name for names in columns for name in as_names(names)))
+
+
+def as_names(names: Names | None) -> tuple[str, ...]:
+    """Return the columns of one role as a tuple.
+
+    >>> as_names("x"), as_names(["x", "y"]), as_names(None)
+    (('x',), ('x', 'y'), ())
+    """
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def table_roles(**arguments: Any) -> Roles:
+    """Return the roles that the arguments of `read_table` describe, checked."""
+    several = ("observation", "action", "label", "next_observation", "next_label")
+    single = ("reward", "terminated", "truncated")
+    fields: dict[str, Any] = {
+        "episode": _columns(arguments.get("episode"), "episode", may_be_empty=True),
+        "order": _columns(arguments.get("order"), "order", may_be_empty=True),
+        "outputs": _output_columns(arguments.get("outputs", ()), "outputs"),
+        "label_separator": arguments.get("label_separator"),
+        "final_observation": arguments.get("final_observation"),
+    }
+    fields |= {role: _columns(arguments.get(role), role) for role in several}
+    fields |= {
+        role: None if (name := arguments.get(role)) is None else _column(name, role)
+        for role in single
+    }
+    return Roles(**fields)
+
+
+def log_roles(episode: Any, order: Any, input: Any, output: Any) -> Roles:  # noqa: A002
+    """Return the roles that the arguments of `read_log` describe, checked."""
+    if input is None:
+        raise OptionError("input is None: name the column with what the system is given")
+    return Roles(
+        episode=_columns(episode, "episode", may_be_empty=True),
+        order=_columns(order, "order", may_be_empty=True),
+        action=_columns(input, "input"),
+        outputs=_output_columns(output, "output"),
+    )
+
+
+def roles_of(
+    table: Mapping[str, Any],
+    input: Any,  # noqa: A002
+    output: Any,
+) -> tuple[Roles, bool] | None:
+    """Return the roles that a caller names, and whether they are those of a log; None if none.
+
+    >>> roles_of({"episode": "run", "reward": None}, "event", "answer")[1]
+    True
+    >>> roles_of({"episode": None, "outputs": ()}, None, None)
+    """
+    arguments = {name: value for name, value in table.items() if not (value is None or value == ())}
+    if input is None and output is None:
+        return (table_roles(**arguments), False) if arguments else None
+    for name in arguments:
+        if name not in ("episode", "order"):
+            raise OptionError(
+                f"input and output are for a log, {name} for a table of observations and "
+                f"actions: give one or the other"
+            )
+    if output is None:
+        raise OptionError("input needs output: name the column with what the system answers")
+    return log_roles(arguments.get("episode"), arguments.get("order"), input, output), True
+
+
+def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> Names | None:
+    """Return the columns that a caller names for a role, as texts; None if none.
+
+    >>> _columns("see", "observation"), _columns([0, 1], "observation")
+    ('see', ('0', '1'))
+    """
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable) or is_single(names):
+        return _column(names, role)
+    columns = tuple(_column(name, role) for name in names)
+    if not (columns or may_be_empty):
+        raise OptionError(f"{role} is an empty list: name at least one column")
+    return columns
+
+
+def _output_columns(outputs: Any, role: str) -> Names | dict[str, str]:
+    """Return the columns that a caller names as outputs, by their names in the traces if given.
+
+    >>> _output_columns({"cost": 3}, "outputs"), _output_columns(3, "outputs")
+    ({'cost': '3'}, '3')
+    """
+    if isinstance(outputs, Mapping):
+        return {name: _column(column, f"{role} {name!r}") for name, column in outputs.items()}
+    return _columns(outputs, role, may_be_empty=True) or ()
+
+
+def _column(name: Any, role: str) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, Integral) and not isinstance(name, bool):
+        return str(int(name))
+    raise OptionError(f"{role} is {shown(name)}, which names no column: give the name of one")
