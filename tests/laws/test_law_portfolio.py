@@ -11,7 +11,7 @@ from worlds import random_world
 def nothing_alone(monkeypatch):
     """Have workers do all that they can."""
     monkeypatch.setattr("resolvent.exact.search.ALONE", 0)
-    monkeypatch.setattr("resolvent.merging.seeds._is_smallest", lambda samples, found: False)
+    monkeypatch.setattr("resolvent.inference.restarts._is_smallest", lambda samples, found: False)
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])

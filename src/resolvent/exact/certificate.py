@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from resolvent import notebook
-from resolvent.merging.ran import Ran
+from resolvent.inference.attempts import Ran
 
 
 @dataclass(frozen=True, slots=True, eq=False)

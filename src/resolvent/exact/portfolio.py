@@ -13,7 +13,7 @@ import numpy as np
 from resolvent.exact.part import Part
 from resolvent.exact.problem import Question, Table
 from resolvent.exact.size import UNTIMED_SLICES, OutOfTime, Size
-from resolvent.merging.ran import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, UNIQUE, Ran
+from resolvent.inference.attempts import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, UNIQUE, Ran
 from resolvent.workers import Workers
 
 SEEDS: Final = 4

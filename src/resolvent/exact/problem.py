@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.merging import Automaton
-from resolvent.merging.automaton import automaton_from_columns
+from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import automaton_from_columns
 from resolvent.samples import NONE, SampleSet
 from resolvent.traces.vocabulary import Codes
 

@@ -16,8 +16,8 @@ from resolvent.exact.part import Part
 from resolvent.exact.portfolio import Portfolio
 from resolvent.exact.problem import Problem, Table
 from resolvent.exact.size import SLICES, UNTIMED_SLICES, OutOfTime, Size
-from resolvent.merging import Automaton
-from resolvent.merging.watch import Watcher
+from resolvent.machines.automaton import Automaton
+from resolvent.inference.state_merging import Watcher
 from resolvent.progress import Progress
 from resolvent.samples import NONE, SampleSet
 from resolvent.workers import Workers

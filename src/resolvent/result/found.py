@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
-from resolvent.merging import Event
-from resolvent.merging.ran import Ran
-from resolvent.merging.tried import Tried
+from resolvent.machines.automaton import Event
+from resolvent.inference.attempts import Ran
+from resolvent.inference.attempts import Tried
 from resolvent.reduction import LabelVerdict
 from resolvent.replay import Corpus, Replay
 from resolvent.samples import LabelTiming

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from resolvent import notebook
 from resolvent.diagnosis import Finding, Severity
-from resolvent.merging.tried import CHOSEN
+from resolvent.inference.attempts import CHOSEN
 from resolvent.reduction import Verdict
 from resolvent.traces import label_text
 from resolvent.traces.column_names import REWARD

@@ -13,7 +13,7 @@ from resolvent.errors import ModelError
 from resolvent.exact import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.event_classes import Events
-from resolvent.merging.tried import Tried
+from resolvent.inference.attempts import Tried
 from resolvent.noise import LabelNoise
 from resolvent.options import Options
 from resolvent.reduction import LabelVerdict

@@ -7,8 +7,8 @@ import pytest
 
 from automata import unexplained
 from resolvent.errors import TimeLimitReached
-from resolvent.merging import merge, watch
-from resolvent.merging.watch import Watch, out_of_time
+from resolvent.inference.engine import merge
+from resolvent.inference.state_merging import Watch, out_of_time
 from resolvent.progress import Progress
 from strategies import sample_set
 
@@ -95,7 +95,7 @@ def test_the_message_says_how_far_and_what_to_do():
 
 def test_the_watch_speaks_now_and_then(monkeypatch):
     clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
-    monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("resolvent.inference.state_merging.time.monotonic", lambda: next(clock))
     told = []
     looker = Watch(1.0, told.append)
     for number in range(4):

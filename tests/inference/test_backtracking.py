@@ -8,10 +8,10 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from protocols import BANK
-from resolvent.merging import TooManyStates, merge
-from resolvent.merging.red_blue import RedBlue
-from resolvent.merging.rethinking import rethink
-from resolvent.merging.watch import Watch
+from resolvent.inference.engine import merge
+from resolvent.inference.merge_order import merge_with_backtracking
+from resolvent.inference.state_merging import RedBlue, Watch
+from resolvent.machines.automaton import TooManyStates
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import sample_set
 
@@ -105,5 +105,5 @@ def test_time_that_runs_out_while_thinking_again_leaves_what_was_found(monkeypat
 
     starts: list[int] = []
     monkeypatch.setattr(RedBlue, "__init__", counted)
-    assert rethink(samples, 1024, Hurried(None, None)).events == first.events
+    assert merge_with_backtracking(samples, 1024, Hurried(None, None)).events == first.events
     assert len(starts) == 2

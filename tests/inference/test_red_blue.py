@@ -2,11 +2,11 @@
 
 import pytest
 
-from resolvent.merging import Event, merge
-from resolvent.merging.orders import FirstFit
-from resolvent.merging.prefix_tree import build_prefix_tree
-from resolvent.merging.red_blue import RedBlue
-from resolvent.merging.watch import Watch
+from resolvent.inference.engine import merge
+from resolvent.inference.merge_order import FirstFit
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import RedBlue, Watch
+from resolvent.machines.automaton import Event
 from strategies import sample_set
 
 both_engines = pytest.mark.parametrize("engine", ["native", "python"])
@@ -103,6 +103,6 @@ def test_every_node_ends_in_a_red_state():
     search = RedBlue(build_prefix_tree(sample_set(SWITCH)), Watch(None, None))
     assert search.blue_in_order() == [1]
     search.run(FirstFit())
-    assert [search.state_of(node) for node in range(4)] == [0, 1, 0, 1]
+    assert search.states_of_nodes() == [0, 1, 0, 1]
     assert search.red == [0, 1]
     assert search.merges == 1

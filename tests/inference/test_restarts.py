@@ -7,10 +7,10 @@ import pytest
 
 from exact_samples import same, world_samples
 from resolvent.errors import OptionError
-from resolvent.merging import Contradiction, search, search_side_by_side
-from resolvent.merging import seeds as module
-from resolvent.merging.ran import FOUND, STOPPED
-from resolvent.merging.seeds import SEEDS, _alone, seeds_from
+from resolvent.inference.attempts import FOUND, STOPPED
+from resolvent.inference.conflict import Contradiction
+from resolvent.inference.engine import search
+from resolvent.inference.restarts import SEEDS, _without_names, search_side_by_side, seeds_from
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
 
@@ -39,8 +39,10 @@ def test_the_smallest_of_all_paths_is_taken_in_any_order(scarce):
 
 
 def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeypatch):
-    monkeypatch.setattr(module, "EASY", 0.0)
-    monkeypatch.setattr(module, "_is_smallest", lambda samples, found: samples is not plenty)
+    monkeypatch.setattr("resolvent.inference.restarts.EASY", 0.0)
+    monkeypatch.setattr(
+        "resolvent.inference.restarts._is_smallest", lambda samples, found: samples is not plenty
+    )
     alone, stopped = search(plenty, seed=3), 0
     for order in range(6):
         found, ran = search_side_by_side(plenty, ShuffledWorkers(order), seed=3)
@@ -59,9 +61,9 @@ def test_what_is_easy_is_searched_alone(plenty):
 
 
 def test_samples_are_sent_without_what_is_built_of_them(scarce):
-    again = pickle.loads(pickle.dumps(_alone(scarce)))  # noqa: S301
+    again = pickle.loads(pickle.dumps(_without_names(scarce)))  # noqa: S301
     assert same(search(again, seed=1, effort=EFFORT), search(scarce, seed=1, effort=EFFORT))
-    assert len(pickle.dumps(_alone(scarce))) < 13 * len(scarce.alpha) + 10_000
+    assert len(pickle.dumps(_without_names(scarce))) < 13 * len(scarce.alpha) + 10_000
 
 
 def test_seeds_are_the_users_own_and_others():

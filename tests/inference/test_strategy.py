@@ -6,7 +6,8 @@ import pytest
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
 from resolvent.errors import OptionError
-from resolvent.merging import STRATEGIES, Strategy, engine_for, merge, strategy_named
+from resolvent.inference.engine import engine_for, merge
+from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
 from strategies import sample_set
 
 OWN = [MostAgreeing(), FirstInOrder(), AtLeast(2), Weighted(3), Timid()]

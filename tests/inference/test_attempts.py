@@ -1,4 +1,4 @@
-from resolvent.merging.tried import Tried
+from resolvent.inference.attempts import Tried
 
 
 def test_seconds_make_no_difference():

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from resolvent.merging.evidence import (
+from resolvent.inference.merge_order import (
     NEAREST,
     ONE_BIT,
-    Habits,
-    Move,
-    Worth,
+    OutputInformation,
+    Transition,
+    TransitionModel,
     bits,
-    cost_of_answers,
+    cost_of_outputs,
 )
-from resolvent.merging.folding import try_fold
-from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import try_fold
 from resolvent.samples import NONE
 from strategies import sample_set
 
@@ -37,30 +37,30 @@ def test_bits_never_falls(number):
 def test_a_rare_answer_tells_more_and_visits_do_not_count():
     common = [(0, 0, 0)] * 6
     rare = [*common, (0, 0, 1)]
-    worth, repeated = (
-        Worth(build_prefix_tree(sample_set(traces))) for traces in ([rare], [rare] * 5)
+    information, repeated = (
+        OutputInformation(build_prefix_tree(sample_set(traces))) for traces in ([rare], [rare] * 5)
     )
     # Seven nodes answer, six of them alike; two kinds and one more make it ten.
-    assert worth._worth == {(0, 0): bits(10) - bits(7), (0, 1): bits(10) - bits(2)}
-    assert repeated._worth == worth._worth
+    assert information._bits == {(0, 0): bits(10) - bits(7), (0, 1): bits(10) - bits(2)}
+    assert repeated._bits == information._bits
 
 
 def test_answers_further_away_tell_less():
     # The root and what follows label 1 answer alike, then read label 0 and answer alike again.
     samples = sample_set([[(-1, 0, 5), (0, 1, 6)], [(1, 0, 5), (0, 1, 6)]])
     tree = build_prefix_tree(samples)
-    worth = Worth(tree)
+    information = OutputInformation(tree)
     blue = tree.children[0][1]
     fold = try_fold(tree, 0, blue, 0, 1)
-    near, far = (worth._worth[answer] for answer in ((0, 5), (1, 6)))
+    near, far = (information._bits[answer] for answer in ((0, 5), (1, 6)))
     assert fold.agreeing == 2
-    assert worth.evidence(fold) == (near * NEAREST + far * (NEAREST * 3 // 5)) // NEAREST
+    assert information.of_fold(fold) == (near * NEAREST + far * (NEAREST * 3 // 5)) // NEAREST
 
 
 def test_what_is_answered_for_the_first_time_tells_nothing():
     samples = sample_set([[(-1, 0, 5)], [(1, 1, 6)]])
     tree = build_prefix_tree(samples)
-    assert Worth(tree).evidence(try_fold(tree, 0, tree.children[0][1], 0, 1)) == 0
+    assert OutputInformation(tree).of_fold(try_fold(tree, 0, tree.children[0][1], 0, 1)) == 0
 
 
 def test_the_lead_of_a_node_is_the_answer_before_it_where_traces_agree():
@@ -79,26 +79,26 @@ def test_the_lead_of_a_node_does_not_come_from_another_trace():
 
 
 def test_what_was_a_loop_is_taken_for_one_again():
-    habits = Habits()
-    loop, away = Move(0, 5, 1, 1), Move(0, 5, 1, 2)
-    assert habits.favour(loop, 3) > habits.favour(away, 3)  # half of all moves, at first
+    model = TransitionModel()
+    loop, away = Transition(0, 5, 1, 1), Transition(0, 5, 1, 2)
+    assert model.gain(loop, 3) > model.gain(away, 3)  # half of all moves, at first
     for state in range(4):
-        habits.see(Move(0, 5, state, state))
-    favoured = habits.favour(loop, 3)
+        model.learn(Transition(0, 5, state, state))
+    favoured = model.gain(loop, 3)
     # Four of four, and half for the label: (4 + 4.5/5) / 5 of all; two digits for three states.
     assert favoured == pytest.approx((log2((4 + 4.5 / 5) / 5) + 2) * ONE_BIT, abs=2)
-    assert habits.favour(away, 3) < -4 * ONE_BIT
+    assert model.gain(away, 3) < -4 * ONE_BIT
 
 
 def test_after_another_answer_the_same_label_is_less_sure_to_loop():
-    habits = Habits()
+    model = TransitionModel()
     for state in range(8):
-        habits.see(Move(0, 5, state, state))
-    refused, accepted = Move(0, 5, 9, 9), Move(0, 6, 9, 9)
+        model.learn(Transition(0, 5, state, state))
+    refused, accepted = Transition(0, 5, 9, 9), Transition(0, 6, 9, 9)
     for state in range(4):
-        habits.see(Move(0, 6, state, 1 if state != 1 else 2))
-    assert habits.favour(refused, 10) > habits.favour(accepted, 10) + ONE_BIT
-    assert habits.favour(accepted._replace(target=1), 10) > habits.favour(accepted, 10)
+        model.learn(Transition(0, 6, state, 1 if state != 1 else 2))
+    assert model.gain(refused, 10) > model.gain(accepted, 10) + ONE_BIT
+    assert model.gain(accepted._replace(target=1), 10) > model.gain(accepted, 10)
 
 
 @given(
@@ -108,11 +108,11 @@ def test_after_another_answer_the_same_label_is_less_sure_to_loop():
 )
 def test_moves_to_all_states_and_a_new_one_are_a_code(seen, label, lead):
     """The costs are those of a code: shares of all that may follow add up to at most one."""
-    habits = Habits()
+    model = TransitionModel()
     for move in seen:
-        habits.see(Move(*move))
+        model.learn(Transition(*move))
     targets = [*range(5), NONE]
-    costs = [habits.cost(Move(label, lead, 0, target), 5) for target in targets]
+    costs = [model.cost(Transition(label, lead, 0, target), 5) for target in targets]
     assert min(costs) >= 0
     assert sum(2 ** (-cost / ONE_BIT) for cost in costs) < 1.03  # logarithms are rounded down
 
@@ -121,7 +121,7 @@ def test_answers_that_all_states_give_cost_little():
     def cost(outputs):
         rows = [(0, 0, output) for output in outputs]
         tree = build_prefix_tree(sample_set([rows]))
-        return cost_of_answers(tree, list(range(len(tree))), Worth(tree))
+        return cost_of_outputs(tree, list(range(len(tree))), OutputInformation(tree))
 
     assert cost([0] * 20) == 0
     assert cost([0] * 19 + [1]) < cost([0, 1] * 10)

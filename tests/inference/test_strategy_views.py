@@ -1,9 +1,10 @@
 import pytest
 
 import resolvent as rs
-from resolvent.merging import Answer, Answers, ProposedMerge, Strategy, merge
-from resolvent.merging.folding import Fold, try_fold
-from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.inference.engine import merge
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import Fold, try_fold
+from resolvent.inference.strategy import Answer, Answers, ProposedMerge, Strategy
 from strategies import sample_set
 
 # Nodes: () = 0, then label 0 = 1, labels 0 0 = 2. Alpha 0 is answered 7 throughout,
@@ -17,9 +18,9 @@ LINE = sample_set(
 )
 
 
-def folded(red, blue, above, horizon=None):
+def folded(red, blue, parent, horizon=None):
     tree = build_prefix_tree(LINE)
-    fold = try_fold(tree, red, blue, above, 0, horizon)
+    fold = try_fold(tree, red, blue, parent, 0, horizon)
     assert isinstance(fold, Fold)
     return tree, ProposedMerge(LINE, fold)
 
@@ -35,7 +36,7 @@ def test_answers_are_a_mapping_from_questions():
 
 
 def test_answers_of_merged_nodes_add_up():
-    tree, _ = folded(0, 1, above=0)  # and so node 2, which hangs from 1 by the same label
+    tree, _ = folded(0, 1, parent=0)  # and so node 2, which hangs from 1 by the same label
     assert dict(Answers(LINE, tree, 0)) == {
         0: Answer(7, 1 + 2 + 3),
         1: Answer(8, 1 + 1),
@@ -44,7 +45,7 @@ def test_answers_of_merged_nodes_add_up():
 
 
 def test_agreements_in_the_order_in_which_nodes_fold():
-    _, merge = folded(0, 1, above=0)
+    _, merge = folded(0, 1, parent=0)
     assert (merge.agreeing, merge.folded) == (3, 2)
     assert list(merge.agreements()) == [
         (0, 7, 1, 2),  # node 1 into the root
@@ -56,7 +57,7 @@ def test_agreements_in_the_order_in_which_nodes_fold():
 
 
 def test_a_horizon_ends_what_is_shown():
-    _, merge = folded(0, 1, above=0, horizon=2)  # node 1 answers two questions
+    _, merge = folded(0, 1, parent=0, horizon=2)  # node 1 answers two questions
     assert (merge.agreeing, merge.folded) == (1, 1)
     assert [tuple(one) for one in merge.agreements()] == [(0, 7, 1, 2)]
 

@@ -6,10 +6,11 @@ import pytest
 import resolvent as rs
 from own_strategies import MostAgreeing, Timid
 from resolvent.errors import OptionError
-from resolvent.merging import STRATEGIES, Event, Strategy, merge
-from resolvent.merging.judge import Judge
-from resolvent.merging.orders import BestFirst, FirstFit
-from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.inference.engine import StrategyCalls, merge
+from resolvent.inference.merge_order import BestFirst, FirstFit
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.machines.automaton import Event
 from strategies import sample_set
 
 # A light switch: label 0 toggles, alpha 0 tells.
@@ -41,21 +42,21 @@ class Raising(Saying):
         raise self.given_score
 
 
-def judging(strategy):
-    return Judge(strategy, SWITCH, build_prefix_tree(SWITCH))
+def calls_of(strategy):
+    return StrategyCalls(strategy, SWITCH, build_prefix_tree(SWITCH))
 
 
 def test_the_order_is_the_strategy_s():
-    assert isinstance(judging(STRATEGIES["rpni"]).order(), FirstFit)
-    order = judging(Saying()).order()
+    assert isinstance(calls_of(STRATEGIES["rpni"]).order(), FirstFit)
+    order = calls_of(Saying()).order()
     assert isinstance(order, BestFirst)
     assert order.horizon == 1024
 
 
 def test_only_a_strategy_with_its_own_idea_of_what_fits_is_asked():
-    assert not judging(STRATEGIES["edsm"]).is_picky
-    assert judging(MostAgreeing()).is_picky
-    assert judging(Saying()).is_picky
+    assert not calls_of(STRATEGIES["edsm"]).has_own_fits
+    assert calls_of(MostAgreeing()).has_own_fits
+    assert calls_of(Saying()).has_own_fits
 
 
 @pytest.mark.parametrize("score", [0, -3.5, np.float32(2), np.int64(7), inf, 10**400])

@@ -3,8 +3,8 @@ import copy
 import pytest
 
 from resolvent._core import SteppedFolding
-from resolvent.merging.folding import Conflict, Fold, compatible, try_fold
-from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import Fold, FoldConflict, compatible, try_fold
 from strategies import columns, sample_set
 
 # A line of four states over one label: 0 —0→ 1 —0→ 2 —0→ 3, answering alpha 0 with 1, 2, 1, 2.
@@ -22,7 +22,7 @@ def test_compatible_counts_the_answers_that_agree():
 
 def test_compatible_names_the_answer_that_does_not():
     tree = tree_of([[(-1, 0, 1), (-1, 1, 1), (0, 0, 1), (-1, 1, 2)]])
-    assert compatible(tree, 0, 1) == Conflict(into=0, state=1, alpha=1)
+    assert compatible(tree, 0, 1) == FoldConflict(into=0, state=1, alpha=1)
 
 
 def test_states_that_answer_nothing_are_compatible():
@@ -31,7 +31,7 @@ def test_states_that_answer_nothing_are_compatible():
 
 def test_a_fold_merges_all_that_follows():
     tree = tree_of(LINE)
-    fold = try_fold(tree, 0, 2, above=1, label=0)
+    fold = try_fold(tree, 0, 2, parent=1, label=0)
     assert isinstance(fold, Fold)
     assert fold.agreeing == 2  # 2 agrees with 0, and so 3 with 1
     assert fold.merged == [(2, 0), (3, 1)]
@@ -42,14 +42,14 @@ def test_a_conflict_further_down_undoes_the_fold():
     traces = [[(-1, 0, 1), (0, 0, 2), (0, 0, 1), (0, 0, 3)]]
     tree = tree_of(traces)
     before = copy.deepcopy(tree)
-    assert try_fold(tree, 0, 2, above=1, label=0) == Conflict(into=1, state=3, alpha=0)
+    assert try_fold(tree, 0, 2, parent=1, label=0) == FoldConflict(into=1, state=3, alpha=0)
     assert tree == before
 
 
 def test_a_state_folds_into_its_own_parent():
     """The edge is redirected first, so what hangs below folds into the loop."""
     tree = tree_of([[(-1, 0, 1), (0, -1, -1), (0, 0, 1), (0, 1, 5)]])
-    fold = try_fold(tree, 0, 1, above=0, label=0)
+    fold = try_fold(tree, 0, 1, parent=0, label=0)
     assert isinstance(fold, Fold)
     assert fold.agreeing == 1
     assert fold.merged == [(1, 0), (2, 0), (3, 0)]
@@ -65,20 +65,20 @@ def test_answers_gained_on_the_way_can_conflict():
     """Neither pair conflicts by itself: 2 and 3 both fold into 0, and disagree there."""
     tree = tree_of([[(0, -1, -1), (0, 0, 1), (0, 0, 2)]])
     before = copy.deepcopy(tree)
-    assert try_fold(tree, 0, 1, above=0, label=0) == Conflict(into=0, state=3, alpha=0)
+    assert try_fold(tree, 0, 1, parent=0, label=0) == FoldConflict(into=0, state=3, alpha=0)
     assert tree == before
 
 
 def test_missing_children_are_grafted():
     tree = tree_of([[(0, 0, 1), (1, 0, 2)], [(1, 0, 3)]])  # () 0 1 01
-    fold = try_fold(tree, 0, 2, above=0, label=1)
+    fold = try_fold(tree, 0, 2, parent=0, label=1)
     assert isinstance(fold, Fold)
     assert fold.grafted == []
     fold.undo()
-    fold = try_fold(tree, 2, 1, above=0, label=0)  # not red, but that is the caller's affair
-    assert fold == Conflict(2, 1, 0)
+    fold = try_fold(tree, 2, 1, parent=0, label=0)  # not red, but that is the caller's affair
+    assert fold == FoldConflict(2, 1, 0)
     tree = tree_of([[(0, -1, -1), (1, 0, 2)], [(1, 0, 3)]])
-    fold = try_fold(tree, 2, 1, above=0, label=0)
+    fold = try_fold(tree, 2, 1, parent=0, label=0)
     assert isinstance(fold, Fold)
     assert fold.grafted == [(2, 1, 3)]
     assert tree.children[2] == {1: 3}
@@ -88,7 +88,7 @@ def test_missing_children_are_grafted():
 
 def test_a_horizon_limits_how_many_pairs_are_looked_at():
     tree = tree_of(LINE)
-    fold = try_fold(tree, 0, 2, above=1, label=0, horizon=1)
+    fold = try_fold(tree, 0, 2, parent=1, label=0, horizon=1)
     assert isinstance(fold, Fold)
     assert (fold.agreeing, fold.merged) == (1, [(2, 0)])
 

@@ -5,8 +5,8 @@ from math import inf
 
 import pytest
 
-from resolvent.merging.folding import Conflict
-from resolvent.merging.orders import BestFirst, FirstFit, Merge, Promote
+from resolvent.inference.merge_order import BestFirst, FirstFit
+from resolvent.inference.state_merging import FoldConflict, Merge, Promote
 
 
 @dataclass
@@ -36,7 +36,7 @@ class FakeSearch:
     def try_fold(self, red, blue, horizon=None):
         self.tried.append((red, blue))
         if (red, blue) not in self.fits or (horizon is None and (red, blue) in self.far):
-            return Conflict(red, blue, self.alpha)
+            return FoldConflict(red, blue, self.alpha)
         return FakeFold(self.fits[red, blue])
 
 

@@ -7,18 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from resolvent.inference.options import Options
 
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.errors import OptionError
-from resolvent.merging import (
-    fewest_states,
-    find_contradiction,
-    merge,
-    moves_alone,
-    repaired,
-)
-from resolvent.options import Options
+from resolvent.inference.conflict import find_contradiction
+from resolvent.inference.engine import merge
+from resolvent.inference.restarts import fewest_states, repaired
+from resolvent.machines.automaton import moves_alone
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, output_samples
 from strategies import sample_sets
