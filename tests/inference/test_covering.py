@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from mealy_machine import Mealy
 from resolvent import infer
-from resolvent.refinement import covering
-from resolvent.refinement.covering import COMMON
+from resolvent.inference.counterexamples import COMMON, covering
 from resolvent.running import Run
 from resolvent.traces import TraceSet
 

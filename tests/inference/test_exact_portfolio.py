@@ -21,12 +21,11 @@ from exact_samples import (
     same,
     world_samples,
 )
-from resolvent.exact import minimal_automaton, search
-from resolvent.exact import portfolio as attempts
-from resolvent.exact.portfolio import Attempt, Portfolio
-from resolvent.exact.problem import Problem
-from resolvent.merging import merge
-from resolvent.merging.ran import IMPOSSIBLE, STOPPED, UNDECIDED
+from resolvent.inference.attempts import IMPOSSIBLE, STOPPED, UNDECIDED
+from resolvent.inference.engine import merge
+from resolvent.inference.exact import search
+from resolvent.inference.exact.problem import Problem
+from resolvent.inference.exact.search import Attempt, Portfolio, minimal_automaton
 from resolvent.samples import SampleSet
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
@@ -37,7 +36,7 @@ ORDERS = range(6)
 @pytest.fixture
 def nothing_alone(monkeypatch):
     """Have workers do all that solvers do."""
-    monkeypatch.setattr("resolvent.exact.search.ALONE", 0)
+    monkeypatch.setattr("resolvent.inference.exact.search.ALONE", 0)
 
 
 def side_by_side(samples: SampleSet, workers, time_limit=None):
@@ -149,7 +148,6 @@ def test_a_time_limit_leaves_what_was_proven_until_then(nothing_alone, monkeypat
         time=lambda: float(next(seconds)), monotonic=time.monotonic, perf_counter=time.perf_counter
     )
     monkeypatch.setattr(search, "time", looked)
-    monkeypatch.setattr(attempts, "time", looked)
     samples = hard_samples()
     automaton, certificate = side_by_side(samples, ShuffledWorkers(1), time_limit=5_000)
     assert_explains(automaton, samples)
@@ -162,9 +160,9 @@ def test_a_time_limit_leaves_what_was_proven_until_then(nothing_alone, monkeypat
 def test_a_question_can_be_sent():
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     question = Problem(samples).question
-    table = question.settle(np.zeros((2, question.labels), np.int32))  # builds what is not sent
+    table = question.canonical(np.zeros((2, question.labels), np.int32))  # builds what is not sent
     again = pickle.loads(pickle.dumps(question))  # noqa: S301
-    assert np.array_equal(again.settle(np.zeros((2, question.labels), np.int32)), table)
+    assert np.array_equal(again.canonical(np.zeros((2, question.labels), np.int32)), table)
 
 
 def test_attempts_say_what_they_are():

@@ -1,7 +1,6 @@
-"""What an inference found, and how: the machines, what each took, and where it ended.
+"""The parts of an inference result: machines with their statistics, and the state to go on from.
 
-`Found` is about the traces that were learned from, `Standing` about all of them. Both are plain
-data, as a result is that holds them.
+`Found` is about the traces that were learned from, `Standing` about all traces. All are plain data.
 """
 
 from dataclasses import dataclass, field
@@ -9,11 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.exact import Certificate
+from resolvent.inference.attempts import Ran, Tried
+from resolvent.inference.exact.certificate import Certificate
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.automaton import Event
-from resolvent.inference.attempts import Ran
-from resolvent.inference.attempts import Tried
 from resolvent.reduction import LabelVerdict
 from resolvent.replay import Corpus, Replay
 from resolvent.samples import LabelTiming
@@ -23,9 +21,9 @@ from resolvent.wording import amount
 
 @dataclass(frozen=True)
 class MergeEvent:
-    """One decision of the search, by the label histories of the states it was about.
+    """One decision of the search, by the label histories of the states.
 
-    `into` is None when the state became one of its own.
+    `into` is None if the state was promoted.
     """
 
     history: tuple[Label, ...]
@@ -36,10 +34,10 @@ class MergeEvent:
 
 @dataclass(frozen=True, eq=False)
 class MergeLog:
-    """The events of a search, and the tree of label histories they are about.
+    """The events of a search, and the tree of label histories that they refer to.
 
-    Node n of the tree hangs from `parent[n]` by the label of code `label[n]`; node 0
-    is the empty history.
+    Node n of the tree is the child of `parent[n]` by the label with code `label[n]`; node 0 is the
+    empty history.
     """
 
     events: tuple[Event, ...]
@@ -47,7 +45,7 @@ class MergeLog:
     label: Codes
     labels: Vocabulary[Label]
 
-    def told(self) -> tuple[MergeEvent, ...]:
+    def by_history(self) -> tuple[MergeEvent, ...]:
         """Return the events, with histories instead of nodes."""
         return tuple(
             MergeEvent(
@@ -69,10 +67,10 @@ class MergeLog:
 
 @dataclass(frozen=True)
 class MachineStatistics:
-    """What it took to find one machine. Two are equal if they differ in seconds alone.
+    """The effort for one machine. Two are equal if they differ in seconds alone.
 
-    No machine of fewer than `at_least` states explains the traces: so many label histories are
-    followed by answers that pairwise differ. `ran` says what was tried side by side, and where.
+    No machine of fewer than `at_least` states explains the traces: this number of label histories
+    have outputs that differ pairwise. `ran` holds the attempts that ran in parallel.
     """
 
     states: int
@@ -89,12 +87,11 @@ class MachineStatistics:
 
 @dataclass(frozen=True)
 class Refinement:
-    """How many of the traces were learned from, and in how many rounds.
+    """The number of traces learned from, and the number of rounds.
 
-    After each round all traces were replayed through the machines, and some that
-    these could not explain were learned from as well; the last replay found
-    none. So the machines explain every trace: that was checked. Where they are `noisy`,
-    they explain what is most likely, and say how often it comes.
+    After each round all traces were replayed through the machines, and some of the counterexamples
+    were learned from, too; the last replay found none. So the machines were checked to explain
+    every trace. If they are `noisy`, they explain the most likely outputs, with their frequency.
     """
 
     rounds: int
@@ -115,14 +112,21 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Found:
-    """Machines that explain some traces, and for each how it was found, by kind.
+    """Machines that explain some traces, and how each was inferred, by machine name.
 
-    `steps` counts the steps learned from. `tried_ending` is how many traces there
-    were when a machine for when episodes end was last tried in vain; 0 if it never was.
-    Of machines with noise, `log_evidence` is how likely the one found is, and by their odds
-    beside it the best of each other size; `alternatives` are those that are hardly less likely,
-    and `unfinished` the kinds whose search was cut short by the time limit. `tried` says which
-    strategies were tried for each machine.
+    Attributes:
+        machines: The machines.
+        steps: Number of steps learned from.
+        statistics: The effort for each machine.
+        verdicts: The labels that each machine does without, and why.
+        certificates: With strategy "exact", the proof for each machine.
+        logs: The merges of each machine.
+        tried_ending: Number of traces when a machine for the end of episodes was last tried
+            without success; 0 if it never was.
+        log_evidence: For machines with noise, the log-likelihood of the best machine of each size.
+        alternatives: For machines with noise, those that are nearly as likely.
+        unfinished: Machines whose search was ended by the time limit.
+        tried: The strategies that were tried for each machine.
     """
 
     machines: Machines
@@ -138,24 +142,24 @@ class Found:
     tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Traces as they were recorded, if machines were learned from a preprocessed form of them."""
+
+    corpus: Corpus
+    timing: LabelTiming
+
+
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Where an inference ended, for an update to go on from.
+    """The state of an inference, for an update to go on from.
 
-    All traces, which of them were learned from, what was found, and what all of them
-    show of that; and as what the traces were recorded, where they were read otherwise.
+    It holds all traces, the numbers of those learned from (`chosen`), the machines, the replay of
+    all traces through them, and the recorded traces if they were learned from in another form.
     """
 
     corpus: Corpus
     chosen: NDArray[np.int64]
     found: Found
     shown: Replay
-    recorded: "Recorded | None" = None
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """Traces as they were recorded, where machines were learned from another reading of them."""
-
-    corpus: Corpus
-    timing: LabelTiming
+    recorded: Recorded | None = None

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import MostAgreeing
-from resolvent.merging import STRATEGIES
-from resolvent.options import Options
+from resolvent.inference.options import Options
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.samples import LabelTiming
 
 SHAPING = st.fixed_dictionaries(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvent.exact import Certificate
+from resolvent.inference.exact.certificate import Certificate
 
 
 @pytest.mark.parametrize(

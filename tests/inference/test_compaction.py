@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.refinement import compacted
+from resolvent.inference.counterexamples import compacted
 from resolvent.replay import Corpus, replay
 from resolvent.traces.shards import ShardsInMemory
 from worlds import random_world
