@@ -25,7 +25,7 @@ from resolvent.inference.attempts import IMPOSSIBLE, STOPPED, UNDECIDED
 from resolvent.inference.engine import merge
 from resolvent.inference.exact import search
 from resolvent.inference.exact.problem import Problem
-from resolvent.inference.exact.search import Attempt, Portfolio, minimal_automaton
+from resolvent.inference.exact.search import Portfolio, SizeAttempt, minimal_automaton
 from resolvent.samples import SampleSet
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
@@ -167,5 +167,5 @@ def test_a_question_can_be_sent():
 
 def test_attempts_say_what_they_are():
     table = np.zeros((1, 2), np.int32)
-    assert str(Attempt(6, 1)) == "6 states, seed 1"
-    assert str(Attempt(1, 0, table)) == "another of 1 state, seed 0"
+    assert str(SizeAttempt(6, 1)) == "6 states, seed 1"
+    assert str(SizeAttempt(1, 0, table)) == "another of 1 state, seed 0"

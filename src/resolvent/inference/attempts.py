@@ -44,13 +44,8 @@ class Tried:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "strategy": self.strategy,
-            "outcome": self.outcome,
-            "states": self.states,
-            "bits": None if self.bits is None else round(self.bits, 3),
-            "seconds": round(self.seconds, 6),
-        }
+        bits = None if self.bits is None else round(self.bits, 3)
+        return {**vars(self), "bits": bits, "seconds": round(self.seconds, 6)}
 
     def __str__(self) -> str:
         if self.bits is None:
@@ -87,12 +82,7 @@ class Ran:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "what": self.what,
-            "where": self.where,
-            "outcome": self.outcome,
-            "seconds": round(self.seconds, 6),
-        }
+        return {**vars(self), "seconds": round(self.seconds, 6)}
 
     def __str__(self) -> str:
         seconds = f", {self.seconds:.1f} s" if self.outcome != STOPPED else ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isclose
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,22 +218,9 @@ def explain_conflict(
     )
 
 
-def explain(
-    rows: Contradiction,
-    traces: TraceSet,
-    ask: Asking,
-    machine: str,
-    timing: LabelTiming,
-    trivial: tuple[int, ...],
-    locate: Locating = TracePlace,
-    *,
-    labels_made: bool = False,
-    alone: Sequence[str] = (),
-) -> ContradictoryTraces:
-    """Return the error for a contradiction; see `explain_conflict`."""
-    return explain_conflict(
-        rows, traces, ask, machine, timing, trivial, locate, labels_made=labels_made, alone=alone
-    ).error()
+def explain(*arguments: Any, **options: Any) -> ContradictoryTraces:
+    """Return the error for a contradiction, with the arguments of `explain_conflict`."""
+    return explain_conflict(*arguments, **options).error()
 
 
 def fitting_timing(

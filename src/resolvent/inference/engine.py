@@ -5,9 +5,10 @@ Input: samples and a strategy. Output: an automaton.
 
 import reprlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -51,59 +52,45 @@ SEARCH_BUDGET: Final = 6_000_000_000
 LARGEST_EFFORT: Final = 1e9
 
 
-class Engine(Protocol):
-    """Infers an automaton from samples; an unfinished one if the time limit is reached.
+@dataclass(frozen=True, slots=True)
+class MergeLimits:
+    """The limits of one run of an engine, and the listener for its progress."""
 
-    Raises:
-        Contradiction: when no machine can explain the samples.
-        TooManyStates: as soon as there are more than `most_states`.
-        TooMuchWork: when it takes more than `most_work`, if the engine counts that.
-    """
-
-    def __call__(
-        self,
-        samples: SampleSet,
-        strategy: Strategy,
-        time_limit: float | None,
-        listener: Watcher | None,
-        most_states: int | None = None,
-        most_work: int | None = None,
-    ) -> Automaton:
-        """Merge states by a strategy."""
+    time_limit: float | None = None
+    listener: Watcher | None = None
+    most_states: int | None = None
+    most_work: int | None = None
 
 
-def merge_natively(
-    samples: SampleSet,
-    strategy: Strategy,
-    time_limit: float | None,
-    listener: Watcher | None,
-    most_states: int | None = None,
-    most_work: int | None = None,
-) -> Automaton:
+Engine: TypeAlias = Callable[[SampleSet, Strategy, MergeLimits], Automaton]
+"""Infers an automaton from samples; an unfinished one if the time limit is reached.
+
+It raises `Contradiction` if no machine can explain the samples, `TooManyStates` as soon as there
+are more than the limit, and `TooMuchWork`, if the engine counts work, beyond that limit.
+"""
+
+
+def merge_natively(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> Automaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
     learner = partial(
-        _core.learn, order=strategy.name, most_states=most_states, most_work=most_work or 0
+        _core.learn,
+        order=strategy.name,
+        most_states=limits.most_states,
+        most_work=limits.most_work or 0,
     )
-    return learn_natively(samples, time_limit, listener, learner)
+    return learn_natively(samples, limits.time_limit, limits.listener, learner)
 
 
-def merge_in_python(
-    samples: SampleSet,
-    strategy: Strategy,
-    time_limit: float | None,
-    listener: Watcher | None,
-    most_states: int | None = None,
-    most_work: int | None = None,
-) -> Automaton:
+def merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> Automaton:
     """Infer an automaton from samples; the `Engine` written to be read. It counts no work."""
-    watch = Watch(time_limit, listener)
+    watch = Watch(limits.time_limit, limits.listener)
     if strategy.rethinks:
-        return merge_with_backtracking(samples, strategy.horizon, watch, most_states)
+        return merge_with_backtracking(samples, strategy.horizon, watch, limits.most_states)
     tree = build_prefix_tree(samples)
     calls = StrategyCalls(strategy, samples, tree)
     search = RedBlue(tree, watch, calls.fits if calls.has_own_fits else None)
     try:
-        search.run(calls.order(), most_states)
+        search.run(calls.order(), limits.most_states)
     except TimeLimitReached:
         return completed_search(samples, search)
     return automaton_of_search(search)
@@ -113,7 +100,7 @@ ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_pytho
 """The engines by name; the first is the default."""
 
 
-def engine_for(strategy: Strategy, asked: str) -> str:
+def engine_for(strategy: Strategy, requested: str) -> str:
     """Return the engine for a strategy: the requested one, or another if that was the default.
 
     The default cannot be distinguished from the same engine given by name, so it stands for "the
@@ -125,14 +112,14 @@ def engine_for(strategy: Strategy, asked: str) -> str:
     >>> engine_for(strategy_named("rpni"), "python")
     'python'
     """
-    if not isinstance(asked, str) or asked not in ENGINES:
-        raise OptionError(f"unknown engine {shown(asked)}: choose one of {', '.join(ENGINES)}")
+    if not isinstance(requested, str) or requested not in ENGINES:
+        raise OptionError(f"unknown engine {shown(requested)}: choose one of {', '.join(ENGINES)}")
     own, default = strategy.engines[0], next(iter(ENGINES))
-    if asked not in strategy.engines and asked != default:
+    if requested not in strategy.engines and requested != default:
         raise OptionError(
-            f"engine '{asked}' has no strategy '{strategy.name}': take engine '{own}'"
+            f"engine '{requested}' has no strategy '{strategy.name}': take engine '{own}'"
         )
-    return asked if asked in strategy.engines else own
+    return requested if requested in strategy.engines else own
 
 
 def merge(
@@ -165,7 +152,8 @@ def merge(
         return search(
             samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener, known=known
         )
-    return ENGINES[engine](samples, strategy, time_limit, listener, most_states, most_work)
+    limits = MergeLimits(time_limit, listener, most_states, most_work)
+    return ENGINES[engine](samples, strategy, limits)
 
 
 def search(

@@ -261,14 +261,14 @@ class TransitionModel:
 
     def gain(self, transition: Transition, states: int) -> int:
         """Return the log-likelihood ratio of a transition over a uniformly random target."""
-        one = 1 << _SHARE_DIGITS
+        unit = 1 << _SHARE_DIGITS
         label, output = (transition.label,), (transition.label, transition.lead)
         # The share of loops for label and output; the share for the label alone is its prior.
         loops = ((2 * self._loops[label] + 1) << (_SHARE_DIGITS - 1)) // (
             self._transitions[label] + 1
         )
         loops = ((self._loops[output] << _SHARE_DIGITS) + loops) // (self._transitions[output] + 1)
-        loops = min(max(loops, 1), one - 1)
+        loops = min(max(loops, 1), unit - 1)
         width = states.bit_length()
         if transition.target == transition.source:
             return bits(loops) + (width - _SHARE_DIGITS) * ONE_BIT
@@ -277,7 +277,7 @@ class TransitionModel:
             reached = self._reached[transition.label, transition.lead, transition.target]
         elsewhere = self._transitions[output] - self._loops[output]
         return (
-            bits(one - loops)
+            bits(unit - loops)
             - _SHARE_DIGITS * ONE_BIT
             + bits((reached << width) + 1)
             - bits(elsewhere + 1)

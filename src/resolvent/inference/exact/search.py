@@ -200,7 +200,7 @@ def _neighbors(canonical: Table) -> Iterator[Table]:
 
 
 @dataclass(frozen=True, eq=False)
-class Attempt:
+class SizeAttempt:
     """A number of states and a seed; with a table, to find another machine than that."""
 
     states: int
@@ -216,7 +216,7 @@ class Attempt:
 class AttemptResult:
     """The outcome of an attempt, and the canonical table if a machine was found."""
 
-    attempt: Attempt
+    attempt: SizeAttempt
     outcome: str
     table: Table | None
     calls: int
@@ -230,7 +230,7 @@ class _AttemptTask:
     question: Question
     deadline: float | None
 
-    def __call__(self, attempt: Attempt) -> AttemptResult:
+    def __call__(self, attempt: SizeAttempt) -> AttemptResult:
         started, solver = time.perf_counter(), None
         table: Table | bool | None = None
         try:
@@ -305,7 +305,7 @@ class Portfolio:
     def _agreed(self, table: Table) -> Table:
         """Return the machine that the first seed finds, or this one if it is unique."""
         results = self._first(
-            [Attempt(len(table), 0), *_alternatives(table)],
+            [SizeAttempt(len(table), 0), *_alternatives(table)],
             lambda result: result.outcome == UNIQUE or result.attempt.other_than is None,
             "agreeing on a machine",
         )
@@ -336,7 +336,7 @@ class Portfolio:
         return next((result.table for result in results if result.table is not None), None)
 
     def _first(
-        self, attempts: Sequence[Attempt], decides: Callable[[AttemptResult], bool], called: str
+        self, attempts: Sequence[SizeAttempt], decides: Callable[[AttemptResult], bool], called: str
     ) -> list[AttemptResult]:
         """Make attempts in parallel until one decides; return the results of those that ended."""
 
@@ -355,19 +355,19 @@ class Portfolio:
         return [result for result in results if result is not None]
 
 
-def _next_sizes(lower: int, best: int) -> list[Attempt]:
+def _next_sizes(lower: int, best: int) -> list[SizeAttempt]:
     """Return attempts at the next sizes, ascending: small ones are easy, and give bounds.
 
     If the largest is just below the best known size, it is likely the last to exclude, and is tried
     with all seeds.
     """
-    sizes = [Attempt(states, 0) for states in range(lower, min(lower + SIZES, best))]
+    sizes = [SizeAttempt(states, 0) for states in range(lower, min(lower + SIZES, best))]
     last = sizes[-1].states
-    return [*sizes, *(Attempt(last, seed) for seed in range(1, SEEDS) if last == best - 1)]
+    return [*sizes, *(SizeAttempt(last, seed) for seed in range(1, SEEDS) if last == best - 1)]
 
 
-def _alternatives(table: Table) -> list[Attempt]:
-    return [Attempt(len(table), seed, table) for seed in range(SEEDS)]
+def _alternatives(table: Table) -> list[SizeAttempt]:
+    return [SizeAttempt(len(table), seed, table) for seed in range(SEEDS)]
 
 
 def _decides(largest: int) -> Callable[[AttemptResult], bool]:
