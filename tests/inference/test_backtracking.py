@@ -1,4 +1,4 @@
-"""Sinks, where everything agrees, mislead those who count agreements; second thoughts help."""
+"""Sinks, where all outputs agree, mislead edsm; likelihood and backtracking find the machine."""
 
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ def found(machine, traces, strategy):
     return machine.is_found(result.machines["output"])
 
 
-def test_a_sink_misleads_those_who_count_and_not_those_who_weigh():
+def test_a_sink_misleads_edsm_but_not_likelihood():
     machine = handshake(6, 5)
     logs = [machine.traces(8_000, seed, (10, 30)) for seed in range(3)]
     assert [found(machine, log, "telling") for log in logs] == [True] * 3
@@ -65,14 +65,14 @@ def test_traces_repeated_or_shuffled_change_nothing():
     assert len({str(one.transitions.tolist()) for one in machines[3:]}) == 1
 
 
-def test_second_thoughts_find_what_one_wrong_merge_hid():
+def test_backtracking_corrects_a_wrong_merge():
     machine = BANK["tcp"].machine
     samples = samples_of(machine.traces(16_000, 2))
     once, again = (merge(samples, order=order) for order in ("telling", "rethink"))
     assert len(once.access) > machine.states == len(again.access)
 
 
-def test_second_thoughts_are_as_many_states_as_are_allowed_or_an_error():
+def test_backtracking_respects_the_state_limit():
     samples = samples_of(handshake(4, 4).traces(1_500, 0, (5, 20)))
     found = merge(samples, order="rethink")
     for engine in ("native", "python"):
@@ -82,7 +82,7 @@ def test_second_thoughts_are_as_many_states_as_are_allowed_or_an_error():
             merge(samples, order="rethink", engine=engine, most_states=len(found.access) - 1)
 
 
-def test_time_that_runs_out_while_thinking_again_leaves_what_was_found(monkeypatch):
+def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):
     rows = [[(label, 0, label) for label in (0, 1, 0, 1, 1)], [(1, 0, 1), (0, 0, 0)]]
     samples = sample_set(rows)
     first = merge(samples, order="telling")

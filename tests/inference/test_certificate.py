@@ -1,4 +1,4 @@
-"""What a certificate says of itself, worked out by hand."""
+"""The text of certificates, worked out by hand."""
 
 import pytest
 
@@ -23,6 +23,6 @@ from resolvent.inference.exact.certificate import Certificate
         (Certificate(9, 6), "at most 9 states, at least 6: not proven (time ran out)"),
     ],
 )
-def test_it_is_said_in_a_line(certificate, line):
+def test_text_of_a_certificate(certificate, line):
     assert str(certificate) == line
     assert certificate.proven is ("proven minimal" in line)

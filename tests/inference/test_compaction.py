@@ -1,4 +1,4 @@
-"""States that nothing tells apart are merged; others are not."""
+"""Indistinguishable states are merged; others are not."""
 
 from dataclasses import replace
 
@@ -36,13 +36,13 @@ def test_copies_of_states_are_merged_again(copies):
     assert found.decisions is None
 
 
-def test_what_is_minimal_stays():
+def test_minimal_machines_are_not_compacted():
     seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
     assert compacted(PAIR.transition, seen.machines["transition"]) is None
     assert compacted(PAIR.reward, seen.machines["reward"]) is None
 
 
-def test_states_that_differ_only_later_are_kept_apart():
+def test_states_that_differ_only_later_are_not_merged():
     """0 -a-> 1 -b-> 2 and 0 -b-> 3 -b-> 4: 1 and 3 have no answers, 2 and 4 different ones."""
 
     def trace(labels, last):
@@ -59,7 +59,7 @@ def test_states_that_differ_only_later_are_kept_apart():
     assert before >= 3
 
 
-def test_machines_with_very_many_states_are_left_alone():
+def test_machines_with_very_many_states_are_not_compacted():
     machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 40))
     seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
     assert compacted(machine, seen.machines["transition"]) is None

@@ -1,4 +1,4 @@
-"""Merging that was cut short, completed: on samples small enough to be worked out by hand."""
+"""Completion of merging that ran out of time, on samples small enough to work out by hand."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def nodes(samples):
     return {tuple(tree.history(node)): node for node in range(len(tree))}
 
 
-def test_what_is_left_goes_where_most_answers_agree():
+def test_undecided_nodes_join_the_state_with_most_agreement():
     node = nodes(SAMPLES)
     settled = [-1] * len(node)
     for history, state in {(): 0, (0,): 1, (0, 0): 0, (0, 0, 0): 1}.items():
@@ -50,7 +50,7 @@ def test_what_is_left_goes_where_most_answers_agree():
     assert all(event.folded >= 1 for event in found.events)
 
 
-def test_states_answer_with_what_came_most_often():
+def test_states_predict_the_most_frequent_output():
     samples = sample_set([[(0, 0, 1), (0, 0, 1), (0, 0, 0)]])
     found = completed(samples, [0], [0, -1, -1, -1], (), 0)
     assert found.states == 1
@@ -65,7 +65,7 @@ def test_of_equally_frequent_answers_the_lowest_is_taken():
 
 @settings(deadline=None)
 @given(samples=sample_sets(), cut=st.integers(0, 8))
-def test_wherever_it_is_cut_the_wrong_rows_are_counted(samples, cut):
+def test_wrong_rows_are_counted_wherever_merging_stops(samples, cut):
     """Settled is what the first states of a finished machine have, and what is above it."""
     if find_contradiction(samples) is not None:
         return
@@ -105,7 +105,7 @@ def test_wherever_it_is_cut_the_wrong_rows_are_counted(samples, cut):
         ([7], [0, -1, -1], None),
     ],
 )
-def test_what_makes_no_sense_is_refused(access, settled, words):
+def test_invalid_columns_are_refused(access, settled, words):
     samples = sample_set([[(0, 0, 1), (0, 0, 1)]])
     with pytest.raises(ValueError, match=words):
         _core.complete(
@@ -117,7 +117,7 @@ def test_what_makes_no_sense_is_refused(access, settled, words):
         )
 
 
-def test_a_contradiction_is_none_of_its_business():
+def test_a_contradiction_is_raised_despite_the_time_limit():
     samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
     with pytest.raises(Contradiction):
         merge(samples, time_limit=1e-9)

@@ -1,4 +1,4 @@
-"""Traces with rare moves: each is in so many of those chosen, whatever the order of traces."""
+"""Each rare transition is in the required number of chosen traces, for any order of traces."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def _one_by_one(traces):
     return (traces[number : number + 1] for number in range(len(traces)))
 
 
-def test_what_is_learned_from_is_richer_in_rare_moves(rare, monkeypatch):
+def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
     traces = rare.traces(60_000, 0)
     there_are = traces_with_each_move(rare, traces)
     few = (there_are > 0) & (there_are < len(traces) / 10)

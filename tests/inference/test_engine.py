@@ -89,7 +89,7 @@ def test_arrays_of_another_kind_are_refused(call, place, spoil):
 
 @every_call
 @pytest.mark.parametrize("column", [np.array([1.5]), np.array([2**40]), np.array([2**40], "u8")])
-def test_no_number_is_changed_on_the_way_in(call, column):
+def test_numbers_are_passed_to_the_core_unchanged(call, column):
     with pytest.raises((TypeError, ValueError)):
         call(column, ids(0), ids(0), offsets(0, 1))
 
@@ -172,7 +172,7 @@ def test_the_order_must_be_known():
 
 @settings(deadline=None, max_examples=50)
 @given(sample_sets())
-def test_inputs_are_left_alone(samples):
+def test_inputs_are_not_modified(samples):
     before = [column.copy() for column in columns(samples)]
     for column in columns(samples):
         column.flags.writeable = False
@@ -225,7 +225,7 @@ def test_replay_without_labels():
         (ids(0), 1, ids(0, 0), offsets(0, 2, 1, 2), "must not fall"),
     ],
 )
-def test_replay_refuses_what_makes_no_sense(table, labels, beta, bounds, message):
+def test_replay_refuses_invalid_columns(table, labels, beta, bounds, message):
     with pytest.raises(ValueError, match=message):
         _core.walk_states(table, labels, beta, bounds)
 
@@ -263,7 +263,7 @@ def test_tally_by_hand():
         (ids(0), ids(0), 0),
     ],
 )
-def test_tally_refuses_what_makes_no_sense(alpha, output, alphas):
+def test_tally_refuses_invalid_columns(alpha, output, alphas):
     with pytest.raises(ValueError, match=r"must|holds"):
         _core.tally_outputs(alpha, output, alphas)
 

@@ -1,4 +1,4 @@
-"""Sizes and seeds side by side: the same result, whoever is first."""
+"""Sizes and seeds in parallel: the same result, whichever attempt ends first."""
 
 import itertools
 import pickle
@@ -48,7 +48,7 @@ def side_by_side(samples: SampleSet, workers, time_limit=None):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(honest_samples, st.integers(0, 2**32), st.integers(0, 2**32))
-def test_who_is_first_makes_no_difference(nothing_alone, samples, one, another):
+def test_results_do_not_depend_on_which_attempt_ends_first(nothing_alone, samples, one, another):
     automaton, certificate = side_by_side(samples, ShuffledWorkers(one))
     again, second = side_by_side(samples, ShuffledWorkers(another))
     assert same(automaton, again)
@@ -67,7 +67,7 @@ def test_who_is_first_makes_no_difference(nothing_alone, samples, one, another):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(honest_samples, st.integers(0, 2**32))
-def test_what_is_proven_is_true(nothing_alone, samples, order):
+def test_proofs_hold(nothing_alone, samples, order):
     automaton, certificate = side_by_side(samples, ShuffledWorkers(order))
     assert_explains(automaton, samples)
     assert certificate.proven
@@ -100,9 +100,7 @@ def few_answers(seed):
 @pytest.mark.parametrize(
     ("seed", "merged", "unique"), [(16, 10, True), (0, 5, True), (22, 5, False), (80, 5, False)]
 )
-def test_a_smaller_machine_than_the_one_known_is_always_the_same(
-    nothing_alone, seed, merged, unique
-):
+def test_a_smaller_machine_is_the_same_in_any_order(nothing_alone, seed, merged, unique):
     samples = few_answers(seed)
     found = [side_by_side(samples, ShuffledWorkers(order)) for order in range(10)]
     assert merge(samples).states == merged
@@ -131,7 +129,7 @@ def test_one_proof_is_enough_and_stops_the_others(nothing_alone):
         assert IMPOSSIBLE in {outcomes[f"3 states, seed {seed}"] for seed in range(4)}
 
 
-def test_what_is_easy_is_done_alone_and_is_what_nobody_else_would_find_otherwise():
+def test_easy_problems_use_no_workers():
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     workers = ShuffledWorkers(0)
     workers.first = None  # nobody calls it
@@ -142,7 +140,7 @@ def test_what_is_easy_is_done_alone_and_is_what_nobody_else_would_find_otherwise
     assert certificate.effort.ran == ()
 
 
-def test_a_time_limit_leaves_what_was_proven_until_then(nothing_alone, monkeypatch):
+def test_a_time_limit_returns_the_bounds_proven_so_far(nothing_alone, monkeypatch):
     seconds = itertools.count()  # one passes with each look at the clock
     looked = SimpleNamespace(
         time=lambda: float(next(seconds)), monotonic=time.monotonic, perf_counter=time.perf_counter
@@ -165,7 +163,7 @@ def test_a_question_can_be_sent():
     assert np.array_equal(again.canonical(np.zeros((2, question.labels), np.int32)), table)
 
 
-def test_attempts_say_what_they_are():
+def test_text_of_an_attempt():
     table = np.zeros((1, 2), np.int32)
     assert str(SizeAttempt(6, 1)) == "6 states, seed 1"
     assert str(SizeAttempt(1, 0, table)) == "another of 1 state, seed 0"

@@ -61,7 +61,7 @@ def test_a_state_folds_into_its_own_parent():
     assert tree.answers[0] == {0: 1}
 
 
-def test_answers_gained_on_the_way_can_conflict():
+def test_outputs_added_during_a_fold_can_conflict():
     """Neither pair conflicts by itself: 2 and 3 both fold into 0, and disagree there."""
     tree = tree_of([[(0, -1, -1), (0, 0, 1), (0, 0, 2)]])
     before = copy.deepcopy(tree)
@@ -110,7 +110,7 @@ def test_stepped_folding_by_hand():
     assert folding.try_fold(0, 2) == 2
 
 
-def test_stepped_folding_refuses_what_makes_no_sense():
+def test_stepped_folding_refuses_invalid_states():
     folding = SteppedFolding(*columns(sample_set(LINE)))
     for red in (-1, 1, 4, 2**31 - 1):
         with pytest.raises(ValueError, match="red is not a red state"):

@@ -1,4 +1,4 @@
-"""What agreements tell and what is usual, against logarithms and counts by hand."""
+"""Information of outputs and likelihood of transitions, against logarithms and counts by hand."""
 
 from math import log2
 
@@ -34,7 +34,7 @@ def test_bits_never_falls(number):
     assert bits(number) <= bits(number + 1)
 
 
-def test_a_rare_answer_tells_more_and_visits_do_not_count():
+def test_rare_outputs_weigh_more_and_visits_do_not_count():
     common = [(0, 0, 0)] * 6
     rare = [*common, (0, 0, 1)]
     information, repeated = (
@@ -45,7 +45,7 @@ def test_a_rare_answer_tells_more_and_visits_do_not_count():
     assert repeated._bits == information._bits
 
 
-def test_answers_further_away_tell_less():
+def test_distant_outputs_weigh_less():
     # The root and what follows label 1 answer alike, then read label 0 and answer alike again.
     samples = sample_set([[(-1, 0, 5), (0, 1, 6)], [(1, 0, 5), (0, 1, 6)]])
     tree = build_prefix_tree(samples)
@@ -57,7 +57,7 @@ def test_answers_further_away_tell_less():
     assert information.of_fold(fold) == (near * NEAREST + far * (NEAREST * 3 // 5)) // NEAREST
 
 
-def test_what_is_answered_for_the_first_time_tells_nothing():
+def test_new_outputs_are_no_evidence():
     samples = sample_set([[(-1, 0, 5)], [(1, 1, 6)]])
     tree = build_prefix_tree(samples)
     assert OutputInformation(tree).of_fold(try_fold(tree, 0, tree.children[0][1], 0, 1)) == 0
@@ -78,7 +78,7 @@ def test_the_lead_of_a_node_does_not_come_from_another_trace():
         assert build_prefix_tree(sample_set(order)).lead == [NONE] * 3
 
 
-def test_what_was_a_loop_is_taken_for_one_again():
+def test_loops_become_more_likely_with_loops():
     model = TransitionModel()
     loop, away = Transition(0, 5, 1, 1), Transition(0, 5, 1, 2)
     assert model.gain(loop, 3) > model.gain(away, 3)  # half of all moves, at first
@@ -90,7 +90,7 @@ def test_what_was_a_loop_is_taken_for_one_again():
     assert model.gain(away, 3) < -4 * ONE_BIT
 
 
-def test_after_another_answer_the_same_label_is_less_sure_to_loop():
+def test_loops_depend_on_the_output_before_the_label():
     model = TransitionModel()
     for state in range(8):
         model.learn(Transition(0, 5, state, state))
@@ -106,7 +106,7 @@ def test_after_another_answer_the_same_label_is_less_sure_to_loop():
     st.integers(0, 2),
     st.integers(0, 2),
 )
-def test_moves_to_all_states_and_a_new_one_are_a_code(seen, label, lead):
+def test_transition_costs_are_a_code(seen, label, lead):
     """The costs are those of a code: shares of all that may follow add up to at most one."""
     model = TransitionModel()
     for move in seen:
@@ -117,7 +117,7 @@ def test_moves_to_all_states_and_a_new_one_are_a_code(seen, label, lead):
     assert sum(2 ** (-cost / ONE_BIT) for cost in costs) < 1.03  # logarithms are rounded down
 
 
-def test_answers_that_all_states_give_cost_little():
+def test_outputs_shared_by_all_states_cost_little():
     def cost(outputs):
         rows = [(0, 0, output) for output in outputs]
         tree = build_prefix_tree(sample_set([rows]))

@@ -1,4 +1,4 @@
-"""Orders decide; a stand-in for the search tells them what fits and how well."""
+"""Decisions of each order; a stub for the search says which merges fit and how well."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -80,7 +80,7 @@ def test_best_first_ties_go_to_the_earlier_blue_then_the_earlier_red(fits, pair)
     assert (decision.red, decision.blue) == pair
 
 
-def test_best_first_promotes_first_what_fits_nothing_however_sure_other_pairs_are():
+def test_best_first_promotes_before_it_merges():
     assert best_first().decide(FakeSearch([0, 4], [5, 7], {(0, 5): 100})) == Promote(7)
 
 
@@ -88,7 +88,7 @@ def test_best_first_promotes_the_first_of_those_that_fit_nothing():
     assert best_first().decide(FakeSearch([0], [5, 7, 9], {(0, 5): 1})) == Promote(7)
 
 
-def test_best_first_does_not_try_again_what_it_knows():
+def test_best_first_reuses_scores_until_the_next_merge():
     order = best_first()
     search = FakeSearch([0, 4], [5, 7], {(0, 5): 1, (0, 7): 0})
     order.decide(search)
@@ -111,7 +111,7 @@ def test_best_first_gives_up_a_pair_that_conflicts_beyond_its_horizon():
     assert best_first().decide(search) == Promote(5)
 
 
-def test_what_a_strategy_keeps_apart_is_tried_again_after_a_merge():
+def test_refused_pairs_are_tried_again_after_a_merge():
     order = best_first()
     search = FakeSearch([0, 4], [5], {(0, 5): 1}, alpha=None)
     order.decide(search)
@@ -124,7 +124,7 @@ def test_what_a_strategy_keeps_apart_is_tried_again_after_a_merge():
     assert sorted(search.tried) == [(0, 5), (0, 5), (4, 5)]
 
 
-def test_what_a_strategy_keeps_apart_beyond_the_horizon_is_not_tried_for_ever():
+def test_pairs_refused_beyond_the_horizon_are_not_tried_for_ever():
     search = FakeSearch([0], [5], {(0, 5): 9}, far={(0, 5)}, alpha=None)
     assert best_first().decide(search) == Promote(5)
 

@@ -31,7 +31,7 @@ SHAPING = st.fixed_dictionaries(
 
 
 @given(SHAPING)
-def test_what_a_file_holds_gives_the_options_back(given_options):
+def test_options_survive_a_file(given_options):
     options = Options(**given_options)
     again = Options.from_dict(options.as_dict())
     assert again.as_dict() == options.as_dict()
@@ -80,6 +80,6 @@ def test_a_strategy_of_ones_own_is_given_beside_the_file():
 @pytest.mark.parametrize(
     "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
 )
-def test_whatever_an_option_is_it_is_taken_or_refused(name, odd):
+def test_any_value_is_accepted_or_refused(name, odd):
     with contextlib.suppress(rs.OptionError):
         Options(**{name: odd})

@@ -17,7 +17,7 @@ def noisy_machine(traces):
     return taught(machines, rs.TraceSet(traces)).transition
 
 
-def test_a_state_answers_with_what_came_most_often():
+def test_a_state_predicts_the_most_frequent_output():
     machine = noisy_machine([*walks("a", "b", "a"), *walks("b", "b", "a", label="key")])
     assert machine.states == 2
     # In state 0 the first steps of all six, and the second ones of the first three.

@@ -46,7 +46,7 @@ FORK = [[(0, 0, 1)], [(1, 0, 2), (-1, 1, 2)], [(2, 1, 2)]]
 
 
 @both_engines
-def test_rpni_merges_what_comes_first(engine):
+def test_rpni_makes_the_first_merge_that_fits(engine):
     """A joins the root, b conflicts with that, and c joins the root too, for nothing hinders it."""
     found = merge(sample_set(FORK), order="rpni", engine=engine)
     assert found.events == (Event(0, 1, 0, 1), Event(None, 2, 0, 0), Event(0, 3, 0, 1))
@@ -54,7 +54,7 @@ def test_rpni_merges_what_comes_first(engine):
 
 
 @both_engines
-def test_edsm_merges_what_agrees_most(engine):
+def test_edsm_makes_the_merge_with_most_agreement(engine):
     """No pair agrees at first: a joins the root. Then b fits nothing; then c agrees with b."""
     found = merge(sample_set(FORK), order="edsm", engine=engine)
     assert found.events == (Event(0, 1, 0, 1), Event(None, 2, 0, 0), Event(2, 3, 1, 1))
@@ -94,7 +94,7 @@ def test_counts_add_up_over_merged_states(engine, order):
     assert found.output_count.tolist() == [5, 1]
 
 
-def test_history_is_the_way_from_the_root():
+def test_history_is_the_path_from_the_root():
     tree = sample_set([[(2, 0, 0), (0, 0, 1)], [(1, 0, 2)]]).histories.tree
     assert [tree.history(node) for node in range(len(tree))] == [[], [1], [2], [2, 0]]
 

@@ -1,4 +1,4 @@
-"""Repair and lower bounds: machines that explain all, are no larger, and proofs that hold."""
+"""Repaired machines explain all samples and are not larger; lower bounds hold."""
 
 from dataclasses import fields, replace
 from itertools import combinations, pairwise
@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from resolvent.inference.options import Options
 
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.errors import OptionError
 from resolvent.inference.conflict import find_contradiction
 from resolvent.inference.engine import merge
+from resolvent.inference.options import Options
 from resolvent.inference.restarts import fewest_states, repaired
 from resolvent.machines.automaton import moves_alone
 from resolvent.reduction import remove_trivial
@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_automaton():
         assert np.array_equal(one, other), field.name
 
 
-def test_without_effort_and_without_time_it_gives_back_what_it_was_given():
+def test_without_effort_or_time_the_automaton_is_returned_unchanged():
     samples = samples_of(Mealy.drawn(12, 0), 5_000)
     found = merge(samples)
     assert repaired(samples, found, effort=0) is found

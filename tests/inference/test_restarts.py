@@ -52,7 +52,7 @@ def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeyp
     assert stopped
 
 
-def test_what_is_easy_is_searched_alone(plenty):
+def test_easy_samples_use_no_workers(plenty):
     workers = ShuffledWorkers(0)
     workers.first = None  # nobody calls it
     found, ran = search_side_by_side(plenty, workers, seed=3)
@@ -60,7 +60,7 @@ def test_what_is_easy_is_searched_alone(plenty):
     assert ran == []
 
 
-def test_samples_are_sent_without_what_is_built_of_them(scarce):
+def test_samples_are_sent_without_derived_data(scarce):
     again = pickle.loads(pickle.dumps(_without_names(scarce)))  # noqa: S301
     assert same(search(again, seed=1, effort=EFFORT), search(scarce, seed=1, effort=EFFORT))
     assert len(pickle.dumps(_without_names(scarce))) < 13 * len(scarce.alpha) + 10_000
@@ -72,14 +72,14 @@ def test_seeds_are_the_users_own_and_others():
     assert all(0 <= one < 2**64 for one in seeds_from(2**64 - 1))
 
 
-def test_what_search_refuses_is_refused(scarce):
+def test_invalid_seeds_and_contradictions_are_refused(scarce):
     with pytest.raises(OptionError, match="the seed is -1"):
         search_side_by_side(scarce, ShuffledWorkers(0), seed=-1)
     with pytest.raises(Contradiction):
         search_side_by_side(sample_set([[(-1, 0, 0)], [(-1, 0, 1)]]), ShuffledWorkers(0))
 
 
-def test_a_known_machine_bounds_what_is_found(plenty):
+def test_a_known_machine_bounds_the_result(plenty):
     known = np.full((4, len(plenty.labels)), -1, np.int32)
     found = search(plenty, seed=0)
     known[found.transition_state, found.transition_label] = found.transition_target

@@ -213,7 +213,7 @@ def test_ids_may_be_as_large_as_they_like():
     assert len(found["access"]) == 3  # three outputs for one alpha
 
 
-def test_a_budget_of_nothing_returns_what_edsm_finds():
+def test_without_budget_the_result_is_that_of_edsm():
     world = random_world(0, size=9, labels=4, tm_states=4)
     samples = world_samples(world, 2_000)
     nothing = ("attempts",)

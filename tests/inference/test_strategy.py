@@ -17,7 +17,7 @@ def test_the_default_comes_first():
     assert list(STRATEGIES) == ["auto", "edsm", "rpni", "telling", "rethink", "search", "exact"]
 
 
-def test_what_is_true_of_the_built_in_ones():
+def test_attributes_of_built_in_strategies():
     def those_that(fact):
         return [name for name, one in STRATEGIES.items() if getattr(one, fact)]
 
@@ -55,7 +55,7 @@ def test_strategies_are_values(strategy):
     assert sum(strategy == other for other in (*STRATEGIES.values(), *OWN)) == 1
 
 
-def test_what_a_strategy_was_given_is_part_of_it():
+def test_parameters_are_part_of_a_strategy():
     assert AtLeast(2) != AtLeast(3)
     assert Weighted(2) != Weighted(3)
     assert repr(AtLeast(2)) == "AtLeast(answers=2)"
@@ -86,12 +86,12 @@ def test_searches_run_natively_or_not_at_all(name):
         rs.infer(TRACES, strategy=name, engine="python")
 
 
-def test_to_choose_is_no_way_to_merge():
+def test_strategy_auto_cannot_merge():
     with pytest.raises(OptionError, match="strategy 'auto' chooses among others: name one"):
         merge(sample_set([[(0, 0, 0)]]), order="auto")
 
 
-def test_a_proof_is_no_way_to_merge():
+def test_strategy_exact_cannot_merge():
     with pytest.raises(OptionError, match="strategy 'exact' starts from an automaton"):
         merge(sample_set([[(0, 0, 0)]]), order="exact")
 
@@ -137,7 +137,7 @@ def own(**attributes):
         (own(name="mine", score=score, proves=True), "sets proves, which only built-in ones do"),
     ],
 )
-def test_what_is_wrong_with_a_strategy_is_said_before_any_work(strategy, message):
+def test_invalid_strategies_are_refused_before_any_work(strategy, message):
     with pytest.raises(OptionError, match=message) as caught:
         rs.infer(TRACES, strategy=strategy)
     assert "\n" not in str(caught.value)

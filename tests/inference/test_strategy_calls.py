@@ -53,7 +53,7 @@ def test_the_order_is_the_strategy_s():
     assert order.horizon == 1024
 
 
-def test_only_a_strategy_with_its_own_idea_of_what_fits_is_asked():
+def test_only_overridden_fits_is_called():
     assert not calls_of(STRATEGIES["edsm"]).has_own_fits
     assert calls_of(MostAgreeing()).has_own_fits
     assert calls_of(Saying()).has_own_fits
@@ -84,7 +84,7 @@ def test_all_merges_refused_leave_the_prefix_tree():
         (Saying(fits=1), r"fits\(\) gave 1: return True or False"),
     ],
 )
-def test_nonsense_is_told_in_one_line(strategy, message):
+def test_invalid_return_values_are_reported_in_one_line(strategy, message):
     with pytest.raises(OptionError, match=f"^strategy 'saying': {message}") as caught:
         merge(SWITCH, order=strategy)
     assert "\n" not in str(caught.value)
@@ -100,7 +100,7 @@ def test_nonsense_is_told_in_one_line(strategy, message):
         (rs.TimeLimitReached("enough"), "TimeLimitReached: enough"),
     ],
 )
-def test_what_a_strategy_raises_is_the_cause(error, said):
+def test_exceptions_of_a_strategy_are_the_cause(error, said):
     strategy = Raising(error)
     strategy.fits = lambda known, new: True
     message = rf"^strategy 'raising': score\(\) raised {said}; correct it and infer again$"
@@ -134,7 +134,7 @@ def test_ctrl_c_is_no_fault_of_the_strategy():
         merge(SWITCH, order=strategy)
 
 
-def test_what_fits_nothing_becomes_a_state_before_any_merge():
+def test_states_without_a_fit_are_promoted_before_any_merge():
     """Node 2 (label 1) shares no question with the root, and so is kept apart from it.
 
     Node 1 (label 0) would teach the root that question, but merges come second. Node 3,

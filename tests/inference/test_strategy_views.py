@@ -56,7 +56,7 @@ def test_agreements_in_the_order_in_which_nodes_fold():
     assert merge.question(1) == (1, "ask")
 
 
-def test_a_horizon_ends_what_is_shown():
+def test_a_horizon_limits_the_agreements():
     _, merge = folded(0, 1, parent=0, horizon=2)  # node 1 answers two questions
     assert (merge.agreeing, merge.folded) == (1, 1)
     assert [tuple(one) for one in merge.agreements()] == [(0, 7, 1, 2)]

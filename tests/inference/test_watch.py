@@ -34,7 +34,7 @@ def slow_samples():
 
 @both_engines
 @both_orders
-def test_when_time_is_up_what_is_left_is_settled_cheaply(slow_samples, engine, order):
+def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine, order):
     found = merge(slow_samples, order=order, engine=engine, time_limit=0.005)
     assert not found.finished
     assert 1 <= found.states < found.tree_nodes
@@ -42,7 +42,7 @@ def test_when_time_is_up_what_is_left_is_settled_cheaply(slow_samples, engine, o
 
 
 @both_engines
-def test_progress_is_told_and_grows(slow_samples, engine):
+def test_progress_is_reported_and_grows(slow_samples, engine):
     told = []
 
     def listen(progress):
@@ -64,7 +64,7 @@ def test_progress_is_told_and_grows(slow_samples, engine):
 
 @both_engines
 @both_orders
-def test_what_a_listener_raises_comes_through(slow_samples, engine, order):
+def test_exceptions_of_a_listener_pass_through(slow_samples, engine, order):
     class Enough(Exception):  # noqa: N818
         pass
 
@@ -84,7 +84,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(engine):
     assert free.attempts == limited.attempts
 
 
-def test_the_message_says_how_far_and_what_to_do():
+def test_the_message_names_progress_and_remedy():
     error = out_of_time(Progress(states=3, undecided=4, done=50, total=100))
     assert str(error) == (
         "time ran out: 3 states found so far, 4 still to be decided, 50 of 100 "
