@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from test_law_replay import assert_same
 
 import resolvent as rs
+from resolvent._util.parallel import Processes, Threads
+from resolvent._util.ray import Ray
 from resolvent.replay import Corpus, looking, replay
 from resolvent.traces.shards import ShardsInMemory
-from resolvent.workers import Processes, Ray, Threads
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost
 from worlds import random_world
@@ -162,7 +163,7 @@ def test_processes_make_no_difference(folder, alone, number):
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_ray_makes_no_difference(folder, alone, slots, ray_of_two, monkeypatch):
-    monkeypatch.setattr("resolvent.workers.ray._slots", lambda ray: slots)
+    monkeypatch.setattr("resolvent._util.ray._slots", lambda ray: slots)
     assert_finds_the_same(found(folder, Ray()), alone)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import resolvent as rs
 from exact_samples import same, world_samples
+from resolvent._util.ray import Ray
 from resolvent.environments import TMaze
 from resolvent.exact import minimal_automaton
 from resolvent.merging import merge, search_side_by_side
@@ -11,7 +12,6 @@ from resolvent.reproduction.running.reproducing import reproduce
 from resolvent.reproduction.running.run import Run
 from resolvent.reproduction.running.settings import Settings, settings
 from resolvent.reproduction.running.store import Store
-from resolvent.workers import Ray
 from shuffled_workers import ShuffledWorkers
 
 pytestmark = pytest.mark.usefixtures("ray_of_two")

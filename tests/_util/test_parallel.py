@@ -20,9 +20,9 @@ from pieces_of_work import (
     slept,
     told,
 )
-from resolvent.workers import Processes, Ray, Threads, Workers, at_work, workers_named
-from resolvent.workers.cores import CORES, cores, sharing_cores
-from resolvent.workers.ray import _awaited
+from resolvent._util.parallel import Processes, Threads, Workers, at_work, workers_named
+from resolvent._util.processes import CORES, cores, sharing_cores
+from resolvent._util.ray import Ray, _awaited
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -142,7 +142,7 @@ def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp
 
 @pytest.mark.slow
 def test_work_that_always_ends_its_process_is_named(ray_of_two, monkeypatch):
-    monkeypatch.setattr("resolvent.workers.ray.RETRIES", 0)
+    monkeypatch.setattr("resolvent._util.ray.RETRIES", 0)
     with pytest.raises(rs.ClusterError, match=r"^replaying: the cluster lost .*nodes"):
         Ray().together(ended, range(2), joined, called="replaying")
     alone = Processes(1)

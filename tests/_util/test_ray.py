@@ -9,7 +9,8 @@ import pytest
 
 import resolvent as rs
 from pieces_of_work import doubled, joined
-from resolvent.workers import Ray, ray_connection
+from resolvent._util import ray as ray_backend
+from resolvent._util.ray import Ray
 
 
 def work(address=None):
@@ -63,9 +64,9 @@ def test_what_ray_says_of_versions_fits_a_line(alone, monkeypatch):
 
 
 def test_nodes_with_other_versions_are_refused_by_name(ray_of_two, monkeypatch):
-    monkeypatch.setattr(ray_connection, "_fitting", set())
-    here = ray_connection.versions()
-    monkeypatch.setattr(ray_connection, "versions", lambda: {**here, "resolvent": "9.9"})
+    monkeypatch.setattr(ray_backend, "_compatible", set())
+    here = ray_backend.versions()
+    monkeypatch.setattr(ray_backend, "versions", lambda: {**here, "resolvent": "9.9"})
     with pytest.raises(rs.ClusterError) as caught:
         work()
     node = ray_of_two.nodes()[0]["NodeManagerAddress"]
@@ -85,7 +86,7 @@ def test_a_cluster_of_others_is_left_as_it_is(ray_of_two):
 WITHOUT = """
 import os, sys
 import resolvent as rs
-from resolvent.workers import Ray
+from resolvent._util.ray import Ray
 os.environ["PYTHONPATH"] = sys.argv[1]  # of what is begun from here on
 for _ in range(2):
     try:

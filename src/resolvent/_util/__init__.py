@@ -1,0 +1,1 @@
+"""Helpers that have nothing to do with automata: files, text, validation, parallel work, caches."""
