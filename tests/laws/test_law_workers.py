@@ -14,30 +14,30 @@ import resolvent as rs
 from resolvent._util.parallel import Processes, Threads
 from resolvent._util.ray import Ray
 from resolvent.replay import Corpus, looking, replay
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.source import ShardInfo, Shards, ShardsInMemory
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost
 from worlds import random_world
 
 
-class Apart:
+class Apart(Shards):
     """Trace sets that count as files: they are asked for one by one, anywhere."""
 
     def __init__(self, sets):
         self.sets = sets
-        self.rows = sum(one.steps for one in sets)
 
     def __len__(self):
         return len(self.sets)
 
-    def __iter__(self):
-        return iter(self.sets)
+    @property
+    def rows(self):
+        return sum(one.steps for one in self.sets)
 
     def read(self, number):
         return self.sets[number]
 
-    def name(self, number):
-        return f"part {number}"
+    def info(self, number):
+        return ShardInfo(f"part {number}")
 
 
 @st.composite

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.traces.places.blocks import StoredFiles
+from resolvent.traces.scan.row_groups import StoredFiles
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.keeping import Packing, digest_of
+from resolvent._util.cache import Packing, digest_of
 from resolvent.traces import Vocabulary
 from strategies import trace_sets
 

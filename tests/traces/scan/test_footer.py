@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from resolvent.traces.places.statistics import chunks_of
+from resolvent.traces.scan.footer import chunks_of
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "scanned-folder"
 CONTRADICTING = CORPUS / "types-that-contradict" / "part" / "a0.parquet"

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.traces.places import pieces
+from resolvent.traces.scan import shards
 
 WORDS = {"episode": "run", "order": "time", "input": "event", "output": "answer"}
 
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 10)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 10)
 
 
 def log_of(lengths, ids=None):

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent._util.parallel import Threads
 from resolvent.replay import Corpus
 from resolvent.replay.keeping import keeping
-from resolvent.traces.arrangement import Arrangement
-from resolvent.traces.places import pieces
-from resolvent.traces.places.blocks import StoredFiles
-from resolvent.workers import Threads
+from resolvent.traces.scan import shards
+from resolvent.traces.scan.row_groups import StoredFiles
+from resolvent.traces.source import Arrangement
 
 WORDS = {"episode": "run", "order": "time", "input": "event", "output": "answer"}
 LENGTHS = [3, 4, 5, 41, 8, 6, 7, 12, 9]
@@ -37,7 +37,7 @@ class Elsewhere(Threads):
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 10)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 10)
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_how_rows_stand(path):
         folder.read(number)
     # 3 4 3|2 8|10|10|10|3 7|1 6 3|4 6|6 4|5: those before the first stroke's run ends.
     fronts = [0, 2, 10, 10, 10, 3, 1, 4, 6, 5]
-    assert [folder.arrangements[number].front for number in range(len(folder))] == fronts
-    ordered = {number for number, one in folder.arrangements.items() if one.in_order}
+    assert [folder._row_orders[number].leading_rows for number in range(len(folder))] == fronts
+    ordered = {number for number, order in folder._row_orders.items() if order.is_sorted}
     assert ordered <= BEGINNING
     if "unordered" not in path.name:
         assert ordered == BEGINNING
@@ -108,11 +108,11 @@ def test_the_second_pass_reads_rows_and_nothing_else(path, reads, workers):
     expected = [folder.read(number) for number in range(len(folder))]
     folder = scanned(path)
     corpus = Corpus(folder, workers=workers)
-    assert sorted(folder.arrangements) == [*range(len(folder))]
+    assert sorted(folder._row_orders) == [*range(len(folder))]
     reads.clear()
     assert [corpus.shards.read(number) for number in range(len(folder))] == expected
     assert all(names - {"time"} == COLUMNS for names, _, _ in reads)
-    ordered = {number for number, one in folder.arrangements.items() if one.in_order}
+    ordered = {number for number, order in folder._row_orders.items() if order.is_sorted}
     timed = {group for names, group, rows in reads if rows is None and "time" in names}
     assert timed == BEGINNING - ordered
     assert [group for _, group, rows in reads if rows is None] == sorted(BEGINNING)
@@ -122,9 +122,9 @@ def test_what_is_kept_says_it_too(path, tmp_path):
     first, again = scanned(path), scanned(path)
     for folder in (first, again):
         Corpus(folder, workers=keeping(Elsewhere(2), str(tmp_path / "kept")))
-    assert first.arrangements == again.arrangements
-    assert len(again.arrangements) == len(again)
-    assert {type(one) for one in again.arrangements.values()} == {Arrangement}
+    assert first._row_orders == again._row_orders
+    assert len(again._row_orders) == len(again)
+    assert {type(one) for one in again._row_orders.values()} == {Arrangement}
 
 
 def test_bounds_that_are_wider_than_what_is_there(tmp_path):

@@ -8,8 +8,8 @@ from failing_server import FailingServer
 from test_addresses import content
 
 import resolvent as rs
-from resolvent.keeping import Store
-from resolvent.traces.places.addresses import storage_error
+from resolvent._util.cache import Store
+from resolvent._util.storage import storage_error
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -48,7 +48,7 @@ def test_a_refusal_of_a_small_read_is_asked_again(failing):
     server = failing(lambda _: None)
     scanned = rs.scan_traces(address(server), damaged="skip")
     server.fails = lambda request: 503 if request % 2 else None
-    traces, gap = scanned.look(0)
+    traces, gap, _ = scanned.scan(0)
     assert traces == WORLD.rollouts(4, 0)
     assert gap is None  # what fails for a while is not damaged
 
@@ -78,7 +78,7 @@ def test_trouble_that_may_pass_is_told_from_what_will_not(reason, passes):
 
 
 def test_a_disk_of_another_machine(tmp_path, monkeypatch):
-    from resolvent.traces.places import blocks
+    from resolvent.traces.scan import row_groups
 
     WORLD.rollouts(4, 0).save(tmp_path / "0.parquet")
     scanned = rs.scan_traces(tmp_path, damaged="skip")
@@ -86,6 +86,6 @@ def test_a_disk_of_another_machine(tmp_path, monkeypatch):
     def fails(*_, **__):
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
-    monkeypatch.setattr(blocks.pq.ParquetFile, "read_row_groups", fails)
+    monkeypatch.setattr(row_groups.pq.ParquetFile, "read_row_groups", fails)
     with pytest.raises(rs.StorageError, match="try again later"):
-        scanned.look(0)
+        scanned.scan(0)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.keeping import Kept, Packing, Store, digest_of
-from resolvent.keeping.store import _DIGEST, _MAGIC
+from resolvent._util.cache import _DIGEST, _MAGIC, CachedFunction, Packing, Results, Store
 
 
 def only_file(folder):
@@ -65,7 +64,7 @@ def test_places_that_cannot_be_stores(tmp_path):
 
 
 class Squares:
-    """Work that counts how often it is done."""
+    """A function that counts its calls."""
 
     def __init__(self):
         self.done = []
@@ -74,38 +73,37 @@ class Squares:
         self.done.append(piece)
         return piece * piece
 
-    def key(self, piece):
-        return None if piece < 0 else digest_of("squares", piece)
 
-    def pack(self, made):
-        return Packing().pack(made)
+class Numbers:
+    """A source whose shards are numbers; negative ones are in memory."""
 
-    def unpack(self, content):
-        made = Packing().unpack(content)
-        if not isinstance(made, int):
-            raise ValueError(made)
-        return made
+    def fingerprint(self, shard):
+        return None if shard < 0 else ("number", shard)
+
+
+def cached(function, store):
+    return CachedFunction(function, store, Numbers(), "squares", Results(int))
 
 
 def test_work_is_done_once(tmp_path):
     work = Squares()
-    kept = Kept(work, Store(str(tmp_path)))
-    assert [kept(piece) for piece in (3, 4, 3, -2, -2)] == [9, 16, 9, 4, 4]
+    function = cached(work, Store(str(tmp_path)))
+    assert [function(piece) for piece in (3, 4, 3, -2, -2)] == [9, 16, 9, 4, 4]
     assert work.done == [3, 4, -2, -2]
     again = Squares()
-    assert Kept(again, Store(str(tmp_path)))(4) == 16
+    assert cached(again, Store(str(tmp_path)))(4) == 16
     assert again.done == []
 
 
-def test_work_is_done_again_where_what_was_kept_is_of_no_use(tmp_path):
+def test_work_is_done_again_where_a_cached_result_is_unusable(tmp_path):
     work, store = Squares(), Store(str(tmp_path))
-    store.put(digest_of("squares", 3), Packing().pack("nine"))  # whole, but by another version
-    kept = Kept(work, store)
+    function = cached(work, store)
+    store.put(function.key(3), Packing().pack("nine"))  # complete, but by another version
     with pytest.warns(rs.ResumeWarning):
-        assert kept(3) == 9
+        assert function(3) == 9
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert kept(3) == 9
+        assert function(3) == 9
     assert work.done == [3]
 
 

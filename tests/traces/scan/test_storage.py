@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
+from resolvent._util.storage import file_system, storage_error
 from resolvent.cli import main
-from resolvent.traces.places import pieces
-from resolvent.traces.places.addresses import file_system, storage_error
+from resolvent.traces.scan import shards
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -56,7 +56,7 @@ def test_machines_are_those_of_a_folder(filled, tmp_path):
 
 
 def test_pieces_of_one_file_are_read_in_another_process(filled, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 100)
     scanned = rs.scan_traces(filled.address("logs/1.parquet"))
     assert len(scanned) > 2
     assert scanned.read_all() == EXPECTED[1]

@@ -1,6 +1,7 @@
 """Columns that tell episodes apart → a code for each row, the same for rows of one episode."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 
 from resolvent.traces.tables.distinct import distinct
 from resolvent.traces.vocabulary import distinct_pairs
+
+Bounds = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""No episode of a row group comes before the first of these values, nor after the second."""
 
 Episode = tuple[Any, ...]
 """The values that tell an episode from others, column by column."""
@@ -101,3 +105,57 @@ def _plain(table: pa.Table) -> pa.Table:
             plain = table.column(place).cast(field.type.value_type)
             table = table.set_column(place, field.name, plain)
     return table
+
+
+def are_apart(one: Bounds | None, other: Bounds | None) -> bool:
+    """Whether two blocks certainly share no episode."""
+    if one is None or other is None:
+        return False
+    try:
+        return one[1] < other[0] or other[1] < one[0]
+    except TypeError:
+        return False
+
+
+def bounds_around(bounds: Sequence[Bounds | None]) -> Bounds | None:
+    """Return the bounds of all blocks of a piece together."""
+    known = [one for one in bounds if one is not None]
+    if len(known) < len(bounds):
+        return None
+    try:
+        return min(one[0] for one in known), max(one[1] for one in known)
+    except TypeError:
+        return None
+
+
+def touching(one: Bounds | None, other: Bounds | None) -> Episode | None:
+    """Return the only episode that two pieces may share, where one ends and the other begins.
+
+    >>> touching(((1,), (4,)), ((4,), (6,))), touching(((4,), (6,)), ((1,), (4,)))
+    ((4,), (4,))
+    """
+    if one is None or other is None:
+        return None
+    episode = one[1] if one[1] == other[0] else one[0]
+    return episode if all(type(value) in (int, str) for value in episode) else None
+
+
+def are_in_order(bounds: Sequence[Bounds | None]) -> bool:
+    """Whether pieces certainly share no episode but, at most, one with a neighbour.
+
+    >>> are_in_order([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
+    True
+    >>> are_in_order([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
+    False
+    """
+    if len(bounds) < 2:
+        return True
+    known = [(one, number) for number, one in enumerate(bounds) if one is not None]
+    try:
+        ordered = sorted(known)
+    except TypeError:
+        return False
+    return len(known) == len(bounds) and all(
+        one[1] < other[0] or (one[1] == other[0] and abs(first - second) == 1)
+        for (one, first), (other, second) in pairwise(ordered)
+    )

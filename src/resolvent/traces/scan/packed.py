@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.by_value import ByValue
-from resolvent.traces.places.blocks import Block, Seal
-from resolvent.traces.places.listing import StoredFile
+from resolvent.traces.scan.listing import StoredFile
+from resolvent.traces.scan.row_groups import Block, Seal
 
 _ENCODING = ("utf-8", "surrogateescape")  # a path may hold any bytes
 

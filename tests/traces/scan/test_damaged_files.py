@@ -8,14 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.traces.places import pieces
+from resolvent.traces.scan import shards
 
 WORDS = {"episode": "run", "order": "time", "input": "event", "output": "answer"}
 
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 10)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 10)
 
 
 def log_of(lengths, first=0):
@@ -45,7 +45,7 @@ def damage(path, group, column="answer"):
 
 def kept(scanned):
     """The answers of each trace that is read, and what was left out of which piece."""
-    found = [scanned.look(number) for number in range(len(scanned))]
+    found = [scanned.scan(number)[:2] for number in range(len(scanned))]
     gaps = {number: gap for number, (_, gap) in enumerate(found) if gap is not None}
     traces = [tuple(trace.columns["answer"]) for traces, _ in found for trace in traces]
     return traces, gaps
@@ -97,7 +97,7 @@ def test_no_episode_is_cut(tmp_path, column, statistics):
         assert len({*clean} - {*found}) <= beside
         assert {number for number, gap in gaps.items() if gap.whole} == {g // 2 for g in broken}
         assert all(gap.rows for gap in gaps.values() if gap.whole)
-        fixed = scanned.leaving_out(gaps)
+        fixed = scanned.skipping(gaps)
         again = [tuple(t.columns["answer"]) for traces in fixed for t in traces]
         assert again == found
 
@@ -109,7 +109,7 @@ def test_what_was_left_out_stays_so(tmp_path):
     damage(path, 3)
     scanned = rs.scan_traces(path, damaged="skip", **WORDS)
     found, gaps = kept(scanned)
-    fixed = scanned.leaving_out(gaps)
+    fixed = scanned.skipping(gaps)
     path.write_bytes(whole)
     os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
     assert sum(map(len, fixed)) == len(found) < len(rs.scan_traces(path, **WORDS).read_all())
@@ -139,7 +139,7 @@ def test_a_file_without_an_end_and_one_that_is_gone(tmp_path):
     with pytest.warns(rs.TableWarning, match="cannot be read is left out, with 11 rows"):
         assert len(scanned.read(3)) == 0
     with pytest.raises(rs.DamagedFile, match="does not exist"):
-        scanned.leaving_out({}).read(3)
+        scanned.skipping({}).read(3)
 
 
 def test_what_a_path_says_keeps_episodes_apart(tmp_path):

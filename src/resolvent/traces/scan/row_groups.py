@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from resolvent.errors import DamagedFile, StorageError, TraceError, locating
-from resolvent.limits import ran_out_of_memory
-from resolvent.traces.places.addresses import (
+from resolvent._util.processes import in_child
+from resolvent._util.storage import (
     file_system,
     is_missing,
     is_of_storage,
@@ -29,9 +28,11 @@ from resolvent.traces.places.addresses import (
     reaching,
     storage_error,
 )
-from resolvent.traces.places.listing import StoredFile
-from resolvent.traces.places.statistics import Chunk, chunks_of
-from resolvent.workers.forking import in_child
+from resolvent.errors import DamagedFile, StorageError, TraceError, locating
+from resolvent.limits import ran_out_of_memory
+from resolvent.traces.scan.episodes import Bounds
+from resolvent.traces.scan.footer import Chunk, chunks_of
+from resolvent.traces.scan.listing import StoredFile
 
 FILE_NAME = "__filename"
 """A column that every file has: what it is called. PyArrow's data sets have it, too."""
@@ -43,9 +44,6 @@ _ROOM = 1 << 12
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _IN_ORDER = (bool, int, str, bytes, date, datetime)
-
-Bounds = tuple[tuple[Any, ...], tuple[Any, ...]]
-"""No episode of a block comes before the first of these values, nor after the second."""
 
 
 class Seal(NamedTuple):

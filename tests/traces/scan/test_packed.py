@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.traces.places.blocks import Block, Seal
-from resolvent.traces.places.listing import StoredFile
-from resolvent.traces.places.packed import PackedBlocks, PackedFiles, PackedSeals, Texts
+from resolvent.traces.scan.listing import StoredFile
+from resolvent.traces.scan.packed import PackedBlocks, PackedFiles, PackedSeals, Texts
+from resolvent.traces.scan.row_groups import Block, Seal
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
