@@ -73,5 +73,5 @@ def test_a_piece_more_is_a_few_dozen_bytes_more_and_no_object(tmp_path):
     assert beside[1] - beside[0] < 20  # all that grows are arrays, which Ray does not copy
     again = pickle.loads(sent[1])  # noqa: S301
     assert again.files == many.files
-    assert [again.seal(number) for number in range(40)] == [many.seal(n) for n in range(40)]
+    assert [again.fingerprint(number) for number in range(40)] == [many.fingerprint(n) for n in range(40)]
     assert again.read(39)[0].actions == many.read(39)[0].actions

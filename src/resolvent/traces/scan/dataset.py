@@ -61,7 +61,7 @@ class TraceFolder(Shards):
     ) -> None:
         self.place = place
         self._pieces, self._layout = pieces, layout
-        self._finds_gaps = pieces.stored.skips and gaps is None
+        self.skips = pieces.stored.skips and gaps is None
         self._gaps: Mapping[int, Gap] = dict(gaps or {})
         self._has_warned = False
         self._row_orders = Arrangements()
@@ -106,7 +106,7 @@ class TraceFolder(Shards):
 
     def fingerprint(self, number: int) -> Any:
         """Return all that the traces of a shard depend on, as plain data."""
-        return self._pieces.seal(number), self._layout, self._finds_gaps, self._gaps.get(number)
+        return self._pieces.seal(number), self._layout, self.skips, self._gaps.get(number)
 
     def read(self, number: int) -> TraceSet:
         """Read the traces that begin in one shard."""
@@ -143,13 +143,13 @@ class TraceFolder(Shards):
         `skipping` then fixes the skipped rows for all later reads.
         """
         read = self._read(number)
-        if self._finds_gaps:  # otherwise the next read of the shard warns
+        if self.skips:  # otherwise the next read of the shard warns
             self._warned(read, of_gaps=False)
         return read.scan
 
     def skipping(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
         """Return the same files without the rows of `gaps`, whatever is damaged later."""
-        if not self._finds_gaps:
+        if not self.skips:
             return self
         fixed = TraceFolder(self.place, self._pieces, self._layout, gaps)
         fixed._has_warned = self._has_warned
@@ -178,7 +178,7 @@ class TraceFolder(Shards):
         order = self._row_orders.get(number)
         layout = self._layout.without_order() if order and order.is_sorted else self._layout
         columns, gap = layout.columns, None
-        if self._finds_gaps:
+        if self.skips:
             rows, gap = read_or_find(self._pieces, number, columns)
         elif number in self._gaps:
             rows = read_without(self._pieces, number, columns, self._gaps[number])
