@@ -17,7 +17,7 @@ from resolvent.replay.replaying import Replaying
 from resolvent.replay.tables import Tables
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.scan.shards import Pieces
+from resolvent.traces.scan.shards import StoredShards
 from resolvent.traces.source import JoinedShards, ShardsInMemory
 from worlds import random_world
 
@@ -36,13 +36,13 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def read(monkeypatch):
     """The numbers of the pieces that are read, as they are."""
-    numbers, original = [], Pieces.read
+    numbers, original = [], StoredShards.read
 
     def counted(self, number, *given):
         numbers.append(number)
         return original(self, number, *given)
 
-    monkeypatch.setattr(Pieces, "read", counted)
+    monkeypatch.setattr(StoredShards, "read", counted)
     return numbers
 
 

@@ -1,4 +1,4 @@
-"""Addresses such as `s3://bucket/logs` → file systems that PyArrow opens, and clear errors."""
+"""Open the file systems of addresses such as `s3://bucket/logs`, with clear errors."""
 
 import errno
 import re
@@ -14,11 +14,11 @@ from resolvent.errors import StorageError, TraceError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTAINERS = ("abfs", "abfss")
-"""In addresses of Azure a container stands where others have a user."""
+"""Schemes of Azure, whose addresses have a container in place of the user."""
 
 _PUBLIC = "s3://anonymous@"
 _GCS_SECONDS = "30"
-"""How long an unanswered address of Google's is tried; PyArrow would try for 15 minutes."""
+"""Seconds to retry an address of Google that does not answer; PyArrow's default is 15 minutes."""
 
 _DENIED = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN"),
@@ -38,13 +38,13 @@ _FAILING = (
     *("SlowDown", "SERVICE_UNAVAILABLE", "INTERNAL_FAILURE", "INTERNAL_ERROR", "InternalError"),
     *("ServiceUnavailable", "THROTTLING", "REQUEST_TIME_TOO_SKEWED", "ServerBusy", "INTERNAL:"),
 )
-"""What storage says that may have passed when it is asked again."""
+"""Messages of storage about failures that may be temporary."""
 
-_NO_ROOM = "Failed to flush response stream"
-"""What PyArrow says if storage refuses a read of fewer bytes than its words of refusal have."""
+_READ_TOO_SMALL = "Failed to flush response stream"
+"""PyArrow's message if storage refuses a read of fewer bytes than the refusal itself has."""
 
 _PASSING = (errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.ECONNRESET, errno.ENETUNREACH)
-"""What a disk of another machine says that may have passed when it is asked again."""
+"""Error numbers of network disks that may be temporary."""
 
 _CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or write "
@@ -66,7 +66,7 @@ def is_address(place: object) -> bool:
 
 
 def without_secrets(address: str) -> str:
-    """Return an address as it may be shown: without a password, and without its options.
+    """Return an address without its password and options, to be shown.
 
     >>> without_secrets("s3://key:secret@bucket/logs?endpoint_override=localhost:9000")
     's3://bucket/logs'
@@ -81,7 +81,7 @@ def without_secrets(address: str) -> str:
 
 
 def root_of(address: str) -> str:
-    """Return what an address says of its file system alone, without the path.
+    """Return the address of the file system alone, without the path.
 
     >>> root_of("s3://bucket/logs/a.parquet?region=eu-west-1")
     's3://bucket/?region=eu-west-1'
@@ -102,10 +102,7 @@ def path_of(address: str) -> str:
 
 @cache
 def file_system(root: str | None) -> tuple[Any, str]:
-    """Return the file system of an address without path, and what its paths begin with.
-
-    None is that of this machine.
-    """
+    """Return the file system of a root, and the prefix of its paths; None is this machine."""
     from pyarrow import fs
 
     if root is None:
@@ -128,7 +125,7 @@ def file_system(root: str | None) -> tuple[Any, str]:
 
 
 def _without_credentials(root: str) -> tuple[Any, str]:
-    """Return the file system of a public bucket; in an address PyArrow has no words for that."""
+    """Return the file system of a public bucket, which PyArrow's addresses cannot express."""
     from pyarrow import fs
 
     parts = urlsplit(root)
@@ -146,7 +143,7 @@ def _without_credentials(root: str) -> tuple[Any, str]:
 
 @contextmanager
 def reaching(name: str, root: str | None) -> Iterator[None]:
-    """Turn what a file system says into a `TraceError` of one line, with what to do."""
+    """Raise errors of a file system as a `TraceError` of one line, with a remedy."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -154,7 +151,7 @@ def reaching(name: str, root: str | None) -> Iterator[None]:
 
 
 def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
-    """Return the error for what a file system says of a file or folder."""
+    """Return the error to raise for an error of a file system."""
     reason = _first_line(error)
     if isinstance(error, PermissionError) or _says(reason, _DENIED):
         scheme = "" if root is None else urlsplit(root).scheme
@@ -177,27 +174,24 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether a file system says that there is no such file."""
+    """Whether an error means that there is no such file."""
     return isinstance(error, FileNotFoundError) or _says(_first_line(error), _MISSING)
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether storage has trouble that may pass."""
+    """Whether an error of storage may be temporary."""
     if isinstance(error, OSError) and error.errno in _PASSING:
         return True
     return _says(_first_line(error), _FAILING)
 
 
-def is_without_room(error: Exception) -> bool:
-    """Whether storage refused so small a read that PyArrow could not take in why.
-
-    PyArrow tries again whatever storage refuses for a while, but not that.
-    """
-    return _NO_ROOM in str(error)
+def is_read_too_small(error: Exception) -> bool:
+    """Whether storage refused a read smaller than the refusal, which PyArrow does not retry."""
+    return _READ_TOO_SMALL in str(error)
 
 
 def is_of_storage(error: Exception) -> bool:
-    """Whether an error came from where a file is stored, not from what the file holds."""
+    """Whether an error is about the storage of a file rather than its content."""
     told = _says(_first_line(error), (*_DENIED, *_MISSING, *_SILENT, *_FAILING, "AWS Error"))
     of_kind = isinstance(error, FileNotFoundError | PermissionError | ConnectionError)
     return told or of_kind or is_passing(error)
@@ -209,5 +203,5 @@ def _says(reason: str, texts: tuple[str, ...]) -> bool:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).splitlines()
-    # A request's number is of use to nobody here, and would make each message another.
+    # The request's number differs each time.
     return re.sub(r"\s*\(Request ID: [^)]*\)", "", lines[0]) if lines else type(error).__name__

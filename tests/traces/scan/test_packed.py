@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.traces.scan.listing import StoredFile
-from resolvent.traces.scan.packed import PackedBlocks, PackedFiles, PackedSeals, Texts
-from resolvent.traces.scan.row_groups import Block, Seal
+from resolvent.traces.scan.packed import PackedFiles, PackedFingerprints, PackedRowGroups, Texts
+from resolvent.traces.scan.row_groups import Fingerprint, RowGroup
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -35,10 +35,14 @@ def test_files_are_what_was_put_in(files):
     assert packed[1:3] == tuple(files[1:3])
 
 
-@given(st.lists(st.builds(Seal, st.integers(-1, 2**60), st.none() | st.integers(0, 2**60) | names)))
-def test_seals_are_what_was_put_in(seals):
-    assert list(PackedSeals.of(seals)) == seals
-    assert list(map(type, PackedSeals.of(seals))) == [Seal] * len(seals)
+@given(
+    st.lists(
+        st.builds(Fingerprint, st.integers(-1, 2**60), st.none() | st.integers(0, 2**60) | names)
+    )
+)
+def test_fingerprints_are_those_packed(fingerprints):
+    assert list(PackedFingerprints.of(fingerprints)) == fingerprints
+    assert list(map(type, PackedFingerprints.of(fingerprints))) == [Fingerprint] * len(fingerprints)
 
 
 def test_what_is_beyond_the_end_is_refused():
@@ -46,8 +50,8 @@ def test_what_is_beyond_the_end_is_refused():
     assert packed[-1].name == "b"
     for sequence in (
         packed,
-        PackedSeals.of([Seal(1, 2)] * 2),
-        PackedBlocks.of([Block(0, 0, 0, 1)]),
+        PackedFingerprints.of([Fingerprint(1, 2)] * 2),
+        PackedRowGroups.of([RowGroup(0, 0, 0, 1)]),
     ):
         with pytest.raises(IndexError):
             sequence[2]
@@ -73,5 +77,7 @@ def test_a_piece_more_is_a_few_dozen_bytes_more_and_no_object(tmp_path):
     assert beside[1] - beside[0] < 20  # all that grows are arrays, which Ray does not copy
     again = pickle.loads(sent[1])  # noqa: S301
     assert again.files == many.files
-    assert [again.fingerprint(number) for number in range(40)] == [many.fingerprint(n) for n in range(40)]
+    assert [again.fingerprint(number) for number in range(40)] == [
+        many.fingerprint(n) for n in range(40)
+    ]
     assert again.read(39)[0].actions == many.read(39)[0].actions

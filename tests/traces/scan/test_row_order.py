@@ -134,7 +134,7 @@ def test_bounds_that_are_wider_than_what_is_there(tmp_path):
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=10)
     expected = [*scanned(tmp_path / "log.parquet")]
     wide = scanned(tmp_path / "log.parquet")
-    assert not wide._pieces.goes_on.any()
-    wide._pieces = replace(wide._pieces, goes_on=np.array([False, True]), shared=(None, ("f",)))
+    assert not wide._shards.continues.any()
+    wide._shards = replace(wide._shards, continues=np.array([False, True]), shared=(None, ("f",)))
     assert [*wide] == expected
     assert [len(one) for one in expected] == [5, 2]

@@ -1,3 +1,3 @@
 """Moved."""
 
-from resolvent.traces.scan.shards import Pieces, footers  # noqa: F401
+from resolvent.traces.scan.shards import footers  # noqa: F401

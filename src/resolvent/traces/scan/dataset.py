@@ -31,7 +31,7 @@ from resolvent.traces.trace_set import TraceSet
 if TYPE_CHECKING:
     # Loading what reads Parquet takes longer than all else of `import resolvent`.
     from resolvent.traces.scan.layouts import Layout
-    from resolvent.traces.scan.shards import Pieces
+    from resolvent.traces.scan.shards import StoredShards
 
 _READ_AHEAD = 2
 """Number of shards that are read while the caller works on the one before."""
@@ -55,19 +55,19 @@ class TraceFolder(Shards):
     def __init__(
         self,
         place: str,
-        pieces: "Pieces",
+        shards: "StoredShards",
         layout: "Layout",
         gaps: Mapping[int, Gap] | None = None,
     ) -> None:
         self.place = place
-        self._pieces, self._layout = pieces, layout
-        self.skips = pieces.stored.skips and gaps is None
+        self._shards, self._layout = shards, layout
+        self.skips = shards.stored.skips and gaps is None
         self._gaps: Mapping[int, Gap] = dict(gaps or {})
         self._has_warned = False
         self._row_orders = Arrangements()
 
     def __len__(self) -> int:
-        return len(self._pieces)
+        return len(self._shards)
 
     def __iter__(self) -> Iterator[TraceSet]:
         # The next shards are read while the caller looks at this one.
@@ -87,7 +87,7 @@ class TraceFolder(Shards):
     @property
     def rows(self) -> int:
         """The number of rows that the files state."""
-        return self._pieces.rows
+        return self._shards.rows
 
     @property
     def gaps(self) -> Mapping[int, Gap]:
@@ -97,16 +97,16 @@ class TraceFolder(Shards):
     @property
     def files(self) -> list[str]:
         """The names of the files, in order."""
-        return [file.name for file in self._pieces.stored.files]
+        return [file.name for file in self._shards.stored.files]
 
     def info(self, number: int) -> ShardInfo:
         """Return the facts about one shard, named by its file and row groups."""
-        pieces = self._pieces
-        return ShardInfo(pieces.name(number), pieces.rows_in(number), self._gaps.get(number))
+        shards = self._shards
+        return ShardInfo(shards.name(number), shards.rows_in(number), self._gaps.get(number))
 
     def fingerprint(self, number: int) -> Any:
         """Return all that the traces of a shard depend on, as plain data."""
-        return self._pieces.seal(number), self._layout, self.skips, self._gaps.get(number)
+        return self._shards.fingerprint(number), self._layout, self.skips, self._gaps.get(number)
 
     def read(self, number: int) -> TraceSet:
         """Read the traces that begin in one shard."""
@@ -115,7 +115,7 @@ class TraceFolder(Shards):
     def read_all(self) -> TraceSet:
         """Read all traces into memory."""
         return TraceSet.concatenate(
-            self, [self._pieces.name(number) for number in range(len(self))]
+            self, [self._shards.name(number) for number in range(len(self))]
         )
 
     def iterate_episodes(self) -> Iterator[Trace]:
@@ -151,7 +151,7 @@ class TraceFolder(Shards):
         """Return the same files without the rows of `gaps`, whatever is damaged later."""
         if not self.skips:
             return self
-        fixed = TraceFolder(self.place, self._pieces, self._layout, gaps)
+        fixed = TraceFolder(self.place, self._shards, self._layout, gaps)
         fixed._has_warned = self._has_warned
         fixed.remember(self._row_orders)
         return fixed
@@ -166,30 +166,30 @@ class TraceFolder(Shards):
         """Whether another source reads the same files in the same way, but for skipped rows."""
         return (
             isinstance(other, TraceFolder)
-            and self._pieces is other._pieces
+            and self._shards is other._shards
             and self._layout is other._layout
         )
 
     def _read(self, number: int) -> _Read:
         """Read one shard, with messages about rows that its layout drops."""
-        from resolvent.traces.scan.shards import read_or_find, read_without
+        from resolvent.traces.scan.shards import read_skipping, read_without
 
         messages: list[str] = []
         order = self._row_orders.get(number)
         layout = self._layout.without_order() if order and order.is_sorted else self._layout
         columns, gap = layout.columns, None
         if self.skips:
-            rows, gap = read_or_find(self._pieces, number, columns)
+            rows, gap = read_skipping(self._shards, number, columns)
         elif number in self._gaps:
-            rows = read_without(self._pieces, number, columns, self._gaps[number])
+            rows = read_without(self._shards, number, columns, self._gaps[number])
         else:
-            rows = self._pieces.read(number, columns, self._row_orders)
+            rows = self._shards.read(number, columns, self._row_orders)
         traces, is_sorted = layout.traces(rows, messages.append)
         # Which rows are skipped because of damage may depend on the columns that are read.
         if order is None and gap is None and number not in self._gaps:
             self._row_orders[number] = Arrangement(rows.leading, is_sorted)
         scan = Scan(traces, gap, self._row_orders.get(number))
-        return _Read(scan, [f"{self._pieces.name(number)}: {text}" for text in messages])
+        return _Read(scan, [f"{self._shards.name(number)}: {text}" for text in messages])
 
     def _warned(self, read: _Read, *, of_gaps: bool = True) -> TraceSet:
         """Warn of skipped rows, and of dropped ones once: those of other shards will be alike."""
@@ -202,8 +202,8 @@ class TraceFolder(Shards):
         return read.scan.traces
 
     def __repr__(self) -> str:
-        pieces = f", {len(self)} pieces" if len(self) != len(self.files) else ""
-        return f"TraceFolder({self.place!r}, {len(self.files)} files{pieces}, {self.rows} rows)"
+        shards = f", {len(self)} pieces" if len(self) != len(self.files) else ""
+        return f"TraceFolder({self.place!r}, {len(self.files)} files{shards}, {self.rows} rows)"
 
 
 def scan_traces(
@@ -229,8 +229,8 @@ def scan_traces(
 ) -> TraceFolder:
     """Open Parquet files without reading them into memory, wherever they are.
 
-    `infer` reads them piece by piece, as often as it needs, so that they may be larger than
-    memory. A piece is a file or, of a file with more than a million rows, row groups of about
+    `infer` reads them shard by shard, as often as it needs, so that they may be larger than
+    memory. A shard is a file or, of a file with more than a million rows, row groups of about
     so many. Only the columns that are needed are read.
 
     Args:
@@ -259,7 +259,7 @@ def scan_traces(
         input: As for `read_log`, with `output`: the files are a log.
         output: As for `read_log`.
         damaged: What to do where files cannot be read since they are damaged, or gone. By default
-            that is an error. "skip" leaves out the pieces that cannot be read, and the episodes
+            that is an error. "skip" leaves out the shards that cannot be read, and the episodes
             beside them that may have rows there; `result.warnings` of `infer` has what was left
             out, and for all else a `TableWarning` says so.
 
@@ -267,8 +267,8 @@ def scan_traces(
         DamagedFile: when a file cannot be read and `damaged` is "refuse".
         StorageError: when storage fails again and again.
         TraceError: when the place cannot be reached or holds no Parquet files, when files differ
-            in the columns that are read, when the rows of an episode are scattered over pieces,
-            and, as pieces are read, when a file has changed since it was opened.
+            in the columns that are read, when the rows of an episode are scattered over shards,
+            and, as shards are read, when a file has changed since it was opened.
 
     >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
     >>> log = pa.table({"run": [1, 1, 2], "event": ["coin", "push", "push"], "out": [0, 1, 0]})
@@ -280,7 +280,7 @@ def scan_traces(
     (1, 3, ('coin', 'push'))
     >>> folder.cleanup()
     """
-    from resolvent.traces.scan.layouts import NamedLayout, named_pieces, own_pieces
+    from resolvent.traces.scan.layouts import TableLayout, open_table_files, open_trace_files
     from resolvent.traces.scan.listing import files_of, place_text
 
     if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
@@ -309,11 +309,11 @@ def scan_traces(
     if isinstance(place, Iterator):  # it can be gone through once, and its name is needed, too
         place = list(place)
     if named is None:
-        pieces, layout = own_pieces(files_of(place), further, skips=skips)
-        return TraceFolder(place_text(place), pieces, layout)
+        shards, layout = open_trace_files(files_of(place), further, skips=skips)
+        return TraceFolder(place_text(place), shards, layout)
     if further:
         raise OptionError(
             "columns are for files of traces: of a table, name them as outputs (output of a log)"
         )
-    table, layout_named = named_pieces(files_of(place), NamedLayout(*named), skips=skips)
+    table, layout_named = open_table_files(files_of(place), TableLayout(*named), skips=skips)
     return TraceFolder(place_text(place), table, layout_named)

@@ -1,4 +1,4 @@
-"""Columns that tell episodes apart → a code for each row, the same for rows of one episode."""
+"""Compare rows by episode: codes of rows, and bounds of the episodes of row groups."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -12,14 +12,14 @@ from resolvent.traces.tables.distinct import distinct
 from resolvent.traces.vocabulary import distinct_pairs
 
 Bounds = tuple[tuple[Any, ...], tuple[Any, ...]]
-"""No episode of a row group comes before the first of these values, nor after the second."""
+"""Least and greatest values of the episodes of a row group, column by column."""
 
 Episode = tuple[Any, ...]
-"""The values that tell an episode from others, column by column."""
+"""The values that identify an episode, column by column."""
 
 
-def run_of(codes: NDArray[Any], code: Any) -> int:
-    """Return how many of the first codes are this one."""
+def run_length(codes: NDArray[Any], code: Any) -> int:
+    """Return the number of leading codes that equal `code`."""
     other = codes != code
     return int(np.argmax(other)) if other.any() else len(codes)
 
@@ -48,7 +48,7 @@ def _one_row(episode: Episode, schema: pa.Schema) -> pa.Table:
 
 
 def hashes(keys: pa.Table) -> NDArray[np.int64]:
-    """Return a number for each row, which rows with other values hardly ever have."""
+    """Return a hash for each row."""
     if keys.num_columns == 1 and pa.types.is_integer(keys.schema.types[0]):
         return np.asarray(keys.column(0).cast(pa.int64(), safe=False).to_numpy())
     rows = zip(*(column.to_pylist() for column in keys.columns), strict=True)
@@ -56,7 +56,7 @@ def hashes(keys: pa.Table) -> NDArray[np.int64]:
 
 
 def repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Return pairs of arrays that have a number in common, each for one such number.
+    """Yield pairs of arrays that share a number, one for each shared number.
 
     >>> list(repeats([np.array([1, 2]), np.array([3]), np.array([2, 4])]))
     [(0, 2)]
@@ -72,24 +72,24 @@ def repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
 def episode_codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[np.int64]:
     """Return a code for each row of some tables, the same for rows with the same values."""
     table = joined(tables)
-    together: NDArray[Any] | None = None
-    many = 0
+    codes_so_far: NDArray[Any] | None = None
+    count = 0
     for name in names:
         column = table[name]
         if len(names) == 1 and pa.types.is_integer(column.type) and not column.null_count:
             return np.asarray(column.to_numpy())
         values, codes = distinct(column)
-        if together is None:
-            together, many = codes, len(values)
+        if codes_so_far is None:
+            codes_so_far, count = codes, len(values)
         else:
-            kept, together = distinct_pairs(together, codes, many, len(values))
-            many = len(kept)
-    assert together is not None  # noqa: S101 -- there is a column of episodes
-    return together.astype(np.int64)
+            kept, codes_so_far = distinct_pairs(codes_so_far, codes, count, len(values))
+            count = len(kept)
+    assert codes_so_far is not None  # noqa: S101 -- there is a column of episodes
+    return codes_so_far.astype(np.int64)
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put tables of the same columns one below the other, whatever width their numbers have."""
+    """Concatenate tables of the same columns, whose integers may differ in width."""
     if len(tables) == 1:
         return tables[0]
     some = [table for table in tables if table.num_rows] or tables[:1]
@@ -107,8 +107,8 @@ def _plain(table: pa.Table) -> pa.Table:
     return table
 
 
-def are_apart(one: Bounds | None, other: Bounds | None) -> bool:
-    """Whether two blocks certainly share no episode."""
+def are_disjoint(one: Bounds | None, other: Bounds | None) -> bool:
+    """Whether two row groups certainly share no episode."""
     if one is None or other is None:
         return False
     try:
@@ -117,8 +117,8 @@ def are_apart(one: Bounds | None, other: Bounds | None) -> bool:
         return False
 
 
-def bounds_around(bounds: Sequence[Bounds | None]) -> Bounds | None:
-    """Return the bounds of all blocks of a piece together."""
+def common_bounds(bounds: Sequence[Bounds | None]) -> Bounds | None:
+    """Return the bounds of all row groups of a shard together."""
     known = [one for one in bounds if one is not None]
     if len(known) < len(bounds):
         return None
@@ -128,10 +128,10 @@ def bounds_around(bounds: Sequence[Bounds | None]) -> Bounds | None:
         return None
 
 
-def touching(one: Bounds | None, other: Bounds | None) -> Episode | None:
-    """Return the only episode that two pieces may share, where one ends and the other begins.
+def boundary_episode(one: Bounds | None, other: Bounds | None) -> Episode | None:
+    """Return the only episode that two shards may share, at the boundary between them.
 
-    >>> touching(((1,), (4,)), ((4,), (6,))), touching(((4,), (6,)), ((1,), (4,)))
+    >>> boundary_episode(((1,), (4,)), ((4,), (6,))), boundary_episode(((4,), (6,)), ((1,), (4,)))
     ((4,), (4,))
     """
     if one is None or other is None:
@@ -140,12 +140,12 @@ def touching(one: Bounds | None, other: Bounds | None) -> Episode | None:
     return episode if all(type(value) in (int, str) for value in episode) else None
 
 
-def are_in_order(bounds: Sequence[Bounds | None]) -> bool:
-    """Whether pieces certainly share no episode but, at most, one with a neighbour.
+def are_in_sequence(bounds: Sequence[Bounds | None]) -> bool:
+    """Whether shards certainly share no episode, except for one with a neighbor.
 
-    >>> are_in_order([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
+    >>> are_in_sequence([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
     True
-    >>> are_in_order([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
+    >>> are_in_sequence([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
     False
     """
     if len(bounds) < 2:

@@ -1,8 +1,8 @@
-"""The footer of a Parquet file → the least and the most of columns, in each of its row groups.
+"""Read the statistics of columns from the footer of a Parquet file.
 
-Arrow tells them as well, but ends the process (`std::terminate`, seen with version 26) where a
-damaged footer contradicts itself, in the type of a column or in the sizes of its histograms. So the
-footer's own bytes are read here: Thrift's compact protocol, of which little else is looked at.
+PyArrow's own statistics end the process (`std::terminate`, seen with version 26) if a damaged
+footer contradicts itself, in the type of a column or in the sizes of its histograms. So this module
+parses the footer's bytes, in Thrift's compact protocol, and raises an error instead.
 """
 
 from collections.abc import Iterator
@@ -11,48 +11,46 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 _TAIL: Final = 8
-"""Bytes at the end of a file: the length of the footer, and the letters PAR1."""
+"""Number of bytes after the footer: its length, and the letters PAR1."""
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
-_DEEPEST: Final = 32
-"""Structures inside each other; a footer has fewer than ten."""
+_MAX_DEPTH: Final = 32
+"""Maximum depth of nested structures; a footer has fewer than ten."""
 
-# Fields by their numbers in Parquet's own description of footers.
+# Field numbers of Parquet's definition of footers.
 _ROW_GROUPS, _COLUMNS, _META_DATA = 4, 1, 3
 _TYPE, _STATISTICS = 1, 12
-_OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 1, 2, 3, 5, 6, 7, 8
+_OLD_MAX, _OLD_MIN, _NULLS, _MAX, _MIN, _MAX_IS_EXACT, _MIN_IS_EXACT = 1, 2, 3, 5, 6, 7, 8
 _INT32, _INT64, _TEXT = 1, 2, 6
 _BYTES: Final = {_INT32: 4, _INT64: 8}
 
 
 class Chunk(NamedTuple):
-    """What is said of a column in a row group: its stored type, and statistics by their fields."""
+    """A column of a row group: its physical type, and its statistics by field number."""
 
     stored: int
     statistics: dict[int, Any]
 
     def bounds(self, kind: pa.DataType) -> tuple[Any, Any] | None:
-        """Return the least and the most as values of a type; None if that is not known for sure."""
-        told = self.statistics
-        if told.get(_NULLS) != 0:
+        """Return the minimum and maximum as values of a type; None if they are not exact."""
+        statistics = self.statistics
+        if statistics.get(_NULLS) != 0:
             return None
-        if False in (told.get(_MOST_IS_EXACT), told.get(_LEAST_IS_EXACT)):
+        if False in (statistics.get(_MAX_IS_EXACT), statistics.get(_MIN_IS_EXACT)):
             return None
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        ends = told.get(_LEAST), told.get(_MOST)
+        ends = statistics.get(_MIN), statistics.get(_MAX)
         if ends == (None, None) and pa.types.is_signed_integer(kind):
-            ends = (
-                told.get(_OLD_LEAST),
-                told.get(_OLD_MOST),
-            )  # in order for these alone
+            # The old fields are sorted for signed integers alone.
+            ends = statistics.get(_OLD_MIN), statistics.get(_OLD_MAX)
         try:
             return self._value(ends[0], kind), self._value(ends[1], kind)
         except (ValueError, TypeError, pa.ArrowException):
             return None
 
     def _value(self, data: Any, kind: pa.DataType) -> Any:
-        """Return what bytes stand for, or raise a `ValueError`."""
+        """Decode bytes, or raise a `ValueError`."""
         if not isinstance(data, bytes):
             raise ValueError("no bytes")
         if self.stored == _TEXT and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
@@ -70,9 +68,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(source: Any) -> list[list[Chunk]]:
-    """Return what is said of all columns, by row groups.
-
-    `source` is a file of Arrow's that ends in a footer.
+    """Return the statistics of all columns of a file that Arrow opened, by row group.
 
     Raises:
         pyarrow.ArrowInvalid: when the footer cannot be understood, as Arrow raises it.
@@ -89,13 +85,13 @@ def chunks_of(source: Any) -> list[list[Chunk]]:
 
 
 class _Footer:
-    """Bytes in Thrift's compact protocol, and how far they were read."""
+    """A parser of Thrift's compact protocol."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
     def row_groups(self) -> list[list[Chunk]]:
-        """Read all of it, and return what is said of columns."""
+        """Read the footer."""
         found: list[list[Chunk]] = []
         for field, kind in self.fields():
             if field == _ROW_GROUPS and kind == _LIST:
@@ -115,15 +111,15 @@ class _Footer:
         return found
 
     def chunk(self) -> Chunk:
-        """Read what is said of one column in a row group."""
+        """Read a column of a row group."""
         stored, statistics = -1, {}
         for field, kind in self.fields():
             if field == _META_DATA and kind == _STRUCT:
                 for inner, inside in self.fields():
                     if inner == _TYPE and _BYTE < inside < _DOUBLE:
-                        stored = self.whole()
+                        stored = self.integer()
                     elif inner == _STATISTICS and inside == _STRUCT:
-                        statistics = {one: self.value(other) for one, other in self.fields()}
+                        statistics = {number: self.value(of) for number, of in self.fields()}
                     else:
                         self.skip(inside)
             else:
@@ -131,14 +127,14 @@ class _Footer:
         return Chunk(stored, statistics)
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Go through the fields of a structure: number and kind, the value is to be read next."""
+        """Yield the number and type of each field; the caller reads the value next."""
         field = 0
         while head := self.byte():
-            field = field + (head >> 4) if head >> 4 else self.whole()
+            field = field + (head >> 4) if head >> 4 else self.integer()
             yield field, head & 15
 
     def size_of_list(self) -> int:
-        """Read how many structures follow."""
+        """Read the number of structures in a list."""
         head = self.byte()
         size = head >> 4 if head >> 4 < 15 else self.varint()
         if head & 15 != _STRUCT or size > len(self.data) - self.at:
@@ -146,11 +142,11 @@ class _Footer:
         return size
 
     def value(self, kind: int) -> Any:
-        """Read a yes or no, a whole number or bytes; None for anything else."""
+        """Read a boolean, an integer or bytes; return None for all else."""
         if kind in (_TRUE, _FALSE):
             return kind == _TRUE
         if _BYTE < kind < _DOUBLE:
-            return self.whole()
+            return self.integer()
         if kind == _BINARY:
             size = self.varint()
             start, self.at = self.at, self.at + size
@@ -166,13 +162,13 @@ class _Footer:
         self.at += 1
         return found
 
-    def whole(self) -> int:
-        """Read a whole number, whose sign is its last bit."""
+    def integer(self) -> int:
+        """Read an integer in zigzag encoding."""
         found = self.varint()
         return (found >> 1) ^ -(found & 1)
 
     def varint(self) -> int:
-        """Read a number of up to ten bytes that has no sign."""
+        """Read an unsigned integer of up to ten bytes."""
         data, at = self.data, self.at
         found = shift = 0
         while True:
@@ -187,8 +183,8 @@ class _Footer:
                 raise ValueError("a number without end")
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Read past a value."""
-        if depth > _DEEPEST:
+        """Skip a value."""
+        if depth > _MAX_DEPTH:
             raise ValueError("too deep")
         if kind in (_TRUE, _FALSE):
             return
@@ -218,7 +214,7 @@ class _Footer:
             raise ValueError("values beyond the end")
 
     def skip_all(self, size: int, kinds: tuple[int, ...], depth: int) -> None:
-        """Read past the values of a list or a map, in which each yes or no has a byte."""
+        """Skip the values of a list or a map, where a boolean takes a byte."""
         if size > len(self.data) - self.at:
             raise ValueError("more values than bytes")
         for _ in range(size):

@@ -1,8 +1,7 @@
-"""A place → its Parquet files: a file, a folder, a glob, an address, or a list of these.
+"""List the Parquet files of a path, glob or address, or of a list of these.
 
-Files and folders whose names begin with a dot or an underscore are not read, as in Hive and
-Spark, which keep notes of their own there. Of folders within a folder those are read whose
-names are `key=value`, for that is how data sets are partitioned; others need a glob.
+Files and folders whose names begin with a dot or an underscore are not read: Hive and Spark store
+metadata there. Of nested folders only partitions, named `key=value`, are read; others need a glob.
 """
 
 import re
@@ -36,8 +35,8 @@ class StoredFile:
     """A file, on this machine or elsewhere.
 
     Attributes:
-        name: What an error calls it.
-        path: Where its file system has it.
+        name: Its name in errors.
+        path: Its path in its file system.
         root: The address of that file system; None on this machine.
     """
 
@@ -47,21 +46,21 @@ class StoredFile:
 
     @property
     def keys(self) -> dict[str, str | None]:
-        """The partition keys among the folders it lies in, and their values.
+        """The partition keys in its path, and their values.
 
         >>> StoredFile("x", "/data/day=3/city=S%C3%A3o/x.parquet").keys
         {'day': '3', 'city': 'São'}
         """
-        found = (_PARTITION.fullmatch(part) for part in self.path.split("/")[:-1])
+        matches = (_PARTITION.fullmatch(part) for part in self.path.split("/")[:-1])
         return {
             unquote(match[1]): None if match[2] == _NO_VALUE else unquote(match[2])
-            for match in found
+            for match in matches
             if match
         }
 
 
 def is_glob(place: str) -> bool:
-    """Whether a text stands for all paths of a form; in addresses `?` begins their options.
+    """Whether a text is a glob; in addresses `?` begins the options.
 
     >>> is_glob("logs/*.parquet"), is_glob("logs"), is_glob("s3://bucket/logs?region=eu-west-1")
     (True, False, False)
@@ -70,7 +69,7 @@ def is_glob(place: str) -> bool:
 
 
 def place_text(place: Any) -> str:
-    """Return what a place is called: a path, an address without secrets, or how many of them.
+    """Return a place as a text: a path, an address without secrets, or the first of a list.
 
     >>> place_text("s3://key:secret@bucket/logs"), place_text(["a.parquet", "b.parquet"])
     ('s3://bucket/logs', 'a.parquet and 1 more')
@@ -82,9 +81,10 @@ def place_text(place: Any) -> str:
 
 
 def files_of(place: Any) -> list[StoredFile]:
-    """Return the Parquet files of a place, those of a folder or glob in the order of their paths.
+    """Return the Parquet files of a place, those of a folder or glob sorted by path.
 
-    `TraceError` if there are none.
+    Raises:
+        TraceError: when there are none.
     """
     if not isinstance(place, str | Path):
         return _files_of_list(place)
@@ -137,23 +137,23 @@ def _files_of_path(text: str) -> list[StoredFile]:
         return [StoredFile(text, str(path.absolute()))]
     if not is_glob(text):
         raise TraceError(f"{text} does not exist")
-    found = sorted(
-        (one for one in iglob(text, recursive=True) if not _hidden(one, text)),  # noqa: PTH207
-        key=lambda one: Path(one).parts,
+    matches = sorted(
+        (match for match in iglob(text, recursive=True) if not _hidden(match, text)),  # noqa: PTH207
+        key=lambda match: Path(match).parts,
     )
     files = []
-    for one in found:
-        if Path(one).is_dir():
-            files += _listed(None, str(Path(one).absolute()), one)[0]
+    for match in matches:
+        if Path(match).is_dir():
+            files += _listed(None, str(Path(match).absolute()), match)[0]
         else:
-            files.append(StoredFile(one, str(Path(one).absolute())))
-    return _found(files, text)
+            files.append(StoredFile(match, str(Path(match).absolute())))
+    return _not_empty(files, text)
 
 
-def _hidden(found: str, pattern: str) -> bool:
-    """Whether a glob's match has a hidden name where the pattern does not spell it out."""
+def _hidden(match: str, pattern: str) -> bool:
+    """Whether a match of a glob has a hidden name that is not part of the pattern."""
     spelled = set(Path(pattern).parts)
-    return any(part[0] in "._" and part not in spelled for part in Path(found).parts)
+    return any(part[0] in "._" and part not in spelled for part in Path(match).parts)
 
 
 def _files_of_address(text: str) -> list[StoredFile]:
@@ -176,7 +176,7 @@ def _files_of_address(text: str) -> list[StoredFile]:
             and matches.fullmatch(info.path)
             and not any(part[0] in "._" for part in _parts_below(info.path, base))
         ]
-        return _found(sorted(files, key=lambda file: file.path.split("/")), shown)
+        return _not_empty(sorted(files, key=lambda file: file.path.split("/")), shown)
     with reaching(shown, root):
         info = system.get_file_info(path.rstrip("/") or path)
     if info.is_file:
@@ -211,7 +211,7 @@ def _parts_below(path: str, base: str) -> list[str]:
 
 
 def _parquet_in(place: str, root: str | None, path: str, name: str) -> list[StoredFile]:
-    """Return the files of a folder, or say what it holds instead."""
+    """Return the files of a folder; the error names what it holds instead."""
     files, others, folders = _listed(root, path, name)
     if files:
         return files
@@ -241,7 +241,7 @@ def _listed(
     files: list[StoredFile] = []
     others: list[str] = []
     folders: list[str] = []
-    # Elsewhere one request lists all; here there may be much beside what is looked for.
+    # Object stores list all in one request; here other folders may hold many files.
     waiting = [path]
     while waiting:
         base = waiting.pop()
@@ -266,14 +266,14 @@ def _listed(
     return files, sorted(others), sorted(set(folders))
 
 
-def _found(files: Sequence[StoredFile], place: str) -> list[StoredFile]:
+def _not_empty(files: Sequence[StoredFile], place: str) -> list[StoredFile]:
     if not files:
         raise TraceError(f"nothing matches {place}: check the pattern, and what is in the folder")
     return list(files)
 
 
 def columns_at(place: Any) -> list[str]:
-    """Return the columns of a place's first file, and the keys of its folders."""
+    """Return the columns of the first file of a place, and the keys in its path."""
     from resolvent.traces.scan.shards import footers
 
     first = files_of(place)[0]

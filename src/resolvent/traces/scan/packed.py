@@ -1,7 +1,7 @@
-"""Files and row groups as columns: a million of them take little to send, and nothing to load.
+"""Sequences of files, fingerprints and row groups as arrays, small to send and quick to load.
 
-What they hold is what tuples of them would; each is made anew when it is asked for. Arrays are
-shared by all processes of a node of Ray; objects would be made again by each task.
+Elements are created on access. Ray shares arrays among all processes of a node; objects would be
+created again by each task.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from resolvent.by_value import ByValue
 from resolvent.traces.scan.listing import StoredFile
-from resolvent.traces.scan.row_groups import Block, Seal
+from resolvent.traces.scan.row_groups import Fingerprint, RowGroup
 
 _ENCODING = ("utf-8", "surrogateescape")  # a path may hold any bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Texts(ByValue):
-    """Texts that begin alike, one after the other in one array.
+    """Texts with a common prefix, concatenated in one array.
 
     >>> texts = Texts.of(["day=1/a", "day=1/b", "day=22"])
     >>> texts.prefix, len(texts), texts[1], texts[2]
@@ -34,8 +34,8 @@ class Texts(ByValue):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Texts":
-        """Put texts together."""
-        # What the first and the last in order have in common, all between them have.
+        """Pack texts."""
+        # The common prefix of the least and the greatest text is that of all.
         least, most = min(texts, default=""), max(texts, default="")
         alike = takewhile(lambda pair: pair[0] == pair[1], zip(least, most, strict=False))
         prefix = "".join(letter for letter, _ in alike)
@@ -51,17 +51,17 @@ class Texts(ByValue):
         return self.prefix + self.content[first:after].tobytes().decode(*_ENCODING)
 
     def starting(self, prefix: str) -> "Texts":
-        """Return the same texts with another beginning."""
+        """Return the same texts with another prefix."""
         return Texts(prefix, self.content, self.ends)
 
     def ends_like(self, other: "Texts") -> bool:
-        """Whether others differ at most in how all of them begin."""
+        """Whether other texts differ at most in their prefix."""
         return np.array_equal(self.ends, other.ends) and np.array_equal(self.content, other.content)
 
 
 @dataclass(frozen=True, eq=False)
 class PackedFiles(ByValue, Sequence[StoredFile]):
-    """Files, as a tuple of them would be.
+    """A sequence of files.
 
     >>> files = [StoredFile(f"logs/{n}", f"/data/logs/{n}") for n in "abc"]
     >>> packed = PackedFiles.of(files)
@@ -76,7 +76,7 @@ class PackedFiles(ByValue, Sequence[StoredFile]):
 
     @classmethod
     def of(cls, files: Sequence[StoredFile]) -> "PackedFiles":
-        """Put files together; most names end as their paths do, which is kept once."""
+        """Pack files; most names end as their paths do, which is stored once."""
         names, paths = (Texts.of([getattr(one, of) for one in files]) for of in ("name", "path"))
         if names.ends_like(paths):
             paths = names.starting(paths.prefix)
@@ -101,11 +101,11 @@ class PackedFiles(ByValue, Sequence[StoredFile]):
 
 
 @dataclass(frozen=True, eq=False)
-class PackedSeals(ByValue, Sequence[Seal]):
-    """Seals, as a tuple of them would be.
+class PackedFingerprints(ByValue, Sequence[Fingerprint]):
+    """Fingerprints, as a tuple of them would be.
 
-    >>> seals = [Seal(7, "tag"), Seal(8, None), Seal(9, 12)]
-    >>> list(PackedSeals.of(seals)) == seals
+    >>> fingerprints = [Fingerprint(7, "tag"), Fingerprint(8, None), Fingerprint(9, 12)]
+    >>> list(PackedFingerprints.of(fingerprints)) == fingerprints
     True
     """
 
@@ -113,27 +113,29 @@ class PackedSeals(ByValue, Sequence[Seal]):
     changed: NDArray[np.int64] | Texts
 
     @classmethod
-    def of(cls, seals: Sequence[Seal]) -> "PackedSeals":
-        """Put seals together: times of change as numbers, and ETags as texts."""
-        sizes = np.array([seal.size for seal in seals], np.int64)
-        if all(isinstance(seal.changed, int) for seal in seals):
-            return cls(sizes, np.array([seal.changed for seal in seals], np.int64))
-        return cls(sizes, Texts.of([_as_text(seal.changed) for seal in seals]))
+    def of(cls, fingerprints: Sequence[Fingerprint]) -> "PackedFingerprints":
+        """Pack fingerprints: times of change as numbers, and ETags as texts."""
+        sizes = np.array([fingerprint.size for fingerprint in fingerprints], np.int64)
+        if all(isinstance(fingerprint.changed, int) for fingerprint in fingerprints):
+            return cls(
+                sizes, np.array([fingerprint.changed for fingerprint in fingerprints], np.int64)
+            )
+        return cls(sizes, Texts.of([_as_text(fingerprint.changed) for fingerprint in fingerprints]))
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     @overload
-    def __getitem__(self, number: int) -> Seal: ...
+    def __getitem__(self, number: int) -> Fingerprint: ...
     @overload
-    def __getitem__(self, number: slice) -> tuple[Seal, ...]: ...
-    def __getitem__(self, number: int | slice) -> Seal | tuple[Seal, ...]:
+    def __getitem__(self, number: slice) -> tuple[Fingerprint, ...]: ...
+    def __getitem__(self, number: int | slice) -> Fingerprint | tuple[Fingerprint, ...]:
         if isinstance(number, slice):
             return tuple(self[one] for one in range(*number.indices(len(self))))
         number = range(len(self))[number]
         changed = self.changed[number]
         told = _of_text(changed) if isinstance(changed, str) else int(changed)
-        return Seal(int(self.sizes[number]), told)
+        return Fingerprint(int(self.sizes[number]), told)
 
 
 def _as_text(changed: str | int | None) -> str:
@@ -147,33 +149,37 @@ def _of_text(text: str) -> str | int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class PackedBlocks(ByValue, Sequence[Block]):
-    """Row groups, as a tuple of them would be.
+class PackedRowGroups(ByValue, Sequence[RowGroup]):
+    """A sequence of row groups.
 
-    >>> blocks = PackedBlocks.of([Block(0, 0, 0, 5), Block(0, 1, 5, 7), Block(1, 0, 0, 2)])
-    >>> blocks[1:], blocks.rows
-    ((Block(file=0, group=1, first=5, rows=7), Block(file=1, group=0, first=0, rows=2)), 14)
+    >>> row_groups = PackedRowGroups.of([RowGroup(0, 0, 0, 5), RowGroup(0, 1, 5, 7)])
+    >>> row_groups[1:]
+    (RowGroup(file=0, group=1, first=5, rows=7),)
     """
 
     numbers: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Iterable[Block]) -> "PackedBlocks":
-        """Put row groups together."""
-        return cls(np.array([*blocks], np.int64).reshape(-1, len(Block._fields)))
+    def of(cls, row_groups: Iterable[RowGroup]) -> "PackedRowGroups":
+        """Pack row groups."""
+        return cls(np.array([*row_groups], np.int64).reshape(-1, len(RowGroup._fields)))
 
     @property
     def rows(self) -> int:
-        """How many rows they have together."""
-        return int(self.numbers[:, Block._fields.index("rows")].sum())
+        """Number of rows of all row groups."""
+        return int(self.numbers[:, RowGroup._fields.index("rows")].sum())
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     @overload
-    def __getitem__(self, number: int) -> Block: ...
+    def __getitem__(self, number: int) -> RowGroup: ...
     @overload
-    def __getitem__(self, number: slice) -> tuple[Block, ...]: ...
-    def __getitem__(self, number: int | slice) -> Block | tuple[Block, ...]:
+    def __getitem__(self, number: slice) -> tuple[RowGroup, ...]: ...
+    def __getitem__(self, number: int | slice) -> RowGroup | tuple[RowGroup, ...]:
         found = self.numbers[number].tolist()
-        return tuple(map(Block._make, found)) if isinstance(number, slice) else Block._make(found)
+        return (
+            tuple(map(RowGroup._make, found))
+            if isinstance(number, slice)
+            else RowGroup._make(found)
+        )

@@ -1,7 +1,7 @@
-"""Parquet files → blocks of rows, which are read one by one, and what is known of each.
+"""Read row groups of Parquet files, and their footers.
 
-A block is a row group. Its footer says how many rows it has and, mostly, between which values
-its episodes lie, so that little has to be read to know which blocks share an episode.
+A footer states the number of rows of each row group and, mostly, the bounds of its episodes, so
+that row groups which may share an episode are found without reading them.
 """
 
 import os
@@ -24,7 +24,7 @@ from resolvent._util.storage import (
     is_missing,
     is_of_storage,
     is_passing,
-    is_without_room,
+    is_read_too_small,
     reaching,
     storage_error,
 )
@@ -35,26 +35,26 @@ from resolvent.traces.scan.footer import Chunk, chunks_of
 from resolvent.traces.scan.listing import StoredFile
 
 FILE_NAME = "__filename"
-"""A column that every file has: what it is called. PyArrow's data sets have it, too."""
+"""Name of a column with the name of the file, as in PyArrow's data sets."""
 
-_ENDS = 4
+_CACHED_FOOTERS = 4
 _MAGIC = b"PAR1"
-_ROOM = 1 << 12
-"""Bytes that storage is asked for at least, where it failed: its refusals take some hundred."""
+_MIN_READ = 1 << 12
+"""Minimum number of bytes of a read after storage failed: its refusals take some hundred."""
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-_IN_ORDER = (bool, int, str, bytes, date, datetime)
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_ORDERED_TYPES = (bool, int, str, bytes, date, datetime)
 
 
-class Seal(NamedTuple):
-    """What a file was like when it was opened: its size, and its ETag or time of change."""
+class Fingerprint(NamedTuple):
+    """State of a file when it was opened: its size, and its ETag or time of change."""
 
     size: int
     changed: str | int | None
 
 
-class Block(NamedTuple):
-    """A row group: the number of its file and its own there, its first row, and how many."""
+class RowGroup(NamedTuple):
+    """A row group: its file, its number there, its first row, and its number of rows."""
 
     file: int
     group: int
@@ -64,17 +64,17 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a file says of it.
+    """The footer of a file.
 
     Attributes:
-        seal: What the file is like.
+        fingerprint: The state of the file.
         schema: Its columns.
         groups: The number of rows in each row group.
-        bounds: Between which values the episodes of each row group lie, if that is known.
-        is_damaged: Whether it cannot be read, and so says nothing.
+        bounds: The bounds of the episodes of each row group, None where they are unknown.
+        is_damaged: Whether it cannot be read.
     """
 
-    seal: Seal
+    fingerprint: Fingerprint
     schema: pa.Schema
     groups: tuple[int, ...] = ()
     bounds: tuple[Bounds | None, ...] = ()
@@ -87,60 +87,62 @@ class StoredFiles:
 
     Attributes:
         files: The files, in order.
-        seals: What each was like when it was opened.
-        whole: The keys whose values are integers everywhere.
+        fingerprints: Their states when they were opened.
+        integer_keys: The keys whose values are integers everywhere.
         texts: Columns that hold texts in all files, and are read as codes of a dictionary.
-        skips: Whether files that are damaged are left out.
+        skips: Whether damaged files are skipped.
     """
 
     files: Sequence[StoredFile]
-    seals: Sequence[Seal] = ()
-    whole: frozenset[str] = frozenset()
+    fingerprints: Sequence[Fingerprint] = ()
+    integer_keys: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     skips: bool = False
 
     def constants(self, file: int) -> dict[str, Any]:
-        """Return the columns that have one value in a whole file."""
+        """Return the columns that have one value in a file."""
         stored = self.files[file]
         keys = {
-            name: int(text) if text is not None and name in self.whole else text
+            name: int(text) if text is not None and name in self.integer_keys else text
             for name, text in stored.keys.items()
         }
         return {FILE_NAME: stored.name, **keys}
 
     def read(
-        self, blocks: Sequence[Block], names: Sequence[str], rows: int | None = None
+        self, row_groups: Sequence[RowGroup], names: Sequence[str], rows: int | None = None
     ) -> pa.Table:
-        """Read some columns of blocks of one file that follow each other, or of the first rows."""
+        """Read columns of consecutive row groups of one file, or of its first rows."""
         try:
-            return self._read(blocks, names, rows)
+            return self._read(row_groups, names, rows)
         except StorageError as error:
-            if not is_without_room(error):
+            if not is_read_too_small(error):
                 raise
-        return self._read(blocks, names, rows, roomy=True)
+        return self._read(row_groups, names, rows, large_reads=True)
 
     def _read(
         self,
-        blocks: Sequence[Block],
+        row_groups: Sequence[RowGroup],
         names: Sequence[str],
         rows: int | None,
         *,
-        roomy: bool = False,
+        large_reads: bool = False,
     ) -> pa.Table:
-        number, groups = blocks[0].file, [block.group for block in blocks]
+        number, groups = row_groups[0].file, [row_group.group for row_group in row_groups]
         of = self.files[number].name
-        if blocks[0].rows:
+        if row_groups[0].rows:
             of += f", row group{_span(groups)}"
-        with self.opened(number, names, of, roomy=roomy) as file:
-            of_file = [name for name in names if name in file.schema_arrow.names]
+        with self.opened(number, names, of, large_reads=large_reads) as file:
+            in_file = [name for name in names if name in file.schema_arrow.names]
             if rows is None:
-                rows = sum(block.rows for block in blocks)
-                table = file.read_row_groups(groups, of_file)
+                rows = sum(row_group.rows for row_group in row_groups)
+                table = file.read_row_groups(groups, in_file)
             else:
-                table = _first_rows(file, groups, of_file, rows)
-        return self._completed(table, rows, number, names)
+                table = _first_rows(file, groups, in_file, rows)
+        return self._with_constants(table, rows, number, names)
 
-    def _completed(self, table: pa.Table, rows: int, file: int, names: Sequence[str]) -> pa.Table:
+    def _with_constants(
+        self, table: pa.Table, rows: int, file: int, names: Sequence[str]
+    ) -> pa.Table:
         """Put the columns that have one value in the file beside those read."""
         constants = self.constants(file)
         columns = [
@@ -156,85 +158,87 @@ class StoredFiles:
         names: Sequence[str] = (),
         of: str | None = None,
         *,
-        roomy: bool = False,
+        large_reads: bool = False,
     ) -> Iterator[pq.ParquetFile]:
-        """Open a file that has not changed since its seal was made; `TraceError` if it has.
+        """Open a file; `TraceError` if it has changed since its fingerprint was made.
 
-        What cannot be read then is called `of`. A `roomy` file is never asked for few bytes.
+        Errors name `of`. With `large_reads` it is never asked for few bytes.
         """
         stored = self.files[number]
         with in_parquet(stored, of), _opened(stored) as source:
-            self._check_unchanged(number, _seal(stored, source) if self.seals else None)
+            self._check_unchanged(
+                number, _fingerprint_of(stored, source) if self.fingerprints else None
+            )
             texts = [name for name in names if name in self.texts]
-            known = _ends.get((stored, self.seals[number]) if self.seals else None)
+            known = _footer_cache.get(
+                (stored, self.fingerprints[number]) if self.fingerprints else None
+            )
             try:
                 with pq.ParquetFile(
-                    _Roomy(source) if roomy else source,
+                    _LargeReads(source) if large_reads else source,
                     metadata=known,
                     read_dictionary=texts,
                     page_checksum_verification=True,
                 ) as file:
-                    if self.seals:
-                        _ends.keep((stored, self.seals[number]), file.metadata)
+                    if self.fingerprints:
+                        _footer_cache.keep((stored, self.fingerprints[number]), file.metadata)
                     yield file
             except (pa.ArrowException, OSError):
-                # What somebody writes to meanwhile looks damaged, and is not.
-                self._check_unchanged(number, _seal_now(stored))
+                # A file that is being written looks damaged.
+                self._check_unchanged(number, _current_fingerprint(stored))
                 raise
             if stored.root is None:  # elsewhere a file is replaced as a whole, if at all
-                self._check_unchanged(number, _seal_now(stored))
+                self._check_unchanged(number, _current_fingerprint(stored))
 
-    def _check_unchanged(self, number: int, now: Seal | None) -> None:
-        if self.seals and now is not None and now != self.seals[number]:
+    def _check_unchanged(self, number: int, now: Fingerprint | None) -> None:
+        if self.fingerprints and now is not None and now != self.fingerprints[number]:
+            change = _change(self.fingerprints[number], now)
             raise TraceError(
-                f"the file has changed since it was opened ({_change(self.seals[number], now)}): "
+                f"the file has changed since it was opened ({change}): "
                 f"scan the place again, when nobody writes to it"
             )
 
 
-class _Ends:
-    """The ends of files that were opened last: those of many row groups take long to read."""
+class _FooterCache:
+    """The footers of the files opened last: those of many row groups take long to read."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Any, Any] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Any) -> Any:
-        """Return the end of a file with this seal, if it is still there."""
+        """Return the footer of a file with this fingerprint, if it is cached."""
         with self._lock:
             return self._kept.get(key)
 
     def keep(self, key: Any, metadata: Any) -> None:
-        """Keep the end of a file, and let go of the one that was kept longest ago."""
+        """Store the footer of a file, and drop the oldest one."""
         with self._lock:
             self._kept[key] = metadata
-            while len(self._kept) > _ENDS:
+            while len(self._kept) > _CACHED_FOOTERS:
                 self._kept.popitem(last=False)
 
 
-_ends = _Ends()
+_footer_cache = _FooterCache()
 
 
 @in_child
 def _renew() -> None:
-    global _ends
-    _ends = _Ends()
+    global _footer_cache
+    _footer_cache = _FooterCache()
 
 
 def _opened(stored: StoredFile) -> Any:
-    """Open a file where it is stored; one that is gone, and was there, is an error by name."""
+    """Open a file; one that is gone is a `DamagedFile`."""
     try:
         return file_system(stored.root)[0].open_input_file(stored.path)
     except (OSError, pa.ArrowException) as error:
         found = storage_error(stored.name, stored.root, error)
-        raise _Stored(DamagedFile(str(found)) if is_missing(error) else found) from error
+        raise _NamedError(DamagedFile(str(found)) if is_missing(error) else found) from error
 
 
-class _Roomy:
-    """A file of which many bytes are read at a time, also where few are asked for.
-
-    What was read last is kept, so that looking at it again asks for nothing.
-    """
+class _LargeReads:
+    """A file that reads at least `_MIN_READ` bytes at a time, and caches the last read."""
 
     closed = False
 
@@ -269,8 +273,8 @@ class _Roomy:
     def read(self, size: int = -1) -> bytes:
         end = self._source.size()
         size = end - self._at if size < 0 else min(size, end - self._at)
-        start = max(min(self._at, end - _ROOM), 0)
-        found = self.read_at(max(self._at + size - start, _ROOM), start)
+        start = max(min(self._at, end - _MIN_READ), 0)
+        found = self.read_at(max(self._at + size - start, _MIN_READ), start)
         found = found[self._at - start : self._at - start + size]
         self._at += len(found)
         return found
@@ -279,29 +283,29 @@ class _Roomy:
         self.closed = True
 
 
-class _Stored(Exception):  # noqa: N818
+class _NamedError(Exception):
     """An error that names its file already."""
 
 
-def _seal(stored: StoredFile, source: Any) -> Seal:
-    told = source.metadata() or {}
-    tag = told.get("ETag", told.get(b"ETag"))
+def _fingerprint_of(stored: StoredFile, source: Any) -> Fingerprint:
+    metadata = source.metadata() or {}
+    tag = metadata.get("ETag", metadata.get(b"ETag"))
     if tag is not None:
-        return Seal(source.size(), tag.decode())
+        return Fingerprint(source.size(), tag.decode())
     info = file_system(stored.root)[0].get_file_info(stored.path)
-    return Seal(source.size(), info.mtime_ns)
+    return Fingerprint(source.size(), info.mtime_ns)
 
 
-def _seal_now(stored: StoredFile) -> Seal | None:
-    """Return what a file is like that may have changed while it was open; None if it is gone."""
+def _current_fingerprint(stored: StoredFile) -> Fingerprint | None:
+    """Return the present fingerprint of a file; None if it is gone."""
     try:
         with file_system(stored.root)[0].open_input_file(stored.path) as source:
-            return _seal(stored, source)
+            return _fingerprint_of(stored, source)
     except (OSError, pa.ArrowException):
         return None
 
 
-def _change(before: Seal, now: Seal) -> str:
+def _change(before: Fingerprint, now: Fingerprint) -> str:
     if before.size != now.size:
         return f"it had {before.size:,} bytes, and has {now.size:,}"
     return "it was written again"
@@ -329,11 +333,11 @@ def _repeated(value: Any, rows: int) -> pa.Array:
 
 @contextmanager
 def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
-    """Turn what is wrong with a file, or with where it is stored, into a `TraceError`."""
+    """Raise errors of a file or its storage as a `TraceError`."""
     try:
         with locating(stored.name):
             yield
-    except _Stored as error:
+    except _NamedError as error:
         raise error.args[0] from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if ran_out_of_memory(error):
@@ -348,7 +352,7 @@ def in_parquet(stored: StoredFile, of: str | None = None) -> Iterator[None]:
 
 
 def _span(groups: Sequence[int]) -> str:
-    """Name row groups that follow each other.
+    """Return the numbers of consecutive row groups as a text.
 
     >>> _span([3]), _span([3, 4, 5])
     (' 3', 's 3 to 5')
@@ -356,11 +360,11 @@ def _span(groups: Sequence[int]) -> str:
     return f" {groups[0]}" if len(groups) == 1 else f"s {groups[0]} to {groups[-1]}"
 
 
-def whole_keys(files: Sequence[StoredFile]) -> frozenset[str]:
+def integer_keys(files: Sequence[StoredFile]) -> frozenset[str]:
     """Return the keys of folders whose values are integers, as they print, in all files.
 
     >>> named = [StoredFile("", f"/day={day}/city={city}/x") for day, city in ((1, 2), (3, "Ulm"))]
-    >>> sorted(whole_keys(named))
+    >>> sorted(integer_keys(named))
     ['day']
     """
     values: dict[str, set[str]] = {}
@@ -368,62 +372,62 @@ def whole_keys(files: Sequence[StoredFile]) -> frozenset[str]:
         for name, text in file.keys.items():
             values.setdefault(name, set()).update(() if text is None else (text,))
     return frozenset(
-        name for name, texts in values.items() if texts and all(map(_WHOLE.fullmatch, texts))
+        name for name, texts in values.items() if texts and all(map(_INTEGER.fullmatch, texts))
     )
 
 
 def footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
-    """Read what the end of a file says, with bounds of the values of these columns."""
+    """Read the footer of a file, with bounds of the columns that identify episodes."""
     try:
         return _footer_of(stored, number, episode)
     except DamagedFile:
         if not stored.skips:
             raise
-        return Footer(_seal_of(stored.files[number]), pa.schema([]), is_damaged=True)
+        return Footer(_fingerprint_of_damaged(stored.files[number]), pa.schema([]), is_damaged=True)
 
 
-def _seal_of(stored: StoredFile) -> Seal:
-    """Return what a file is like that cannot be read; it may be gone."""
+def _fingerprint_of_damaged(stored: StoredFile) -> Fingerprint:
+    """Return the fingerprint of an unreadable file; it may be gone."""
     try:
         with _opened(stored) as source, reaching(stored.name, stored.root):
-            return _seal(stored, source)
-    except _Stored as error:
+            return _fingerprint_of(stored, source)
+    except _NamedError as error:
         if isinstance(error.args[0], DamagedFile):
-            return Seal(-1, None)
+            return Fingerprint(-1, None)
         raise error.args[0] from error
 
 
 def _footer_of(stored: StoredFiles, number: int, episode: Sequence[str]) -> Footer:
     file = stored.files[number]
     with in_parquet(file), _opened(file) as source:
-        seal = _seal(file, source)
-        start = source.read(_ROOM)[: len(_MAGIC)]
+        fingerprint = _fingerprint_of(file, source)
+        start = source.read(_MIN_READ)[: len(_MAGIC)]
         source.seek(0)
         if start != _MAGIC:
             raise DamagedFile(
                 "is no Parquet file: read it with read_traces, or with read_table or read_log"
             )
-        read = source if file.root is None else _Roomy(source)
+        read = source if file.root is None else _LargeReads(source)
         opened = pq.ParquetFile(read)
         metadata, schema = opened.metadata, opened.schema_arrow
         groups = range(metadata.num_row_groups)
         constants = stored.constants(number)
-        places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        column_places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         sources = [
-            _Column(places.get(name), schema.types[schema.names.index(name)])
+            _Column(column_places.get(name), schema.types[schema.names.index(name)])
             if name in schema.names
             else _Constant(constants.get(name))
             for name in episode
         ]
-        told = chunks_of(read) if episode else [[] for _ in groups]
+        chunks = chunks_of(read) if episode else [[] for _ in groups]
         columns = metadata.num_columns if episode else 0
-        if [len(one) for one in told] != [columns] * len(groups):
+        if [len(columns_of_group) for columns_of_group in chunks] != [columns] * len(groups):
             raise pa.ArrowInvalid("the footer contradicts itself")
         return Footer(
-            seal,
+            fingerprint,
             schema,
             tuple(metadata.row_group(group).num_rows for group in groups),
-            tuple(_bounds(one, sources) for one in told),
+            tuple(_bounds(columns_of_group, sources) for columns_of_group in chunks),
         )
 
 
@@ -443,11 +447,11 @@ def _bounds(chunks: Sequence[Chunk], sources: Sequence[_Column | _Constant]) -> 
         if isinstance(source, _Constant):
             least = most = source.value
         else:
-            told = None if source.place is None else chunks[source.place].bounds(source.kind)
-            if told is None:
+            ends = None if source.place is None else chunks[source.place].bounds(source.kind)
+            if ends is None:
                 return None
-            least, most = told
-        if not (isinstance(least, _IN_ORDER) and isinstance(most, _IN_ORDER)):
+            least, most = ends
+        if not (isinstance(least, _ORDERED_TYPES) and isinstance(most, _ORDERED_TYPES)):
             return None
         low.append(least)
         high.append(most)

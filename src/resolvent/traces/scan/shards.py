@@ -1,8 +1,8 @@
-"""Blocks of rows → pieces that can be read in any order, each with whole episodes.
+"""Split stored files into shards of whole episodes that can be read in any order.
 
-An episode belongs to the piece in which it begins. Where it goes on in the next one, its rows
-are read from there as well, and that piece leaves them out. Rows of one episode that stand in
-several pieces have to follow each other: otherwise they are refused, never cut.
+An episode belongs to the shard in which it begins. Its rows in later shards are read with it, and
+those shards leave them out. Rows of one episode in several shards have to be consecutive:
+otherwise they are refused, never cut. Around damaged files whole episodes are skipped.
 """
 
 import hashlib
@@ -24,45 +24,49 @@ from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.scan.episodes import (
     Bounds,
     Episode,
-    are_apart,
-    are_in_order,
-    bounds_around,
+    are_disjoint,
+    are_in_sequence,
+    boundary_episode,
+    common_bounds,
     episode_codes,
     hashes,
     joined,
     repeats,
     rows_of,
-    run_of,
-    touching,
+    run_length,
 )
 from resolvent.traces.scan.listing import StoredFile
-from resolvent.traces.scan.packed import PackedBlocks, PackedFiles, PackedSeals
+from resolvent.traces.scan.packed import PackedFiles, PackedFingerprints, PackedRowGroups
 from resolvent.traces.scan.row_groups import (
-    Block,
     Footer,
+    RowGroup,
     StoredFiles,
     footer_of,
-    whole_keys,
+    integer_keys,
 )
 from resolvent.traces.source import Arrangement, Gap
 from resolvent.wording import visible
 
 SHARD_ROWS = 1 << 20
-"""Row groups are read together as long as they have no more rows than this."""
+"""Maximum number of rows of a shard that has several row groups."""
 
 _READERS = 8
 _READERS_ELSEWHERE = 64
-"""Files whose ends are read at a time, where each takes a while to answer."""
-_NOTHING_KNOWN: Mapping[int, Arrangement] = MappingProxyType({})
+"""Number of footers that are read at a time from storage that is slow to answer."""
 
-_LOOKED_AT = 1 << 12
-"""Rows of a piece that are looked at first to find out how far an episode goes on there."""
+_NO_ROW_ORDERS: Mapping[int, Arrangement] = MappingProxyType({})
+
+_FIRST_ROWS = 1 << 12
+"""Number of rows that are read first to find where an episode ends in a shard."""
 
 
 class Rows(NamedTuple):
-    """Rows that were read, and where they stand: (file's name, first row there, count).
+    """Rows of a shard and their locations.
 
-    `leading` is the number of rows of the shard before them, of an episode that began earlier.
+    Attributes:
+        table: The rows.
+        spans: The file, first row there and number of rows of each part.
+        leading: Number of rows of the shard before them, of an episode that began earlier.
     """
 
     table: pa.Table
@@ -70,7 +74,7 @@ class Rows(NamedTuple):
     leading: int = 0
 
     def place(self, row: int) -> str:
-        """Name a row as an error would."""
+        """Return the name of a row for errors."""
         for name, first, count in self.spans:
             if row < count:
                 return f"{name}, row {first + row}"
@@ -79,210 +83,216 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces(ByValue):
-    """Files in pieces.
+class StoredShards(ByValue):
+    """Stored files, split into shards.
 
     Attributes:
         stored: The files.
-        blocks: Their row groups, in order, without empty ones.
-        cuts: Where each piece begins among them, and where the last one ends.
-        episode: The columns that tell episodes apart.
-        goes_on: Whether an episode may go on in a piece from the one before it.
-        remedy: What to do where the rows of an episode do not follow each other.
-        shared: The only episode that a piece may share with the one before it, where footers
+        row_groups: Their row groups, in order, without empty ones.
+        cuts: Index of the first row group of each shard, and the number of row groups.
+        episode: The columns that identify episodes.
+        continues: Whether an episode of the shard before may go on in a shard.
+        remedy: Advice in errors about rows of an episode that are not consecutive.
+        shared: The only episode that a shard may share with the one before it, where footers
             tell it.
-        fronts: How many rows at the front of a piece go on from the one before it, by its number,
+        leading: How many rows at the front of a shard go on from the one before it, by its number,
             where that was found at opening.
     """
 
     stored: StoredFiles
-    blocks: PackedBlocks
+    row_groups: PackedRowGroups
     cuts: NDArray[np.int64]
     episode: tuple[str, ...]
-    goes_on: NDArray[np.bool_]
+    continues: NDArray[np.bool_]
     remedy: str
     shared: tuple[Episode | None, ...] = ()
-    fronts: Mapping[int, int] = field(default_factory=dict)
+    leading: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.cuts) - 1
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
-        return self.blocks.rows
+        """Number of rows of all shards."""
+        return self.row_groups.rows
 
     def name(self, number: int) -> str:
-        """Call a piece by its file, and by its row groups where the file has several pieces."""
-        blocks = self._blocks(number)
-        name = self.stored.files[blocks[0].file].name
-        first, last = blocks[0].group, blocks[-1].group
+        """Return the file of a shard, with its row groups if the file has several shards."""
+        row_groups = self._row_groups(number)
+        name = self.stored.files[row_groups[0].file].name
+        first, last = row_groups[0].group, row_groups[-1].group
         alone = all(
-            self.blocks[near].file != blocks[0].file
+            self.row_groups[near].file != row_groups[0].file
             for near in (self.cuts[number] - 1, self.cuts[number + 1])
-            if 0 <= near < len(self.blocks)
+            if 0 <= near < len(self.row_groups)
         )
         if alone:
             return name
         return f"{name}, row group {first}" + (f" to {last}" if last > first else "")
 
-    def _blocks(self, number: int) -> tuple[Block, ...]:
-        return self.blocks[self.cuts[number] : self.cuts[number + 1]]
+    def _row_groups(self, number: int) -> tuple[RowGroup, ...]:
+        return self.row_groups[self.cuts[number] : self.cuts[number + 1]]
 
     def rows_in(self, number: int) -> int:
         """Return the number of rows of a shard."""
-        return sum(block.rows for block in self._blocks(number))
+        return sum(row_group.rows for row_group in self._row_groups(number))
 
-    def seal(self, number: int) -> tuple[Any, ...]:
-        """Return all that the rows of a piece depend on, as plain data."""
-        before = self._own_seal(number - 1) if self.goes_on[number] else None
-        return before, self._seal_from(number), self.episode, sorted(self.stored.whole)
+    def fingerprint(self, number: int) -> tuple[Any, ...]:
+        """Return all that the rows of a shard depend on, as plain data."""
+        before = self._own_fingerprint(number - 1) if self.continues[number] else None
+        keys = sorted(self.stored.integer_keys)
+        return before, self._fingerprint_from(number), self.episode, keys
 
-    def _own_seal(self, number: int) -> str:
-        """Return a digest of which file a piece is of, and which row groups of it."""
-        blocks = self._blocks(number)
-        file = self.stored.files[blocks[0].file]
-        seal = self.stored.seals[blocks[0].file]
-        return _digest(without_secrets(file.root or ""), file.path, seal, blocks)
+    def _own_fingerprint(self, number: int) -> str:
+        """Return a digest of the file and row groups of a shard."""
+        row_groups = self._row_groups(number)
+        file = self.stored.files[row_groups[0].file]
+        fingerprint = self.stored.fingerprints[row_groups[0].file]
+        return _digest(without_secrets(file.root or ""), file.path, fingerprint, row_groups)
 
-    def _seal_from(self, number: int) -> str:
-        """Return a digest of a piece and of all in which its last episode may go on."""
-        if number not in self._seals_from:
-            # Neighbours are asked for next: those that go on from each other are done together.
+    def _fingerprint_from(self, number: int) -> str:
+        """Return a digest of a shard and of all shards in which its last episode may go on."""
+        if number not in self._fingerprints_from:
+            # Neighbors are requested next: a chain of continued shards is computed at once.
             after = number + 1
-            while self._goes_on(after) and after not in self._seals_from:
+            while self._continues(after) and after not in self._fingerprints_from:
                 after += 1
-            following = self._seals_from[after] if self._goes_on(after) else None
-            for one in reversed(range(number, after)):
-                following = self._seals_from[one] = _digest(self._own_seal(one), following)
-        return self._seals_from[number]
+            following = self._fingerprints_from[after] if self._continues(after) else None
+            for shard in reversed(range(number, after)):
+                following = _digest(self._own_fingerprint(shard), following)
+                self._fingerprints_from[shard] = following
+        return self._fingerprints_from[number]
 
     @cached_property
-    def _seals_from(self) -> dict[int, str]:
+    def _fingerprints_from(self) -> dict[int, str]:
         return {}
 
     def read(
         self,
         number: int,
         columns: Sequence[str],
-        known: Mapping[int, Arrangement] = _NOTHING_KNOWN,
+        row_orders: Mapping[int, Arrangement] = _NO_ROW_ORDERS,
     ) -> Rows:
-        """Read the columns of all episodes that begin in a piece; there may be none.
+        """Read columns of all episodes that begin in a shard; there may be none.
 
-        `known` is how the rows of pieces stand that were read before: nobody looks again at what
-        these share with others.
+        With the row orders of shards that were read before, their episodes are not compared again.
         """
-        blocks = self._blocks(number)
-        rows = sum(block.rows for block in blocks)
-        front = self._known_front(number, known)
-        if front == rows > 0 and not self.stored.skips:  # an episode that began before is all of it
-            return Rows(pa.table({name: pa.nulls(0) for name in columns}), (), front)
-        table = self.stored.read(blocks, columns)
-        if front is None:
-            front = self._front(number, table)
-        if front == rows:
-            return Rows(table.slice(0, 0), (), front)
-        parts, spans = [table.slice(front)], [self._span(blocks[0], front, rows - front)]
-        for following, taken in self._going_on(number, table, known):
-            after = self._blocks(following)
-            parts.append(self.stored.read(_holding(after, taken), columns, taken))
-            spans.append(self._span(after[0], 0, taken))
-        return Rows(joined(parts), tuple(spans), front)
+        row_groups, rows = self._row_groups(number), self.rows_in(number)
+        leading_rows = self._cached_leading_rows(number, row_orders)
+        # An episode that began earlier may be all of the shard.
+        if leading_rows == rows > 0 and not self.stored.skips:
+            return Rows(pa.table({name: pa.nulls(0) for name in columns}), (), leading_rows)
+        table = self.stored.read(row_groups, columns)
+        if leading_rows is None:
+            leading_rows = self._leading_rows(number, table)
+        if leading_rows == rows:
+            return Rows(table.slice(0, 0), (), leading_rows)
+        parts = [table.slice(leading_rows)]
+        spans = [self._span(row_groups[0], leading_rows, rows - leading_rows)]
+        for following, continued in self._continuations(number, table, row_orders):
+            after = self._row_groups(following)
+            parts.append(self.stored.read(_first_row_groups(after, continued), columns, continued))
+            spans.append(self._span(after[0], 0, continued))
+        return Rows(joined(parts), tuple(spans), leading_rows)
 
-    def _known_front(self, number: int, known: Mapping[int, Arrangement]) -> int | None:
-        if number in known:
-            return known[number].leading_rows
-        return self.fronts.get(number) if self.goes_on[number] else None
+    def _cached_leading_rows(
+        self, number: int, row_orders: Mapping[int, Arrangement]
+    ) -> int | None:
+        if number in row_orders:
+            return row_orders[number].leading_rows
+        return self.leading.get(number) if self.continues[number] else None
 
-    def _goes_on(self, number: int) -> bool:
-        return number < len(self) and bool(self.goes_on[number])
+    def _continues(self, number: int) -> bool:
+        return number < len(self) and bool(self.continues[number])
 
-    def _front(self, number: int, table: pa.Table) -> int:
-        """Return how many rows of a piece come first that go on from the one before it.
+    def _leading_rows(self, number: int, table: pa.Table) -> int:
+        """Return the number of leading rows of an episode that began in an earlier shard.
 
         Raises:
-            TraceError: when it shares an episode with one beside it whose rows stand apart.
+            TraceError: when rows of an episode in neighboring shards are not consecutive.
         """
-        front = 0
-        if self._goes_on(number):
-            same = self._is_shared(number, table)
-            front = -1 if same is None else run_of(same, True)
-            if same is None or np.any(same[front:]):
-                front = self._front_by_keys(number)
-        if self._goes_on(number + 1):
-            # An episode that the next piece may have as well has to be the last one here.
-            same = self._is_shared(number + 1, table)
+        leading_rows = 0
+        if self._continues(number):
+            same = self._is_of_boundary_episode(number, table)
+            leading_rows = -1 if same is None else run_length(same, True)
+            if same is None or np.any(same[leading_rows:]):
+                leading_rows = self._leading_rows_by_keys(number)
+        if self._continues(number + 1):
+            # An episode that the next shard may share has to be the last one here.
+            same = self._is_of_boundary_episode(number + 1, table)
             if same is not None and not same[-1] and np.any(same):
-                self._front_by_keys(number + 1)
-        return front
+                self._leading_rows_by_keys(number + 1)
+        return leading_rows
 
-    def _is_shared(self, number: int, table: pa.Table) -> NDArray[np.bool_] | None:
-        """Return which rows are of the one episode that a piece may share with that before it."""
+    def _is_of_boundary_episode(self, number: int, table: pa.Table) -> NDArray[np.bool_] | None:
+        """Return the rows of the only episode that a shard may share with the one before."""
         episode = self.shared[number] if self.shared else None
         if episode is None:
             return None
         keys = table.select(list(self.episode))
         return rows_of(keys, episode)
 
-    def _front_by_keys(self, number: int) -> int:
-        """Return what `_front` does, from the episodes of a piece and of the one before it."""
-        before, blocks = self._blocks(number - 1), self._blocks(number)
-        keys = [self._keys(before), self._keys(blocks)]
+    def _leading_rows_by_keys(self, number: int) -> int:
+        """Return `_leading_rows` from the episodes of a shard and of the one before it."""
+        before, row_groups = self._row_groups(number - 1), self._row_groups(number)
+        keys = [self._keys(before), self._keys(row_groups)]
         earlier, own = np.split(episode_codes(keys, self.episode), [keys[0].num_rows])
-        front = run_of(own, earlier[-1])
-        self._refuse_shared(own[front:], earlier, (blocks[0], front), (before[0], 0))
-        return front
+        leading_rows = run_length(own, earlier[-1])
+        self._refuse_split(
+            own[leading_rows:], earlier, (row_groups[0], leading_rows), (before[0], 0)
+        )
+        return leading_rows
 
-    def _going_on(
-        self, number: int, table: pa.Table, known: Mapping[int, Arrangement]
+    def _continuations(
+        self, number: int, table: pa.Table, row_orders: Mapping[int, Arrangement]
     ) -> Iterator[tuple[int, int]]:
-        """Find the pieces in which the last episode of one goes on, and with how many rows."""
+        """Yield the shards in which the last episode goes on, with its number of rows there."""
         last = table.select(list(self.episode)).slice(table.num_rows - 1)
-        while self._goes_on(number := number + 1):
-            taken = self._known_front(number, known)
-            if taken is None:
-                taken = self._run_of(last, number)
-            if taken:
-                yield number, taken
-            if taken < sum(block.rows for block in self._blocks(number)):
+        while self._continues(number := number + 1):
+            continued = self._cached_leading_rows(number, row_orders)
+            if continued is None:
+                continued = self._continued_rows(last, number)
+            if continued:
+                yield number, continued
+            if continued < self.rows_in(number):
                 return
 
-    def _run_of(self, episode: pa.Table, number: int) -> int:
-        """Return how many rows of an episode a piece begins with, reading as few as possible."""
-        blocks = self._blocks(number)
-        rows, looked_at = sum(block.rows for block in blocks), _LOOKED_AT
+    def _continued_rows(self, episode: pa.Table, number: int) -> int:
+        """Return the number of leading rows of an episode in a shard, reading few rows."""
+        row_groups = self._row_groups(number)
+        rows, checked = self.rows_in(number), _FIRST_ROWS
         while True:
-            looked_at = min(looked_at, rows)
-            keys = self.stored.read(_holding(blocks, looked_at), self.episode, looked_at)
+            checked = min(checked, rows)
+            keys = self.stored.read(_first_row_groups(row_groups, checked), self.episode, checked)
             codes = episode_codes([episode, keys], self.episode)
-            found = run_of(codes[1:], codes[0])
-            if found < looked_at or looked_at == rows:
-                return found
-            looked_at *= 16
+            length = run_length(codes[1:], codes[0])
+            if length < checked or checked == rows:
+                return length
+            checked *= 16
 
-    def _keys(self, blocks: Sequence[Block]) -> pa.Table:
-        """Read the columns that tell the episodes of some blocks of a file apart."""
-        return self.stored.read(blocks, self.episode)
+    def _keys(self, row_groups: Sequence[RowGroup]) -> pa.Table:
+        """Read the columns that identify episodes, of row groups of one file."""
+        return self.stored.read(row_groups, self.episode)
 
-    def _span(self, block: Block, skipped: int, rows: int) -> tuple[str, int, int]:
-        return self.stored.files[block.file].name, block.first + skipped, rows
+    def _span(self, row_group: RowGroup, skipped: int, rows: int) -> tuple[str, int, int]:
+        return self.stored.files[row_group.file].name, row_group.first + skipped, rows
 
-    def _refuse_shared(
+    def _refuse_split(
         self,
         here: NDArray[np.int64],
         there: NDArray[np.int64],
-        where: tuple[Block, int],
-        other: tuple[Block, int],
+        where: tuple[RowGroup, int],
+        other: tuple[RowGroup, int],
     ) -> None:
-        """Refuse an episode that has rows in two pieces, with those of another between."""
+        """Refuse an episode with rows in two shards and rows of another between them."""
         if np.any(shared := np.isin(here, there)):
             row = int(np.argmax(shared))
             place = int(np.argmax(there == here[row]))
-            raise self._not_together(
+            raise self._not_contiguous(
                 self._span(where[0], where[1] + row, 1), self._span(other[0], other[1] + place, 1)
             )
 
-    def _not_together(self, *spans: tuple[str, int, int]) -> TraceError:
+    def _not_contiguous(self, *spans: tuple[str, int, int]) -> TraceError:
         named = " and ".join(f"{name}, row {row}" for name, row, _ in sorted(spans))
         names = ", ".join(map(visible, self.episode))
         return TraceError(
@@ -290,68 +300,68 @@ class Pieces(ByValue):
             f"between them, so that they are not read together: {self.remedy}"
         )
 
-    def check_together(self, numbers: Sequence[int]) -> dict[int, int]:
-        """Refuse an episode whose rows in some pieces, which follow each other, do not.
+    def check_contiguous(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Refuse an episode whose rows in consecutive shards are not consecutive.
 
-        It reads the columns that tell episodes apart, and keeps a number for each episode. What it
-        returns are `fronts`.
+        Reads the columns that identify episodes, keeps a hash of each episode, and returns the
+        leading rows by shard.
         """
-        fronts: dict[int, int] = {}
-        begun: list[NDArray[np.int64]] = []
+        leading: dict[int, int] = {}
+        episode_hashes: list[NDArray[np.int64]] = []
         last: pa.Table | None = None
         last_of = -1
-        at_end = self._blocks(numbers[0])[0], 0
+        at_end = self._row_groups(numbers[0])[0], 0
         for number in numbers:
-            block = self._blocks(number)[0]
+            row_group = self._row_groups(number)[0]
             try:
-                keys = self._keys(self._blocks(number))
-            except DamagedFile:  # what goes on there is left out when it is read
+                keys = self._keys(self._row_groups(number))
+            except DamagedFile:  # episodes that go on there are skipped when read
                 if not self.stored.skips:
                     raise
-                begun.append(np.empty(0, np.int64))
+                episode_hashes.append(np.empty(0, np.int64))
                 continue
             skipped = 0
             if last is None:
                 codes = episode_codes([keys], self.episode)
             else:
                 both = episode_codes([last, keys], self.episode)
-                codes, skipped = both[1:], run_of(both[1:], both[0])
-                self._refuse_shared(codes[skipped:], both[:1], (block, skipped), at_end)
-            if last_of == number - 1 and self._goes_on(number):
-                fronts[number] = skipped
+                codes, skipped = both[1:], run_length(both[1:], both[0])
+                self._refuse_split(codes[skipped:], both[:1], (row_group, skipped), at_end)
+            if last_of == number - 1 and self._continues(number):
+                leading[number] = skipped
             _, firsts = np.unique(codes[skipped:], return_index=True)
-            begun.append(hashes(keys.take(firsts + skipped)))
+            episode_hashes.append(hashes(keys.take(firsts + skipped)))
             last, last_of = keys.slice(keys.num_rows - 1), number
-            end = self._blocks(number)[-1]
-            at_end = end, end.rows - 1
-        for found, number in repeats(begun):
-            self._refuse_same(numbers[found], numbers[number])
-        return fronts
+            footer = self._row_groups(number)[-1]
+            at_end = footer, footer.rows - 1
+        for found, number in repeats(episode_hashes):
+            self._refuse_repeated(numbers[found], numbers[number])
+        return leading
 
-    def _refuse_same(self, found: int, number: int) -> None:
-        """Refuse an episode that two pieces have, unless only hashes of episodes are equal."""
-        first, second = self._blocks(found), self._blocks(number)
+    def _refuse_repeated(self, found: int, number: int) -> None:
+        """Refuse an episode of two shards, unless only the hashes of different ones are equal."""
+        first, second = self._row_groups(found), self._row_groups(number)
         keys = [self._keys(first), self._keys(second)]
         codes = episode_codes(keys, self.episode)
         length = keys[0].num_rows
-        self._refuse_shared(codes[length:], codes[:length], (second[0], 0), (first[0], 0))
+        self._refuse_split(codes[length:], codes[:length], (second[0], 0), (first[0], 0))
 
 
 def _digest(*told: Any) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _holding(blocks: Sequence[Block], rows: int) -> Sequence[Block]:
-    """Return as many of the first blocks as have so many rows."""
-    ends = np.cumsum([block.rows for block in blocks])
-    return blocks[: int(np.searchsorted(ends, rows)) + 1]
+def _first_row_groups(row_groups: Sequence[RowGroup], rows: int) -> Sequence[RowGroup]:
+    """Return the first row groups that together have at least `rows` rows."""
+    all_footers = np.cumsum([row_group.rows for row_group in row_groups])
+    return row_groups[: int(np.searchsorted(all_footers, rows)) + 1]
 
 
 def footers(
     files: Sequence[StoredFile], episode: Sequence[str], *, skips: bool = False
 ) -> tuple[StoredFiles, list[Footer]]:
-    """Read the ends of all files, several at a time; `skips`: some of them may be damaged."""
-    stored = StoredFiles(tuple(files), whole=whole_keys(files), skips=skips)
+    """Read the footers of all files, several at a time; with `skips` some may be damaged."""
+    stored = StoredFiles(tuple(files), integer_keys=integer_keys(files), skips=skips)
     most = _READERS if all(file.root is None for file in files) else _READERS_ELSEWHERE
     with ThreadPoolExecutor(min(most, len(files))) as readers:
         found = list(
@@ -360,72 +370,80 @@ def footers(
     return stored, found
 
 
-def pieces_of(
+def split_into_shards(
     stored: StoredFiles,
-    ends: Sequence[Footer],
+    all_footers: Sequence[Footer],
     episode: Sequence[str],
     *,
     across_files: bool,
     remedy: str,
-) -> Pieces:
-    """Put row groups together, and say where an episode may go on in the next piece.
+) -> StoredShards:
+    """Group row groups into shards, and find where an episode may go on in the next shard.
 
-    Episodes go on from file to file only if `across_files`; otherwise each file has its own.
+    Episodes go on in the next file only if `across_files`.
     """
-    blocks: list[Block] = []
+    row_groups: list[RowGroup] = []
     bounds: list[Bounds | None] = []
     cuts: list[int] = []
-    for number, end in enumerate(ends):
+    for number, footer in enumerate(all_footers):
         first, together = 0, SHARD_ROWS
-        for group, count in enumerate(end.groups):
+        for group, count in enumerate(footer.groups):
             if count:
                 if together + count > SHARD_ROWS:
-                    cuts.append(len(blocks))
+                    cuts.append(len(row_groups))
                     together = 0
                 together += count
-                blocks.append(Block(number, group, first, count))
-                bounds.append(end.bounds[group])
+                row_groups.append(RowGroup(number, group, first, count))
+                bounds.append(footer.bounds[group])
             first += count
-        if end.is_damaged:  # a piece of its own, in which an episode may begin or end
-            cuts.append(len(blocks))
-            blocks.append(Block(number, 0, 0, 0))
-            bounds.append(bounds_by_place(stored, number, ends, episode))
-    if not any(block.rows for block in blocks):
+        if footer.is_damaged:  # a shard of its own, where episodes may begin or end
+            cuts.append(len(row_groups))
+            row_groups.append(RowGroup(number, 0, 0, 0))
+            bounds.append(bounds_by_path(stored, number, all_footers, episode))
+    if not any(row_group.rows for row_group in row_groups):
         raise TraceError(f"{stored.files[0].name} holds no traces: the table has no rows")
-    around = [bounds_around(bounds[one:other]) for one, other in pairwise((*cuts, len(blocks)))]
-    goes_on = tuple(
+    shard_bounds = [
+        common_bounds(bounds[one:other]) for one, other in pairwise((*cuts, len(row_groups)))
+    ]
+    continues = tuple(
         bool(episode)
         and number > 0
-        and (across_files or blocks[cut].file == blocks[cut - 1].file)
-        and not are_apart(around[number - 1], around[number])
+        and (across_files or row_groups[cut].file == row_groups[cut - 1].file)
+        and not are_disjoint(shard_bounds[number - 1], shard_bounds[number])
         for number, cut in enumerate(cuts)
     )
-    pieces = Pieces(
-        replace(stored, files=PackedFiles.of(stored.files), seals=PackedSeals.of(stored.seals)),
-        PackedBlocks.of(blocks),
-        np.array([*cuts, len(blocks)], np.int64),
+    shards = StoredShards(
+        replace(
+            stored,
+            files=PackedFiles.of(stored.files),
+            fingerprints=PackedFingerprints.of(stored.fingerprints),
+        ),
+        PackedRowGroups.of(row_groups),
+        np.array([*cuts, len(row_groups)], np.int64),
         tuple(episode),
-        np.array(goes_on, bool),
+        np.array(continues, bool),
         remedy,
     )
     scopes: dict[int, list[int]] = {}
     for number, cut in enumerate(cuts):
-        if blocks[cut].rows:
-            scopes.setdefault(0 if across_files else blocks[cut].file, []).append(number)
-    shared: list[Episode | None] = [None] * len(pieces)
-    fronts: dict[int, int] = {}
+        if row_groups[cut].rows:
+            scopes.setdefault(0 if across_files else row_groups[cut].file, []).append(number)
+    shared: list[Episode | None] = [None] * len(shards)
+    leading: dict[int, int] = {}
     for scope in scopes.values() if episode else ():
-        if not are_in_order([around[number] for number in scope]):
-            fronts |= pieces.check_together(scope)
-        elif not stored.skips:  # of damaged files nobody can tell what they share
+        if not are_in_sequence([shard_bounds[number] for number in scope]):
+            leading |= shards.check_contiguous(scope)
+        elif not stored.skips:  # episodes of damaged files are unknown
             for number in scope:
-                if goes_on[number]:
-                    shared[number] = touching(around[number - 1], around[number])
-    return replace(pieces, shared=tuple(shared) if any(shared) else (), fronts=fronts)
+                if continues[number]:
+                    shared[number] = boundary_episode(
+                        shard_bounds[number - 1], shard_bounds[number]
+                    )
+    return replace(shards, shared=tuple(shared) if any(shared) else (), leading=leading)
 
 
 class _Beyond(NamedTuple):
-    """A value before all others, or after them."""
+    """A bound before all values, or after them."""
 
     before: bool
 
@@ -436,11 +454,11 @@ class _Beyond(NamedTuple):
         return not self.before and self != other
 
 
-def bounds_by_place(
-    stored: StoredFiles, number: int, ends: Sequence[Footer], episode: Sequence[str]
+def bounds_by_path(
+    stored: StoredFiles, number: int, all_footers: Sequence[Footer], episode: Sequence[str]
 ) -> Bounds | None:
-    """Return what is known of the episodes of a file that cannot be read: what its path says."""
-    in_files = {name for end in ends for name in end.schema.names}
+    """Return bounds of the episodes of an unreadable file, from the keys in its path."""
+    in_files = {name for footer in all_footers for name in footer.schema.names}
     told = {
         name: value
         for name, value in stored.constants(number).items()
@@ -448,56 +466,60 @@ def bounds_by_place(
     }
     if not told.keys() & set(episode):
         return None
-    least, most = (tuple(told.get(name, _Beyond(end)) for name in episode) for end in (True, False))
+    least, most = (
+        tuple(told.get(name, _Beyond(footer)) for name in episode) for footer in (True, False)
+    )
     return least, most
 
 
-def read_or_find(pieces: Pieces, number: int, columns: Sequence[str]) -> tuple[Rows, Gap | None]:
-    """Read a piece as far as it can be read, and say what had to be left out."""
+def read_skipping(
+    shards: StoredShards, number: int, columns: Sequence[str]
+) -> tuple[Rows, Gap | None]:
+    """Read a shard as far as possible, and return what has to be skipped."""
     try:
-        return pieces.read(number, columns), None
+        return shards.read(number, columns), None
     except DamagedFile as error:
         why = str(error)
-    name, blocks = pieces.name(number), pieces._blocks(number)
-    if not _is_readable(pieces, number, columns):
-        rows = sum(block.rows for block in blocks) or None
+    name, row_groups = shards.name(number), shards._row_groups(number)
+    if not _is_readable(shards, number, columns):
+        rows = sum(row_group.rows for row_group in row_groups) or None
         return _no_rows(columns), Gap(name, rows, whole=True, why=why)
-    began_before = pieces.goes_on[number]
+    began_before = shards.continues[number]
     gap = Gap(name, why=why)
-    if began_before and not _is_readable(pieces, number - 1, pieces.episode):
+    if began_before and not _is_readable(shards, number - 1, shards.episode):
         gap = replace(gap, first=True)
         try:
-            return read_without(pieces, number, columns, gap), gap
+            return read_without(shards, number, columns, gap), gap
         except DamagedFile:
             pass
     gap = replace(gap, last=True)
-    return read_without(pieces, number, columns, gap), gap
+    return read_without(shards, number, columns, gap), gap
 
 
-def read_without(pieces: Pieces, number: int, columns: Sequence[str], gap: Gap) -> Rows:
-    """Read a piece without what is left out of it, and without looking there."""
+def read_without(shards: StoredShards, number: int, columns: Sequence[str], gap: Gap) -> Rows:
+    """Read a shard without its skipped rows, and without opening damaged shards."""
     if gap.whole:
         return _no_rows(columns)
-    goes_on = pieces.goes_on.copy()
+    continues = shards.continues.copy()
     if gap.first:
-        goes_on[number] = False
+        continues[number] = False
     if gap.last:
-        goes_on[number + 1] = False
-    rows = replace(pieces, goes_on=goes_on).read(number, columns)
+        continues[number + 1] = False
+    rows = replace(shards, continues=continues).read(number, columns)
     if not rows.table.num_rows:
         return rows
-    codes = episode_codes([rows.table.select(list(pieces.episode))], pieces.episode)
+    codes = episode_codes([rows.table.select(list(shards.episode))], shards.episode)
     stays = np.ones(len(codes), bool)
     if gap.first:
         stays &= codes != codes[0]
     if gap.last:
         stays &= codes != codes[-1]
-    return _taken(rows, np.flatnonzero(stays))
+    return _take_rows(rows, np.flatnonzero(stays))
 
 
-def _is_readable(pieces: Pieces, number: int, columns: Sequence[str]) -> bool:
+def _is_readable(shards: StoredShards, number: int, columns: Sequence[str]) -> bool:
     try:
-        pieces.stored.read(pieces._blocks(number), columns)
+        shards.stored.read(shards._row_groups(number), columns)
     except DamagedFile:
         return False
     return True
@@ -507,8 +529,8 @@ def _no_rows(columns: Sequence[str]) -> Rows:
     return Rows(pa.table({name: pa.nulls(0) for name in columns}), ())
 
 
-def _taken(rows: Rows, kept: NDArray[np.int64]) -> Rows:
-    """Return some rows, with where each run of them stands."""
+def _take_rows(rows: Rows, kept: NDArray[np.int64]) -> Rows:
+    """Return rows by index, with their locations."""
     spans: list[tuple[str, int, int]] = []
     start = 0
     for name, first, count in rows.spans:
