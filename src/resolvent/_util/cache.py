@@ -84,10 +84,10 @@ class Packing:
         """Return a value as bytes; `TypeError` if it is neither plain nor of `kinds`."""
         import msgspec
 
-        known = {*self.kinds}
+        allowed = {*self.kinds}
 
         def name_of(cls: type) -> str:
-            if cls not in known:
+            if cls not in allowed:
                 raise TypeError(f"a {cls.__name__} is no plain data")
             return cls.__name__
 

@@ -204,14 +204,14 @@ class _PoolWorkers(ABC):
         report: Report | None,
     ) -> Iterator[Result]:
         """Yield the combined results of runs of pieces, in order."""
-        relay, done, begun = WarningRelay(), 0, 0
+        relay, done, started = WarningRelay(), 0, 0
         waiting: deque[Future[tuple[Result, TaskWarnings]]] = deque()
         with self._executor(len(runs), called) as (executor, slots):
             try:
                 for run in runs:
-                    while begun < len(runs) and len(waiting) < slots:
-                        waiting.append(executor.submit(self._task, work, combine, runs[begun]))
-                        begun += 1
+                    while started < len(runs) and len(waiting) < slots:
+                        waiting.append(executor.submit(self._task, work, combine, runs[started]))
+                        started += 1
                     result, warned = waiting.popleft().result()
                     relay.warn(warned)
                     yield result

@@ -85,14 +85,14 @@ class Ray:
         ray = self._ray()
         task, work_ref, relay = _task(ray, fold, 2), ray.put(work), WarningRelay()
         waiting: deque[Any] = deque()
-        begun = 0
+        started = 0
         with _explaining(ray, called):
             for number in range(len(pieces)):
-                while begun < len(pieces) and len(waiting) < _QUEUED * _slots(ray):
-                    name = _task_name(called, begun, 1, len(pieces))
-                    refs = task.options(name=name).remote(work_ref, None, [pieces[begun]])
+                while started < len(pieces) and len(waiting) < _QUEUED * _slots(ray):
+                    name = _task_name(called, started, 1, len(pieces))
+                    refs = task.options(name=name).remote(work_ref, None, [pieces[started]])
                     waiting.append(refs)
-                    begun += 1
+                    started += 1
                 result, warned = ray.get(waiting.popleft())
                 relay.warn(warned)
                 yield result

@@ -113,7 +113,7 @@ def file_system(root: str | None) -> tuple[Any, str]:
     shown = without_secrets(root).rstrip("/")
     with reaching(shown, root):
         try:
-            found, path = fs.FileSystem.from_uri(f"{base}x{mark}{query}")
+            system, path = fs.FileSystem.from_uri(f"{base}x{mark}{query}")
         except pa.ArrowInvalid as error:
             reason = _first_line(error)
             why = "" if "@" in reason else f" ({reason})"  # it may spell out a password
@@ -121,7 +121,7 @@ def file_system(root: str | None) -> tuple[Any, str]:
                 f"{shown} is no address that can be opened{why}: give one that begins with file, "
                 f"s3, gs, abfs or hdfs, or a path"
             ) from None
-    return found, path.removesuffix("x")
+    return system, path.removesuffix("x")
 
 
 def _without_credentials(root: str) -> tuple[Any, str]:
@@ -192,9 +192,9 @@ def is_read_too_small(error: Exception) -> bool:
 
 def is_of_storage(error: Exception) -> bool:
     """Whether an error is about the storage of a file rather than its content."""
-    told = _says(_first_line(error), (*_DENIED, *_MISSING, *_SILENT, *_FAILING, "AWS Error"))
+    by_message = _says(_first_line(error), (*_DENIED, *_MISSING, *_SILENT, *_FAILING, "AWS Error"))
     of_kind = isinstance(error, FileNotFoundError | PermissionError | ConnectionError)
-    return told or of_kind or is_passing(error)
+    return by_message or of_kind or is_passing(error)
 
 
 def _says(reason: str, texts: tuple[str, ...]) -> bool:

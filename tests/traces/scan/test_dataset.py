@@ -90,3 +90,23 @@ def test_what_is_no_place_is_refused(odd):
 def test_odd_options_are_refused(folder, given):
     with pytest.raises(rs.ResolventError):
         rs.scan_traces(folder, **given)
+
+
+def test_episodes_are_iterated_and_sampled(folder):
+    dataset = rs.scan_traces(folder)
+    episodes = [trace for number in range(5) for trace in WORLD.rollouts(4, number)]
+    assert [*dataset.iterate_episodes()] == episodes
+    assert dataset.sample_episodes(7, seed=3) == dataset.sample_episodes(7, seed=3)
+    sample = dataset.sample_episodes(7, seed=3)
+    assert len(sample) == 7
+    assert all(episode in episodes for episode in sample)
+    assert dataset.sample_episodes(100) == episodes
+    assert dataset.sample_episodes(0) == []
+
+
+def test_info_names_shards_and_states_their_rows(folder):
+    dataset = rs.scan_traces(folder)
+    infos = [dataset.info(number) for number in range(5)]
+    assert [info.name for info in infos] == dataset.files
+    assert sum(info.rows for info in infos) == dataset.rows
+    assert all(info.skipped is None for info in infos)

@@ -172,7 +172,7 @@ class TraceFolder(Shards):
 
     def _read(self, number: int) -> _Read:
         """Read one shard, with messages about rows that its layout drops."""
-        from resolvent.traces.scan.shards import read_skipping, read_without
+        from resolvent.traces.scan.damaged import read_skipping, read_without
 
         messages: list[str] = []
         order = self._row_orders.get(number)
@@ -230,8 +230,8 @@ def scan_traces(
     """Open Parquet files without reading them into memory, wherever they are.
 
     `infer` reads them shard by shard, as often as it needs, so that they may be larger than
-    memory. A shard is a file or, of a file with more than a million rows, row groups of about
-    so many. Only the columns that are needed are read.
+    memory. A shard is a file or, of a file with more than a million rows, row groups with about
+    that number of rows. Only the columns that are needed are read.
 
     Args:
         place: A folder, whose files come in the order of their names, with its `key=value`
@@ -240,10 +240,9 @@ def scan_traces(
             an underscore is not read.
         columns: Further columns to read from files of traces, beside those that they list as
             their own.
-        episode: As for `read_table`, of which this and all that follows are the words. With
-            any of them the files are tables in another layout than ours, and together one
-            table: an episode may go on in the next file. Keys of `key=value` folders are
-            columns, and so is `__filename`.
+        episode: As for `read_table`, with all options that follow. With any of them the files
+            are one table in a layout of its own: an episode may go on in the next file. Keys of
+            `key=value` folders are columns, and so is `__filename`.
         order: As for `read_table`.
         observation: As for `read_table`.
         action: As for `read_table`.
@@ -258,17 +257,16 @@ def scan_traces(
         label_separator: As for `read_table`.
         input: As for `read_log`, with `output`: the files are a log.
         output: As for `read_log`.
-        damaged: What to do where files cannot be read since they are damaged, or gone. By default
-            that is an error. "skip" leaves out the shards that cannot be read, and the episodes
-            beside them that may have rows there; `result.warnings` of `infer` has what was left
-            out, and for all else a `TableWarning` says so.
+        damaged: "refuse" raises an error if a file is damaged or gone. "skip" skips shards that
+            cannot be read, and episodes beside them that may have rows there; `result.warnings`
+            of `infer` lists these, and elsewhere a `TableWarning` does.
 
     Raises:
         DamagedFile: when a file cannot be read and `damaged` is "refuse".
         StorageError: when storage fails again and again.
         TraceError: when the place cannot be reached or holds no Parquet files, when files differ
-            in the columns that are read, when the rows of an episode are scattered over shards,
-            and, as shards are read, when a file has changed since it was opened.
+            in the columns that are read, when the rows of an episode are not consecutive, and, as
+            shards are read, when a file has changed since it was opened.
 
     >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
     >>> log = pa.table({"run": [1, 1, 2], "event": ["coin", "push", "push"], "out": [0, 1, 0]})

@@ -20,8 +20,8 @@ Episode = tuple[Any, ...]
 
 def run_length(codes: NDArray[Any], code: Any) -> int:
     """Return the number of leading codes that equal `code`."""
-    other = codes != code
-    return int(np.argmax(other)) if other.any() else len(codes)
+    differs = codes != code
+    return int(np.argmax(differs)) if differs.any() else len(codes)
 
 
 def rows_of(keys: pa.Table, episode: Episode) -> NDArray[np.bool_]:
@@ -61,7 +61,7 @@ def repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
     >>> list(repeats([np.array([1, 2]), np.array([3]), np.array([2, 4])]))
     [(0, 2)]
     """
-    ends = np.cumsum([len(one) for one in numbers])
+    ends = np.cumsum(list(map(len, numbers)))
     joined = np.concatenate(numbers)
     order = np.argsort(joined, kind="stable")
     for place in np.flatnonzero(np.diff(joined[order]) == 0).tolist():
@@ -82,8 +82,8 @@ def episode_codes(tables: Sequence[pa.Table], names: Sequence[str]) -> NDArray[n
         if codes_so_far is None:
             codes_so_far, count = codes, len(values)
         else:
-            kept, codes_so_far = distinct_pairs(codes_so_far, codes, count, len(values))
-            count = len(kept)
+            pairs, codes_so_far = distinct_pairs(codes_so_far, codes, count, len(values))
+            count = len(pairs)
     assert codes_so_far is not None  # noqa: S101 -- there is a column of episodes
     return codes_so_far.astype(np.int64)
 
@@ -107,36 +107,36 @@ def _plain(table: pa.Table) -> pa.Table:
     return table
 
 
-def are_disjoint(one: Bounds | None, other: Bounds | None) -> bool:
+def are_disjoint(first: Bounds | None, second: Bounds | None) -> bool:
     """Whether two row groups certainly share no episode."""
-    if one is None or other is None:
+    if first is None or second is None:
         return False
     try:
-        return one[1] < other[0] or other[1] < one[0]
+        return first[1] < second[0] or second[1] < first[0]
     except TypeError:
         return False
 
 
 def common_bounds(bounds: Sequence[Bounds | None]) -> Bounds | None:
     """Return the bounds of all row groups of a shard together."""
-    known = [one for one in bounds if one is not None]
-    if len(known) < len(bounds):
+    stated = [pair for pair in bounds if pair is not None]
+    if len(stated) < len(bounds):
         return None
     try:
-        return min(one[0] for one in known), max(one[1] for one in known)
+        return min(low for low, _ in stated), max(high for _, high in stated)
     except TypeError:
         return None
 
 
-def boundary_episode(one: Bounds | None, other: Bounds | None) -> Episode | None:
+def boundary_episode(first: Bounds | None, second: Bounds | None) -> Episode | None:
     """Return the only episode that two shards may share, at the boundary between them.
 
     >>> boundary_episode(((1,), (4,)), ((4,), (6,))), boundary_episode(((4,), (6,)), ((1,), (4,)))
     ((4,), (4,))
     """
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    episode = one[1] if one[1] == other[0] else one[0]
+    episode = first[1] if first[1] == second[0] else first[0]
     return episode if all(type(value) in (int, str) for value in episode) else None
 
 
@@ -150,12 +150,12 @@ def are_in_sequence(bounds: Sequence[Bounds | None]) -> bool:
     """
     if len(bounds) < 2:
         return True
-    known = [(one, number) for number, one in enumerate(bounds) if one is not None]
+    stated = [(pair, number) for number, pair in enumerate(bounds) if pair is not None]
     try:
-        ordered = sorted(known)
+        ordered = sorted(stated)
     except TypeError:
         return False
-    return len(known) == len(bounds) and all(
-        one[1] < other[0] or (one[1] == other[0] and abs(first - second) == 1)
-        for (one, first), (other, second) in pairwise(ordered)
+    return len(stated) == len(bounds) and all(
+        low[1] < high[0] or (low[1] == high[0] and abs(first - second) == 1)
+        for (low, first), (high, second) in pairwise(ordered)
     )

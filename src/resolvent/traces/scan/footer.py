@@ -31,39 +31,39 @@ class Chunk(NamedTuple):
     stored: int
     statistics: dict[int, Any]
 
-    def bounds(self, kind: pa.DataType) -> tuple[Any, Any] | None:
+    def bounds(self, dtype: pa.DataType) -> tuple[Any, Any] | None:
         """Return the minimum and maximum as values of a type; None if they are not exact."""
         statistics = self.statistics
         if statistics.get(_NULLS) != 0:
             return None
         if False in (statistics.get(_MAX_IS_EXACT), statistics.get(_MIN_IS_EXACT)):
             return None
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
+        if pa.types.is_dictionary(dtype):
+            dtype = dtype.value_type
         ends = statistics.get(_MIN), statistics.get(_MAX)
-        if ends == (None, None) and pa.types.is_signed_integer(kind):
+        if ends == (None, None) and pa.types.is_signed_integer(dtype):
             # The old fields are sorted for signed integers alone.
             ends = statistics.get(_OLD_MIN), statistics.get(_OLD_MAX)
         try:
-            return self._value(ends[0], kind), self._value(ends[1], kind)
+            return self._value(ends[0], dtype), self._value(ends[1], dtype)
         except (ValueError, TypeError, pa.ArrowException):
             return None
 
-    def _value(self, data: Any, kind: pa.DataType) -> Any:
+    def _value(self, data: Any, dtype: pa.DataType) -> Any:
         """Decode bytes, or raise a `ValueError`."""
         if not isinstance(data, bytes):
             raise ValueError("no bytes")
-        if self.stored == _TEXT and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if self.stored == _TEXT and (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
             return data.decode()
-        if self.stored == _TEXT and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        if self.stored == _TEXT and (pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)):
             return data
         if len(data) != _BYTES.get(self.stored):
             raise ValueError("no whole number")
-        if pa.types.is_integer(kind):
-            signed = pa.types.is_signed_integer(kind)
+        if pa.types.is_integer(dtype):
+            signed = pa.types.is_signed_integer(dtype)
             return int.from_bytes(data, "little", signed=signed)
-        if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
-            return pa.scalar(int.from_bytes(data, "little", signed=True), kind).as_py()
+        if pa.types.is_timestamp(dtype) or pa.types.is_date32(dtype):
+            return pa.scalar(int.from_bytes(data, "little", signed=True), dtype).as_py()
         raise ValueError("values without an order that is known")
 
 
@@ -92,23 +92,23 @@ class _Footer:
 
     def row_groups(self) -> list[list[Chunk]]:
         """Read the footer."""
-        found: list[list[Chunk]] = []
+        groups: list[list[Chunk]] = []
         for field, kind in self.fields():
             if field == _ROW_GROUPS and kind == _LIST:
-                found = [self.row_group() for _ in range(self.size_of_list())]
+                groups = [self.row_group() for _ in range(self.size_of_list())]
             else:
                 self.skip(kind)
-        return found
+        return groups
 
     def row_group(self) -> list[Chunk]:
         """Read a row group."""
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for field, kind in self.fields():
             if field == _COLUMNS and kind == _LIST:
-                found = [self.chunk() for _ in range(self.size_of_list())]
+                chunks = [self.chunk() for _ in range(self.size_of_list())]
             else:
                 self.skip(kind)
-        return found
+        return chunks
 
     def chunk(self) -> Chunk:
         """Read a column of a row group."""
@@ -158,26 +158,26 @@ class _Footer:
 
     def byte(self) -> int:
         """Read a byte."""
-        found = self.data[self.at]
+        byte = self.data[self.at]
         self.at += 1
-        return found
+        return byte
 
     def integer(self) -> int:
         """Read an integer in zigzag encoding."""
-        found = self.varint()
-        return (found >> 1) ^ -(found & 1)
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1)
 
     def varint(self) -> int:
         """Read an unsigned integer of up to ten bytes."""
         data, at = self.data, self.at
-        found = shift = 0
+        number = shift = 0
         while True:
             part = data[at]
             at += 1
-            found |= (part & 127) << shift
+            number |= (part & 127) << shift
             if part < 128:
                 self.at = at
-                return found
+                return number
             shift += 7
             if shift > 63:
                 raise ValueError("a number without end")

@@ -49,7 +49,7 @@ class TraceLayout:
     Attributes:
         columns: Those that are read.
         further: Those of them that are further columns of steps.
-        constant: Those of these that have one value in a whole file.
+        constant: Further columns that have one value per file.
     """
 
     columns: tuple[str, ...]
@@ -81,7 +81,7 @@ class TableLayout:
     Attributes:
         roles: The roles of the columns.
         moved_by_actions: Whether labels are the actions before them, as in a log.
-        constant: Outputs that have one value in a whole file.
+        constant: Outputs that have one value per file.
     """
 
     roles: Roles
@@ -131,11 +131,11 @@ def _blank_at_ends(table: pa.Table, constant: Iterable[str], of_steps: Sequence[
     """Remove constant columns from rows that are no steps: they are empty otherwise."""
     for name in constant:
         place = table.column_names.index(name)
-        all_footers = [table[other].is_null() for other in of_steps]
-        if not all_footers:
+        nulls = [table[column].is_null() for column in of_steps]
+        if not nulls:
             continue
-        is_end = all_footers[0]
-        for further in all_footers[1:]:
+        is_end = nulls[0]
+        for further in nulls[1:]:
             is_end = pc.and_(is_end, further)
         column = table[name]
         if pa.types.is_dictionary(column.type):
@@ -269,8 +269,8 @@ def check_same_types(
     Integers of any width are of one kind, and so are texts; of columns in `numbers`, which are
     compared as numbers, floats and decimals too. A column without any value is of every kind.
 
-    >>> one, other = pa.schema([("answer", pa.int64())]), pa.schema([("answer", pa.string())])
-    >>> check_same_types(["a.parquet", "b.parquet"], [one, other], ["answer"], set())
+    >>> numbers, texts = (pa.schema([("answer", kind)]) for kind in (pa.int64(), pa.string()))
+    >>> check_same_types(["a.parquet", "b.parquet"], [numbers, texts], ["answer"], set())
     Traceback (most recent call last):
     resolvent.errors.TraceError: b.parquet: the column `answer` is of type string, but of type \
 int64 in a.parquet: write both alike

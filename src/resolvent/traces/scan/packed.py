@@ -77,12 +77,12 @@ class PackedFiles(ByValue, Sequence[StoredFile]):
     @classmethod
     def of(cls, files: Sequence[StoredFile]) -> "PackedFiles":
         """Pack files; most names end as their paths do, which is stored once."""
-        names, paths = (Texts.of([getattr(one, of) for one in files]) for of in ("name", "path"))
+        names, paths = (Texts.of([getattr(file, of) for file in files]) for of in ("name", "path"))
         if names.ends_like(paths):
             paths = names.starting(paths.prefix)
-        roots = tuple(dict.fromkeys(one.root for one in files))
+        roots = tuple(dict.fromkeys(file.root for file in files))
         place = {root: number for number, root in enumerate(roots)}
-        root_of = np.array([place[one.root] for one in files] if len(roots) > 1 else [], np.int32)
+        root_of = np.array([place[file.root] for file in files] if len(roots) > 1 else [], np.int32)
         return cls(names, paths, roots, root_of)
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class PackedFiles(ByValue, Sequence[StoredFile]):
     def __getitem__(self, number: slice) -> tuple[StoredFile, ...]: ...
     def __getitem__(self, number: int | slice) -> StoredFile | tuple[StoredFile, ...]:
         if isinstance(number, slice):
-            return tuple(self[one] for one in range(*number.indices(len(self))))
+            return tuple(self[index] for index in range(*number.indices(len(self))))
         number = range(len(self))[number]
         root = self.roots[int(self.root_of[number]) if len(self.root_of) else 0]
         return StoredFile(self.names[number], self.paths[number], root)
@@ -131,7 +131,7 @@ class PackedFingerprints(ByValue, Sequence[Fingerprint]):
     def __getitem__(self, number: slice) -> tuple[Fingerprint, ...]: ...
     def __getitem__(self, number: int | slice) -> Fingerprint | tuple[Fingerprint, ...]:
         if isinstance(number, slice):
-            return tuple(self[one] for one in range(*number.indices(len(self))))
+            return tuple(self[index] for index in range(*number.indices(len(self))))
         number = range(len(self))[number]
         changed = self.changed[number]
         told = _of_text(changed) if isinstance(changed, str) else int(changed)
@@ -177,9 +177,9 @@ class PackedRowGroups(ByValue, Sequence[RowGroup]):
     @overload
     def __getitem__(self, number: slice) -> tuple[RowGroup, ...]: ...
     def __getitem__(self, number: int | slice) -> RowGroup | tuple[RowGroup, ...]:
-        found = self.numbers[number].tolist()
+        numbers = self.numbers[number].tolist()
         return (
-            tuple(map(RowGroup._make, found))
+            tuple(map(RowGroup._make, numbers))
             if isinstance(number, slice)
-            else RowGroup._make(found)
+            else RowGroup._make(numbers)
         )

@@ -170,13 +170,13 @@ class StoredFiles:
                 number, _fingerprint_of(stored, source) if self.fingerprints else None
             )
             texts = [name for name in names if name in self.texts]
-            known = _footer_cache.get(
+            metadata = _footer_cache.get(
                 (stored, self.fingerprints[number]) if self.fingerprints else None
             )
             try:
                 with pq.ParquetFile(
                     _LargeReads(source) if large_reads else source,
-                    metadata=known,
+                    metadata=metadata,
                     read_dictionary=texts,
                     page_checksum_verification=True,
                 ) as file:
@@ -233,8 +233,8 @@ def _opened(stored: StoredFile) -> Any:
     try:
         return file_system(stored.root)[0].open_input_file(stored.path)
     except (OSError, pa.ArrowException) as error:
-        found = storage_error(stored.name, stored.root, error)
-        raise _NamedError(DamagedFile(str(found)) if is_missing(error) else found) from error
+        named = storage_error(stored.name, stored.root, error)
+        raise _NamedError(DamagedFile(str(named)) if is_missing(error) else named) from error
 
 
 class _LargeReads:
@@ -274,10 +274,10 @@ class _LargeReads:
         end = self._source.size()
         size = end - self._at if size < 0 else min(size, end - self._at)
         start = max(min(self._at, end - _MIN_READ), 0)
-        found = self.read_at(max(self._at + size - start, _MIN_READ), start)
-        found = found[self._at - start : self._at - start + size]
-        self._at += len(found)
-        return found
+        content = self.read_at(max(self._at + size - start, _MIN_READ), start)
+        content = content[self._at - start : self._at - start + size]
+        self._at += len(content)
+        return content
 
     def close(self) -> None:
         self.closed = True
@@ -316,11 +316,11 @@ def _first_rows(
 ) -> pa.Table:
     """Read the first rows of some row groups without decoding the others."""
     batches: list[pa.RecordBatch] = []
-    found = 0
+    rows_read = 0
     for batch in file.iter_batches(min(rows, 1 << 16), row_groups=groups, columns=list(names)):
         batches.append(batch)
-        found += batch.num_rows
-        if found >= rows:
+        rows_read += batch.num_rows
+        if rows_read >= rows:
             break
     return pa.Table.from_batches(batches).slice(0, rows)
 

@@ -2,7 +2,7 @@
 
 An episode belongs to the shard in which it begins. Its rows in later shards are read with it, and
 those shards leave them out. Rows of one episode in several shards have to be consecutive:
-otherwise they are refused, never cut. Around damaged files whole episodes are skipped.
+otherwise they are refused, never cut.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ from resolvent.traces.scan.row_groups import (
     footer_of,
     integer_keys,
 )
-from resolvent.traces.source import Arrangement, Gap
+from resolvent.traces.source import Arrangement
 from resolvent.wording import visible
 
 SHARD_ROWS = 1 << 20
@@ -94,9 +94,8 @@ class StoredShards(ByValue):
         continues: Whether an episode of the shard before may go on in a shard.
         remedy: Advice in errors about rows of an episode that are not consecutive.
         shared: The only episode that a shard may share with the one before it, where footers
-            tell it.
-        leading: How many rows at the front of a shard go on from the one before it, by its number,
-            where that was found at opening.
+            determine it.
+        leading: Number of leading rows by shard, where these were found at opening.
     """
 
     stored: StoredFiles
@@ -118,24 +117,25 @@ class StoredShards(ByValue):
 
     def name(self, number: int) -> str:
         """Return the file of a shard, with its row groups if the file has several shards."""
-        row_groups = self._row_groups(number)
+        row_groups = self.row_groups_of(number)
         name = self.stored.files[row_groups[0].file].name
         first, last = row_groups[0].group, row_groups[-1].group
-        alone = all(
+        is_only_shard = all(
             self.row_groups[near].file != row_groups[0].file
             for near in (self.cuts[number] - 1, self.cuts[number + 1])
             if 0 <= near < len(self.row_groups)
         )
-        if alone:
+        if is_only_shard:
             return name
         return f"{name}, row group {first}" + (f" to {last}" if last > first else "")
 
-    def _row_groups(self, number: int) -> tuple[RowGroup, ...]:
+    def row_groups_of(self, number: int) -> tuple[RowGroup, ...]:
+        """Return the row groups of a shard."""
         return self.row_groups[self.cuts[number] : self.cuts[number + 1]]
 
     def rows_in(self, number: int) -> int:
         """Return the number of rows of a shard."""
-        return sum(row_group.rows for row_group in self._row_groups(number))
+        return sum(row_group.rows for row_group in self.row_groups_of(number))
 
     def fingerprint(self, number: int) -> tuple[Any, ...]:
         """Return all that the rows of a shard depend on, as plain data."""
@@ -145,7 +145,7 @@ class StoredShards(ByValue):
 
     def _own_fingerprint(self, number: int) -> str:
         """Return a digest of the file and row groups of a shard."""
-        row_groups = self._row_groups(number)
+        row_groups = self.row_groups_of(number)
         file = self.stored.files[row_groups[0].file]
         fingerprint = self.stored.fingerprints[row_groups[0].file]
         return _digest(without_secrets(file.root or ""), file.path, fingerprint, row_groups)
@@ -177,7 +177,7 @@ class StoredShards(ByValue):
 
         With the row orders of shards that were read before, their episodes are not compared again.
         """
-        row_groups, rows = self._row_groups(number), self.rows_in(number)
+        row_groups, rows = self.row_groups_of(number), self.rows_in(number)
         leading_rows = self._cached_leading_rows(number, row_orders)
         # An episode that began earlier may be all of the shard.
         if leading_rows == rows > 0 and not self.stored.skips:
@@ -190,7 +190,7 @@ class StoredShards(ByValue):
         parts = [table.slice(leading_rows)]
         spans = [self._span(row_groups[0], leading_rows, rows - leading_rows)]
         for following, continued in self._continuations(number, table, row_orders):
-            after = self._row_groups(following)
+            after = self.row_groups_of(following)
             parts.append(self.stored.read(_first_row_groups(after, continued), columns, continued))
             spans.append(self._span(after[0], 0, continued))
         return Rows(joined(parts), tuple(spans), leading_rows)
@@ -234,7 +234,7 @@ class StoredShards(ByValue):
 
     def _leading_rows_by_keys(self, number: int) -> int:
         """Return `_leading_rows` from the episodes of a shard and of the one before it."""
-        before, row_groups = self._row_groups(number - 1), self._row_groups(number)
+        before, row_groups = self.row_groups_of(number - 1), self.row_groups_of(number)
         keys = [self._keys(before), self._keys(row_groups)]
         earlier, own = np.split(episode_codes(keys, self.episode), [keys[0].num_rows])
         leading_rows = run_length(own, earlier[-1])
@@ -259,7 +259,7 @@ class StoredShards(ByValue):
 
     def _continued_rows(self, episode: pa.Table, number: int) -> int:
         """Return the number of leading rows of an episode in a shard, reading few rows."""
-        row_groups = self._row_groups(number)
+        row_groups = self.row_groups_of(number)
         rows, checked = self.rows_in(number), _FIRST_ROWS
         while True:
             checked = min(checked, rows)
@@ -281,15 +281,16 @@ class StoredShards(ByValue):
         self,
         here: NDArray[np.int64],
         there: NDArray[np.int64],
-        where: tuple[RowGroup, int],
-        other: tuple[RowGroup, int],
+        here_at: tuple[RowGroup, int],
+        there_at: tuple[RowGroup, int],
     ) -> None:
         """Refuse an episode with rows in two shards and rows of another between them."""
         if np.any(shared := np.isin(here, there)):
             row = int(np.argmax(shared))
             place = int(np.argmax(there == here[row]))
             raise self._not_contiguous(
-                self._span(where[0], where[1] + row, 1), self._span(other[0], other[1] + place, 1)
+                self._span(here_at[0], here_at[1] + row, 1),
+                self._span(there_at[0], there_at[1] + place, 1),
             )
 
     def _not_contiguous(self, *spans: tuple[str, int, int]) -> TraceError:
@@ -310,11 +311,11 @@ class StoredShards(ByValue):
         episode_hashes: list[NDArray[np.int64]] = []
         last: pa.Table | None = None
         last_of = -1
-        at_end = self._row_groups(numbers[0])[0], 0
+        at_end = self.row_groups_of(numbers[0])[0], 0
         for number in numbers:
-            row_group = self._row_groups(number)[0]
+            row_group = self.row_groups_of(number)[0]
             try:
-                keys = self._keys(self._row_groups(number))
+                keys = self._keys(self.row_groups_of(number))
             except DamagedFile:  # episodes that go on there are skipped when read
                 if not self.stored.skips:
                     raise
@@ -332,23 +333,23 @@ class StoredShards(ByValue):
             _, firsts = np.unique(codes[skipped:], return_index=True)
             episode_hashes.append(hashes(keys.take(firsts + skipped)))
             last, last_of = keys.slice(keys.num_rows - 1), number
-            footer = self._row_groups(number)[-1]
+            footer = self.row_groups_of(number)[-1]
             at_end = footer, footer.rows - 1
-        for found, number in repeats(episode_hashes):
-            self._refuse_repeated(numbers[found], numbers[number])
+        for earlier, later in repeats(episode_hashes):
+            self._refuse_repeated(numbers[earlier], numbers[later])
         return leading
 
-    def _refuse_repeated(self, found: int, number: int) -> None:
+    def _refuse_repeated(self, earlier: int, later: int) -> None:
         """Refuse an episode of two shards, unless only the hashes of different ones are equal."""
-        first, second = self._row_groups(found), self._row_groups(number)
+        first, second = self.row_groups_of(earlier), self.row_groups_of(later)
         keys = [self._keys(first), self._keys(second)]
         codes = episode_codes(keys, self.episode)
         length = keys[0].num_rows
         self._refuse_split(codes[length:], codes[:length], (second[0], 0), (first[0], 0))
 
 
-def _digest(*told: Any) -> str:
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _first_row_groups(row_groups: Sequence[RowGroup], rows: int) -> Sequence[RowGroup]:
@@ -364,10 +365,10 @@ def footers(
     stored = StoredFiles(tuple(files), integer_keys=integer_keys(files), skips=skips)
     most = _READERS if all(file.root is None for file in files) else _READERS_ELSEWHERE
     with ThreadPoolExecutor(min(most, len(files))) as readers:
-        found = list(
+        all_footers = list(
             readers.map(lambda number: footer_of(stored, number, episode), range(len(files)))
         )
-    return stored, found
+    return stored, all_footers
 
 
 def split_into_shards(
@@ -403,7 +404,7 @@ def split_into_shards(
     if not any(row_group.rows for row_group in row_groups):
         raise TraceError(f"{stored.files[0].name} holds no traces: the table has no rows")
     shard_bounds = [
-        common_bounds(bounds[one:other]) for one, other in pairwise((*cuts, len(row_groups)))
+        common_bounds(bounds[start:stop]) for start, stop in pairwise((*cuts, len(row_groups)))
     ]
     continues = tuple(
         bool(episode)
@@ -459,83 +460,14 @@ def bounds_by_path(
 ) -> Bounds | None:
     """Return bounds of the episodes of an unreadable file, from the keys in its path."""
     in_files = {name for footer in all_footers for name in footer.schema.names}
-    told = {
+    constants = {
         name: value
         for name, value in stored.constants(number).items()
         if name not in in_files and value is not None
     }
-    if not told.keys() & set(episode):
+    if not constants.keys() & set(episode):
         return None
     least, most = (
-        tuple(told.get(name, _Beyond(footer)) for name in episode) for footer in (True, False)
+        tuple(constants.get(name, _Beyond(before)) for name in episode) for before in (True, False)
     )
     return least, most
-
-
-def read_skipping(
-    shards: StoredShards, number: int, columns: Sequence[str]
-) -> tuple[Rows, Gap | None]:
-    """Read a shard as far as possible, and return what has to be skipped."""
-    try:
-        return shards.read(number, columns), None
-    except DamagedFile as error:
-        why = str(error)
-    name, row_groups = shards.name(number), shards._row_groups(number)
-    if not _is_readable(shards, number, columns):
-        rows = sum(row_group.rows for row_group in row_groups) or None
-        return _no_rows(columns), Gap(name, rows, whole=True, why=why)
-    began_before = shards.continues[number]
-    gap = Gap(name, why=why)
-    if began_before and not _is_readable(shards, number - 1, shards.episode):
-        gap = replace(gap, first=True)
-        try:
-            return read_without(shards, number, columns, gap), gap
-        except DamagedFile:
-            pass
-    gap = replace(gap, last=True)
-    return read_without(shards, number, columns, gap), gap
-
-
-def read_without(shards: StoredShards, number: int, columns: Sequence[str], gap: Gap) -> Rows:
-    """Read a shard without its skipped rows, and without opening damaged shards."""
-    if gap.whole:
-        return _no_rows(columns)
-    continues = shards.continues.copy()
-    if gap.first:
-        continues[number] = False
-    if gap.last:
-        continues[number + 1] = False
-    rows = replace(shards, continues=continues).read(number, columns)
-    if not rows.table.num_rows:
-        return rows
-    codes = episode_codes([rows.table.select(list(shards.episode))], shards.episode)
-    stays = np.ones(len(codes), bool)
-    if gap.first:
-        stays &= codes != codes[0]
-    if gap.last:
-        stays &= codes != codes[-1]
-    return _take_rows(rows, np.flatnonzero(stays))
-
-
-def _is_readable(shards: StoredShards, number: int, columns: Sequence[str]) -> bool:
-    try:
-        shards.stored.read(shards._row_groups(number), columns)
-    except DamagedFile:
-        return False
-    return True
-
-
-def _no_rows(columns: Sequence[str]) -> Rows:
-    return Rows(pa.table({name: pa.nulls(0) for name in columns}), ())
-
-
-def _take_rows(rows: Rows, kept: NDArray[np.int64]) -> Rows:
-    """Return rows by index, with their locations."""
-    spans: list[tuple[str, int, int]] = []
-    start = 0
-    for name, first, count in rows.spans:
-        here = kept[(kept >= start) & (kept < start + count)] - start
-        runs = np.split(here, np.flatnonzero(np.diff(here) != 1) + 1)
-        spans += [(name, first + int(run[0]), len(run)) for run in runs if len(run)]
-        start += count
-    return Rows(rows.table.take(kept), tuple(spans))
