@@ -82,7 +82,7 @@ def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
     from resolvent.replay.pool import Pool
     from resolvent.replay.replaying import replay_shard
     from resolvent.replay.tables import Tables
-    from resolvent.traces.places.layouts import Layout
+    from resolvent.traces.scan.layouts import Layout
 
     files = sorted(folder.glob("*.parquet"))[:shards]
     scanned = rs.scan_traces(files, **ROLES)
@@ -104,7 +104,7 @@ def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
             name = "second" if again else "first"
             rows = timed(
                 f"{name} pass: reading",
-                lambda at=number, layout=layout: scanned._pieces.read(at, layout.columns),
+                lambda at=number, layout=layout: scanned._shards.read(at, layout.columns),
             )
             traces, _ = timed(
                 f"{name} pass: coding", lambda rows=rows, layout=layout: layout.traces(rows, print)

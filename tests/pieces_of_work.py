@@ -7,8 +7,8 @@ import warnings
 from pathlib import Path
 
 import resolvent as rs
+from resolvent._util.processes import cores
 from resolvent.errors import StorageError
-from resolvent.workers import cores
 
 
 def doubled(text):

@@ -46,7 +46,7 @@ core=$(LD_PRELOAD=$preload "$python" -S -s -c 'from fuzz.core_calls import TARGE
 if [ "$sanitizers" = thread ]; then
   # Threads share columns and trees; every call gives what it gives alone.
   LD_PRELOAD=$preload "$python" -S -s -m fuzz.core_threads --inputs "$inputs"
-  LD_PRELOAD=$preload "$python" -S -s $pytest -m "$tests" "$@" tests/replay tests/workers/test_workers.py
+  LD_PRELOAD=$preload "$python" -S -s $pytest -m "$tests" "$@" tests/replay tests/_util/test_parallel.py
 else
   targets=
   for name in $core; do targets+=" --target $name"; done

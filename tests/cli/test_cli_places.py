@@ -10,7 +10,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent.cli import places
-from resolvent.traces.places import pieces
+from resolvent.traces.scan import shards
 
 COLUMNS = ("--episode", "run", "--input", "event", "--output", "answer")
 
@@ -77,7 +77,7 @@ def test_the_same_machines_where_all_is_large(
     whole, scanned = tmp_path / "whole.json", tmp_path / "scanned.json"
     assert run("infer", days, *columns, "-o", whole).code == 0
     monkeypatch.setattr(places, "REFINE_ABOVE", 10)
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 10)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 10)
     assert run("infer", days, *columns, "-o", scanned).code == 0
     assert pieces_read
     assert rs.load(scanned) == rs.load(whole)
@@ -92,7 +92,7 @@ def test_a_large_file_is_gone_through_in_pieces(
     assert not pieces_read
     for name in ("FILE_ROWS", "REFINE_ABOVE"):
         monkeypatch.setattr(places, name, 100)
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
+    monkeypatch.setattr(shards, "SHARD_ROWS", 100)
     large = run("infer", path, *COLUMNS, "--json").json
     assert len(set(pieces_read)) > 1
     assert large["held_out_skipped"] == small["held_out_skipped"]

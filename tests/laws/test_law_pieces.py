@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.traces.places import pieces
+from resolvent.traces.scan import shards
 
 WORDS = {"input": "event", "output": "answer"}
 
@@ -61,7 +61,7 @@ def test_pieces_hold_whole_runs_or_are_refused(drawn):
     rows, cuts, group, piece, statistics = drawn
     together = len({run for run, _ in groupby(rows)}) == sum(1 for _ in groupby(rows))
     refused, steps, found, again = None, 0, [], []
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(pieces, "PIECE_ROWS", piece):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(shards, "SHARD_ROWS", piece):
         write(folder, rows, cuts, group, statistics)
         try:
             scanned = rs.scan_traces(folder, episode="run", **WORDS)
@@ -71,7 +71,7 @@ def test_pieces_hold_whole_runs_or_are_refused(drawn):
                 steps += traces.steps
             # Whoever reads them later, here or elsewhere, relies on what was found.
             told = rs.scan_traces(folder, episode="run", **WORDS)
-            told.remember(scanned.arrangements)
+            told.remember(scanned._row_orders)
             for source in (scanned, told):
                 passed = [trace.columns["answer"] for traces in source for trace in traces]
                 again.append(sorted(passed))
@@ -101,7 +101,7 @@ def test_machines_are_the_same_whatever_the_pieces(tmp_path, group):
     table = pa.table(rows)
     whole = rs.infer(rs.read_log(table, episode="run", **WORDS)).machines
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=group)
-    with mock.patch.object(pieces, "PIECE_ROWS", 20):
+    with mock.patch.object(shards, "SHARD_ROWS", 20):
         scanned = rs.scan_traces(tmp_path / "log.parquet", episode="run", **WORDS)
         assert rs.infer(scanned).machines == whole
     assert whole["answer"].states == 2

@@ -11,32 +11,33 @@ from hypothesis import strategies as st
 from test_law_replay import assert_same
 
 import resolvent as rs
+from resolvent._util.parallel import Processes, Threads
+from resolvent._util.ray import Ray
 from resolvent.replay import Corpus, looking, replay
-from resolvent.traces.shards import ShardsInMemory
-from resolvent.workers import Processes, Ray, Threads
+from resolvent.traces.source import ShardInfo, Shards, ShardsInMemory
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost
 from worlds import random_world
 
 
-class Apart:
+class Apart(Shards):
     """Trace sets that count as files: they are asked for one by one, anywhere."""
 
     def __init__(self, sets):
         self.sets = sets
-        self.rows = sum(one.steps for one in sets)
 
     def __len__(self):
         return len(self.sets)
 
-    def __iter__(self):
-        return iter(self.sets)
+    @property
+    def rows(self):
+        return sum(one.steps for one in self.sets)
 
     def read(self, number):
         return self.sets[number]
 
-    def name(self, number):
-        return f"part {number}"
+    def info(self, number):
+        return ShardInfo(f"part {number}")
 
 
 @st.composite
@@ -162,7 +163,7 @@ def test_processes_make_no_difference(folder, alone, number):
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_ray_makes_no_difference(folder, alone, slots, ray_of_two, monkeypatch):
-    monkeypatch.setattr("resolvent.workers.ray._slots", lambda ray: slots)
+    monkeypatch.setattr("resolvent._util.ray._slots", lambda ray: slots)
     assert_finds_the_same(found(folder, Ray()), alone)
 
 

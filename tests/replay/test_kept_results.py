@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.keeping import Packing, digest_of
+from resolvent._util.cache import Packing, digest_of
+from resolvent._util.parallel import Threads
 from resolvent.replay.corpus import Corpus, Fetching
 from resolvent.replay.keeping import RESULTS, keeping
 from resolvent.replay.looking import Looking, Pooling
@@ -16,9 +17,8 @@ from resolvent.replay.replaying import Replaying
 from resolvent.replay.tables import Tables
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.places.pieces import Pieces
-from resolvent.traces.shards import JoinedShards, ShardsInMemory, seal_of
-from resolvent.workers import Threads
+from resolvent.traces.scan.shards import StoredShards
+from resolvent.traces.source import JoinedShards, ShardsInMemory
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -36,13 +36,13 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def read(monkeypatch):
     """The numbers of the pieces that are read, as they are."""
-    numbers, original = [], Pieces.read
+    numbers, original = [], StoredShards.read
 
     def counted(self, number, *given):
         numbers.append(number)
         return original(self, number, *given)
 
-    monkeypatch.setattr(Pieces, "read", counted)
+    monkeypatch.setattr(StoredShards, "read", counted)
     return numbers
 
 
@@ -169,17 +169,18 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
         Senses(discretise=rs.Discretise(bins=3).fit(np.arange(9.0))).on_shards(scanned),
         rs.scan_traces(folder, damaged="skip"),
     ]
-    seals = {digest_of(seal_of(one, number)) for one in seen for number in range(PIECES)}
+    seals = {digest_of(one.fingerprint(number)) for one in seen for number in range(PIECES)}
     assert len(seals) == len(seen) * PIECES
     again = rs.scan_traces(folder)
-    assert digest_of(seal_of(again, 2)) == digest_of(seal_of(scanned, 2))
+    assert digest_of(again.fingerprint(2)) == digest_of(scanned.fingerprint(2))
     in_memory = ShardsInMemory([scanned.read(0)])
-    assert seal_of(in_memory, 0) is None
+    assert in_memory.fingerprint(0) is None
     joined = JoinedShards([scanned, in_memory])
-    assert digest_of(seal_of(joined, 2)) == digest_of(seal_of(scanned, 2))
-    assert seal_of(joined, PIECES) is None
-    for work in (Looking(in_memory, 1000), len):  # nothing to keep
-        assert keeping(Threads(), str(folder))._kept(work) is work
+    assert digest_of(joined.fingerprint(2)) == digest_of(scanned.fingerprint(2))
+    assert joined.fingerprint(PIECES) is None
+    workers = keeping(Threads(), str(folder))
+    assert workers.cached(Looking(in_memory, 1000)).key(0) is None  # nothing to cache
+    assert workers.cached(len) is len
 
 
 def test_a_seal_of_a_table_has_its_words(tmp_path):
@@ -192,7 +193,7 @@ def test_a_seal_of_a_table_has_its_words(tmp_path):
         words | {"outputs": {"paid": "pay"}},
         words | {"terminated": "see"},
     ]
-    seals = {digest_of(seal_of(rs.scan_traces(tmp_path, **one), 0)) for one in asked}
+    seals = {digest_of(rs.scan_traces(tmp_path, **one).fingerprint(0)) for one in asked}
     assert len(seals) == len(asked)
 
 
@@ -211,8 +212,8 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
     assert {type(work) for work, _ in works} == {*RESULTS}
     keeping_here = keeping(Threads(), str(tmp_path))
     for work, piece in works:
-        kept = pickle.loads(pickle.dumps(keeping_here._kept(work)))  # noqa: S301
-        assert kept.work.key(piece) == keeping_here._kept(work).work.key(piece) is not None
+        kept = pickle.loads(pickle.dumps(keeping_here.cached(work)))  # noqa: S301
+        assert kept.key(piece) == keeping_here.cached(work).key(piece) is not None
         results = RESULTS[type(work)]
         packing = Packing(results.kinds)
         content = packing.pack(work(piece))

@@ -1,1 +1,1 @@
-"""Utilities that have nothing to do with automata."""
+"""Utilities that have nothing to do with automata: files, text, validation, workers, caches."""

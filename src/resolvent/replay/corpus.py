@@ -18,13 +18,7 @@ from resolvent.replay.pool import Numbered, Pool
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
-from resolvent.traces.shards import (
-    JoinedShards,
-    Shards,
-    ShardsInMemory,
-    leaving_out,
-    remember,
-)
+from resolvent.traces.source import JoinedShards, Shards, ShardsInMemory
 from resolvent.workers import Threads, Workers
 
 POOL_STEPS = 1_000_000
@@ -102,7 +96,7 @@ class Corpus:
             self.alphabets = self._alphabets_in_memory(progress)
         else:
             look = self._look(pool_steps, progress)
-            self.shards = leaving_out(shards, dict(look.gaps))
+            self.shards = shards.skipping(dict(look.gaps))
             counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
             common = look.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
@@ -129,12 +123,12 @@ class Corpus:
         but repeats.
         """
         shards, pieces = self.shards, range(len(self.shards))
-        looking = Looking(shards, pool_steps, getattr(shards, "rows", None))
+        looking = Looking(shards, pool_steps, shards.rows)
         look: Look = self.workers.together(looking, pieces, add, called=READING, report=progress)
-        remember(shards, dict(look.arrangements))
+        shards.remember(dict(look.arrangements))
         if short := look.pool.short:
             pooling = Pooling(
-                leaving_out(shards, dict(look.gaps)),
+                shards.skipping(dict(look.gaps)),
                 pool_steps,
                 np.cumsum(look.traces) - look.traces,
             )

@@ -1,6 +1,7 @@
-"""Which results of going through files are kept, so that an interrupted inference can go on."""
+"""The passes over files whose results are cached, so that an interrupted inference can resume."""
 
-from resolvent.keeping import KeepingWorkers, Results, Store
+from resolvent._util.cache import CachingWorkers, Results, Store
+from resolvent._util.parallel import Workers
 from resolvent.replay.coded import Alphabets
 from resolvent.replay.corpus import Fetching
 from resolvent.replay.looking import Look, Looking, Pooling
@@ -8,10 +9,8 @@ from resolvent.replay.pool import Pool
 from resolvent.replay.replaying import Replaying
 from resolvent.replay.shown import Replay, Sightings
 from resolvent.traces import TraceSet
-from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.gap import Gap
-from resolvent.workers import Workers
+from resolvent.traces.source import Arrangement, Gap
 
 RESULTS = {
     Looking: Results(Look, (Look, Pool, Gap, Arrangement, TraceDigest)),
@@ -22,5 +21,5 @@ RESULTS = {
 
 
 def keeping(workers: Workers, folder: str | None) -> Workers:
-    """Return workers that keep results in a folder, or at an address; as they are if it is None."""
-    return workers if folder is None else KeepingWorkers(workers, Store(folder), RESULTS)
+    """Return workers that cache results in a folder or at an address; as they are if it is None."""
+    return workers if folder is None else CachingWorkers(workers, Store(folder), RESULTS)

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.pool import Pool
-from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.gap import Gap
-from resolvent.traces.shards import Shards, arrangements_of, look_at
+from resolvent.traces.source import Arrangement, Gap, Shards
 
 LEAST_STEPS = 50_000
 """Steps that a piece gives to the pool at least, if it has them."""
@@ -40,8 +38,7 @@ class Looking:
 
     def __call__(self, number: int) -> "Look":
         """Read a piece, and return what there is in it."""
-        traces, gap = look_at(self.shards, number)
-        stands = arrangements_of(self.shards).get(number)
+        traces, gap, stands = self.shards.scan(number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows

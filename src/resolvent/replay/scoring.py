@@ -86,7 +86,7 @@ class _PieceScored:
     def __call__(self, number: int) -> Scored:
         if not self.folder.skips:
             return _scored(self.machines, self.folder.read(number))
-        traces, gap = self.folder.look(number)
+        traces, gap, _ = self.folder.scan(number)
         return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
 
 

@@ -13,10 +13,8 @@ from resolvent.progress import Listener, Progress
 from resolvent.replay.coded import CodedShard
 from resolvent.replay.corpus import READING, CodedPieces, Corpus
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
-from resolvent.senses.senses import SensedShards
 from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.gap import tell_of
-from resolvent.traces.shards import Shards, ShardsInMemory, are_same, gaps_of
+from resolvent.traces.source import Shards, ShardsInMemory, tell_of
 from resolvent.workers import Workers
 
 
@@ -49,7 +47,7 @@ def whole(
     """
     shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
     shards, rounding = machines.senses.on_shards(shards), rounding_of(machines)
-    if known and _are_same(known.shards, shards) and known.rounding == rounding:
+    if known and known.shards.is_same(shards) and known.rounding == rounding:
         corpus = copy.copy(known)
         corpus.workers = workers
     else:
@@ -57,7 +55,7 @@ def whole(
         if isinstance(traces, TraceFolder):
             told = _telling(progress, READING, len(shards), traces.rows)
         corpus = Corpus(shards, rounding, told, workers=workers)
-        tell_of(gaps_of(corpus.shards), corpus.traces)
+        tell_of(corpus.shards.gaps, corpus.traces)
     check_columns(machines, corpus.alphabets)
     return corpus
 
@@ -117,10 +115,3 @@ def _telling(
         progress(doing, Progress(0, 0, done, pieces, 1, steps, seconds))
 
     return tell
-
-
-def _are_same(one: Shards, other: Shards) -> bool:
-    """Whether shards are the same files, seen in the same way."""
-    if isinstance(one, SensedShards) and isinstance(other, SensedShards):
-        return are_same(one.shards, other.shards) and one.senses == other.senses
-    return are_same(one, other)

@@ -92,20 +92,20 @@ def test_a_folder_that_changes_between_two_passes(tmp_path, change):
 
 
 def test_a_scanned_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
-    from resolvent.traces.places import blocks
+    from resolvent.traces.scan import row_groups
 
     folder = tmp_path / "read"
     folder.mkdir()
     write(folder / "a.parquet", LINE)
     scanned = rs.scan_traces(folder)
-    inner = blocks._first_rows, blocks.pq.ParquetFile.read_row_groups
+    inner = row_groups._first_rows, row_groups.pq.ParquetFile.read_row_groups
 
     def read_and_change(file, *given):
         table = inner[1](file, *given)
         write(folder / "a.parquet", LINE * 5)
         return table
 
-    monkeypatch.setattr(blocks.pq.ParquetFile, "read_row_groups", read_and_change)
+    monkeypatch.setattr(row_groups.pq.ParquetFile, "read_row_groups", read_and_change)
     with pytest.raises(rs.TraceError, match=r"a\.parquet: the file has changed since"):
         scanned.read(0)
 

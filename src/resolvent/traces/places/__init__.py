@@ -1,1 +1,1 @@
-"""Places: folders, globs, lists and addresses of Parquet files ↔ rows of whole episodes."""
+"""Moved."""

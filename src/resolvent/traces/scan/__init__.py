@@ -1,0 +1,1 @@
+"""Scan Parquet files larger than memory: folders, globs, addresses → shards of episodes."""

@@ -1,0 +1,124 @@
+"""A Ray that is not there, or does not fit, is refused in one line."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import resolvent as rs
+from pieces_of_work import doubled, joined
+from resolvent._util import ray as ray_backend
+from resolvent._util.ray import Ray
+
+
+def work(address=None):
+    return Ray(address).together(doubled, "ab", joined, called="doubling")
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """A process that is connected to no Ray, whatever other tests have begun."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    return ray
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(rs.MissingExtra, match=r'pip install "resolvent\[ray\]"'):
+        work()
+    with pytest.raises(rs.MissingExtra, match=r"resolvent\[ray\]"):
+        rs.collect("resolvent/House-v0", episodes=1, on="ray")
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_nobody_answers_at_is_refused_at_once(alone, scheme):
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(
+            rs.ClusterError, match=rf"^no Ray cluster answers at {address} \(.*\): "
+        ):
+            work(address)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:port", "10.0.0.1:99999", "here"])
+def test_what_is_no_address_is_refused(alone, address):
+    with pytest.raises(rs.ClusterError, match=address):
+        work(address)
+
+
+def test_what_ray_says_of_versions_fits_a_line(alone, monkeypatch):
+    def init(**_):
+        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0")
+
+    monkeypatch.setattr(alone, "init", init)
+    with pytest.raises(rs.ClusterError) as caught:
+        work("auto")
+    assert str(caught.value) == (
+        "the Ray cluster at auto does not fit: Version mismatch: The cluster was started with: "
+        "Ray: 2.9.0"
+    )
+
+
+def test_nodes_with_other_versions_are_refused_by_name(ray_of_two, monkeypatch):
+    monkeypatch.setattr(ray_backend, "_compatible", set())
+    here = ray_backend.versions()
+    monkeypatch.setattr(ray_backend, "versions", lambda: {**here, "resolvent": "9.9"})
+    with pytest.raises(rs.ClusterError) as caught:
+        work()
+    node = ray_of_two.nodes()[0]["NodeManagerAddress"]
+    assert str(caught.value) == (
+        f"node {node} of the Ray cluster has resolvent {here['resolvent']}, and this is resolvent "
+        f"9.9: install the same version on all nodes"
+    )
+
+
+def test_a_cluster_of_others_is_left_as_it_is(ray_of_two):
+    assert work() == "aabb"
+    Ray().close()
+    assert ray_of_two.is_initialized()
+    assert Ray().reached() == f"Ray {ray_of_two.__version__}, 1 node with 2 processors"
+
+
+WITHOUT = """
+import os, sys
+import resolvent as rs
+from resolvent._util.ray import Ray
+os.environ["PYTHONPATH"] = sys.argv[1]  # of what is begun from here on
+for _ in range(2):
+    try:
+        Ray().together(len, ["a"], int.__add__, called="counting")
+    except rs.ClusterError as error:
+        print(error)
+    Ray().close()
+"""
+
+
+NOT_HERE = """
+import sys
+
+class NotHere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "resolvent":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NotHere())  # also before an editable installation
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_without_the_package_is_refused(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(NOT_HERE)
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"},
+        check=True,
+    )
+    lines = run.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("of the Ray cluster has no resolvent, and this is resolvent" in one for one in lines)
