@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import resolvent as rs
-from resolvent.cli import held_out
+from resolvent.inference import cross_validation
 from vending_machine import log
 
 COLUMNS = (*("--episode", "session", "--order", "time"), *("--input", "event"))
@@ -78,7 +78,7 @@ def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Pat
 def test_what_took_long_is_not_done_again_unless_asked_for(
     run: Any, vend: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_out, "LONGEST", 0.0)
+    monkeypatch.setattr(cross_validation, "MAX_SECONDS", 0.0)
     path = vend(100)
     outcome = run("infer", path, *LOG)
     assert outcome.code == 0
@@ -91,12 +91,12 @@ def test_what_took_long_is_not_done_again_unless_asked_for(
 def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path]) -> None:
     traces = read(vend(100))
     result = rs.infer(traces, time_limit=1000)
-    skipped = held_out.held_out_test(result, traces, None, took=900.0)
-    assert skipped.found is None
+    skipped = cross_validation.held_out_test(result, traces, None, took=900.0)
+    assert skipped.scores is None
     assert skipped.lines() == [
         "held out: nothing, since the time limit leaves too little for inferring once more"
     ]
-    assert held_out.held_out_test(result, traces, None, took=10.0).found is not None
+    assert cross_validation.held_out_test(result, traces, None, took=10.0).scores is not None
 
 
 def test_too_little_to_hold_out_is_said(run: Any, vend: Callable[..., Path]) -> None:
@@ -110,6 +110,6 @@ def test_of_a_folder_as_much_is_held_out(tmp_path: Path, vend: Callable[..., Pat
     (tmp_path / "folder").mkdir()
     traces.save(tmp_path / "folder" / "a.parquet")
     folder = rs.scan_traces(tmp_path / "folder", ["response"])
-    told = held_out.held_out_test(rs.infer(folder), folder, None, took=30.0)
-    assert told.found == rs.held_out(rs.infer(traces), traces)
-    assert told.figures()["held_out_part"] is None
+    test = cross_validation.held_out_test(rs.infer(folder), folder, None, took=30.0)
+    assert test.scores == rs.held_out(rs.infer(traces), traces)
+    assert test.figures()["held_out_part"] is None

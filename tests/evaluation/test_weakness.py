@@ -5,14 +5,12 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from resolvent.evaluation.weakness import FEW, LowestKeys, history_keys, weaknesses
 from resolvent.machines.ways import history_text
-from resolvent.trust import weaknesses
-from resolvent.trust.histories import history_keys
-from resolvent.trust.weakness import FEW
 from vending_machine import log
 
 
@@ -101,3 +99,27 @@ def test_evidence_names_weak_states_too():
     found = result.evidence["response"].weakness
     assert found == weaknesses(result.machines, traces)["response"]
     assert result.evidence["response"].as_dict()["weak"] == found.as_dict() != []
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 9)), max_size=30)
+
+
+def lowest(pairs, most):
+    group, key = np.array(pairs, np.int64).reshape(-1, 2).T
+    return LowestKeys.of(group, key, most)
+
+
+@settings(deadline=None)
+@given(PAIRS, st.integers(0, 30), st.integers(1, 4))
+def test_the_lowest_keys_of_pieces_are_those_of_all(pairs, cut, most):
+    different = {}
+    for group, key in pairs:
+        different.setdefault(group, set()).add(key)
+    expected = [
+        (group, key) for group in sorted(different) for key in sorted(different[group])[:most]
+    ]
+    for found in (lowest(pairs, most), lowest(pairs[cut:], most) + lowest(pairs[:cut], most)):
+        assert list(zip(found.group.tolist(), found.key.tolist(), strict=True)) == expected
+        groups, counts = found.counts()
+        assert groups.tolist() == sorted(different)
+        assert counts.tolist() == [min(len(different[group]), most) for group in groups.tolist()]

@@ -8,7 +8,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
-from resolvent.holding_out import HeldOutSteps
+from resolvent.inference.cross_validation import MachineHoldoutScore
 from resolvent.machines import MachineScore
 from resolvent.traces.choosing import trace_keys
 from vending_machine import log
@@ -163,7 +163,7 @@ def test_noise_is_foretold():
 @pytest.mark.parametrize(("right", "traces"), [(390, 40), (1, 7), (400, 3)])
 def test_the_interval_is_that_of_wilson(right, traces):
     """Its ends are the shares from which what came lies 1.96 standard deviations away."""
-    one = HeldOutSteps(2, traces, MachineScore(right=right, wrong=400 - right))
+    one = MachineHoldoutScore(2, traces, MachineScore(right=right, wrong=400 - right))
     share, spread = right / 400, 1.959964**2 / traces
     ends = np.sort(np.roots([1 + spread, -(2 * share + spread), share**2]).real)
     assert one.interval == pytest.approx(ends, abs=1e-6)

@@ -2,15 +2,14 @@ from dataclasses import replace
 from math import comb, isclose, log
 
 import gymnasium as gym
-import naive
+import naive_evidence as naive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from resolvent.evaluation.holdout import FailureCounts, Holdout, error_bound, is_part, split
 from resolvent.replay import states_at_steps, steps_asked
-from resolvent.trust import Holdout, error_bound
-from resolvent.trust.holdout import Trials, hold_out, is_part, split
 from strategies import infer_options, world_traces
 
 
@@ -62,8 +61,8 @@ TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None],
 
 def held_out(machines, traces):
     """What holding out these traces says of the machines."""
-    asked = steps_asked(machines, traces, states_at_steps(machines, traces))
-    return hold_out(Trials.of(asked.values(), traces))
+    steps = steps_asked(machines, traces, states_at_steps(machines, traces))
+    return FailureCounts.of(steps.values(), traces).holdout()
 
 
 def test_a_trace_fails_by_one_wrong_or_unseen_step():

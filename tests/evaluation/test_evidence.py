@@ -1,13 +1,13 @@
 """Evidence of random small worlds against its definition in plain Python."""
 
-import naive
+import naive_evidence as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
+from resolvent.evaluation.gathering import gather
 from resolvent.machines import UNSEEN
-from resolvent.trust import gather
 from strategies import infer_options, trace_sets, world_traces
 
 KINDS = ["transition", "reward"]

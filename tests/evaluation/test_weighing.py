@@ -11,7 +11,9 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import bell_world, dice, disturbed, loaded_die, noisy_house, taught
-from resolvent.trust import Foretold, Separations, WeighedSeparations
+from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.separation import Separations
+from resolvent.evaluation.weighing import WeighedSeparations
 
 
 @cache
