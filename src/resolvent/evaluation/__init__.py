@@ -4,6 +4,8 @@ Input: machines and traces. Output: evidence, hold-out scores, experiments and f
 """
 
 from resolvent.evaluation.completeness import Completeness, OpenHistory
+from resolvent.evaluation.diagnosis.diagnostics import diagnose
+from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.experiments import Experiment
 from resolvent.evaluation.gathering import are_known, gather
@@ -14,8 +16,10 @@ from resolvent.evaluation.weighing import OpenTransition, WeighedSeparations
 
 __all__ = [
     "Completeness",
+    "Diagnosis",
     "Evidence",
     "Experiment",
+    "Finding",
     "Foretold",
     "Holdout",
     "MachineEvidence",
@@ -23,10 +27,12 @@ __all__ = [
     "OpenTransition",
     "Separation",
     "Separations",
+    "Severity",
     "WeakState",
     "Weakness",
     "WeighedSeparations",
     "are_known",
+    "diagnose",
     "error_bound",
     "gather",
     "weaknesses",

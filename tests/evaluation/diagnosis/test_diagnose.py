@@ -4,7 +4,7 @@ from diagnosed import trace
 
 import resolvent as rs
 from built_in_worlds import EPISODES, enough_traces
-from resolvent.diagnosis import Severity, diagnosing
+from resolvent.evaluation.diagnosis.findings import Severity
 
 
 @pytest.mark.parametrize("name", EPISODES)
@@ -47,7 +47,7 @@ def test_a_folder_is_looked_at_from_its_first_file_on(tmp_path, monkeypatch):
     whole = rs.diagnose(folder)
     assert (whole.traces, whole.steps) == (3, 3)
     assert whole == rs.diagnose(rs.read_traces(tmp_path))
-    monkeypatch.setattr(diagnosing, "MOST_STEPS", 2)
+    monkeypatch.setattr("resolvent.evaluation.diagnosis.diagnostics.MAX_STEPS", 2)
     part = rs.diagnose(folder)
     assert part.traces == 2
     (note,) = [one for one in part.findings if one.kind == "part-of-folder"]

@@ -6,7 +6,7 @@ from diagnosed import trace
 
 import resolvent as rs
 import vending_machine
-from resolvent.diagnosis import after_inference
+from resolvent.evaluation.diagnosis import inference_warnings
 
 
 def kinds(result):
@@ -48,7 +48,7 @@ def test_what_repeats_within_traces_alone_is_seen_through():
 @pytest.mark.parametrize("sampled", [1, 8, 1_000])
 def test_some_traces_are_compared_with_all(monkeypatch, sampled):
     """Each of the first traces comes again at the end, where the sample does not look."""
-    monkeypatch.setattr(after_inference, "SAMPLED_STEPS", sampled)
+    monkeypatch.setattr(inference_warnings, "SAMPLED_STEPS", sampled)
     assert kinds(rs.infer(rs.TraceSet(readings(10, apart=5) * 2))) == []
 
 

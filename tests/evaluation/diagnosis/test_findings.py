@@ -3,7 +3,7 @@ import json
 from diagnosed import trace
 
 import resolvent as rs
-from resolvent.diagnosis import Severity
+from resolvent.evaluation.diagnosis.findings import Severity
 
 LONG = "Read --timing current-with-initial, " * 4
 NOTE = rs.Finding("short-traces", Severity.NOTE, "Traces are short.", {"longest": 2})

@@ -11,9 +11,8 @@ from diagnosed import trace
 
 import resolvent as rs
 from noisy_worlds import disturbed, noisy_house
-from resolvent.diagnosis.chance import _in_all
-from resolvent.diagnosis.labels_at_random import independent, shuffled_labels
-from resolvent.diagnosis.past import Past
+from resolvent.evaluation.diagnosis.labels import independent, shuffled_labels
+from resolvent.evaluation.diagnosis.memory import Feature, _over_all_queries
 
 ABOUT_CHANCE = ("noise", "missing-label", "labels-carry-nothing")
 
@@ -201,9 +200,9 @@ def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
     assert "drawn at its start" in found.text
 
 
-@pytest.mark.parametrize(("way", "is_told"), [(0, False), (300, True)])
-def test_of_what_there_is_one_way_to_put_less_proof_is_needed(way, is_told):
-    ways = [Past("seen", str(number), "") for number in range(300)]
-    ways.append(Past("last-time", None, ""))
-    table = np.array([(way, question, 2.0, 9.0, 4.0) for question in range(5)]).T
-    assert _in_all(ways, table).shape[1] == (5 if is_told else 0)
+@pytest.mark.parametrize(("feature", "is_dependence"), [(0, False), (300, True)])
+def test_a_kind_with_a_single_feature_needs_less_evidence(feature, is_dependence):
+    features = [Feature("seen", str(number), "") for number in range(300)]
+    features.append(Feature("last-time", None, ""))
+    table = np.array([(feature, query, 2.0, 9.0, 4.0) for query in range(5)]).T
+    assert _over_all_queries(features, table).shape[1] == (5 if is_dependence else 0)
