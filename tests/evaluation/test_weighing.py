@@ -30,10 +30,10 @@ def test_states_are_told_apart_by_all_answers_and_not_by_one():
     machine = noisy_house()[0].transition
     for state, answer in enumerate(one.answers):
         counts = machine.counts(state, "corridor", "up")
-        assert (answer.count, answer.asked) == (max(counts.values()), sum(counts.values()))
+        assert (answer.count, answer.total) == (max(counts.values()), sum(counts.values()))
     assert "as one 10⁻" in str(one)
     assert one.as_dict()["log_odds"] == one.log_odds
-    assert one.as_dict()["answers"][0]["asked"] == first.asked
+    assert one.as_dict()["answers"][0]["asked"] == first.total
 
 
 def test_without_noise_nothing_is_weighed():
@@ -123,7 +123,7 @@ def test_of_answers_the_most_frequent_ones_are_told_the_least_sure_first():
     ahead = []
     for one in told:
         counts = [*machine.counts(one.state, one.question[0], one.question[1]).values(), 0]
-        assert (one.count, one.asked) == (counts[0], sum(counts))
+        assert (one.count, one.total) == (counts[0], sum(counts))
         assert one.output == machine.output(one.state, *one.question[:2])
         ahead.append(counts[0] - counts[1])
     assert ahead == sorted(ahead)

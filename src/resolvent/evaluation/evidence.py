@@ -76,7 +76,7 @@ class TransitionSupport:
 class OutputSupport:
     """An output of the traces that depends on the state, its count, and its first location.
 
-    In a noisy machine `asked` is the number of times the query was observed in that state.
+    In a noisy machine `total` is the number of times the query was observed in that state.
     """
 
     state: int
@@ -84,7 +84,7 @@ class OutputSupport:
     output: Any
     count: int
     place: Location
-    asked: int | None = None
+    total: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -93,7 +93,7 @@ class OutputSupport:
             "question": self.question._asdict(),
             "output": self.output,
             "count": self.count,
-            **({} if self.asked is None else {"asked": self.asked}),
+            **({} if self.total is None else {"asked": self.total}),
             "trace": self.place[0],
             "step": self.place[1],
         }
@@ -101,8 +101,8 @@ class OutputSupport:
     def __str__(self) -> str:
         answer = f"state {self.state} answers {self.question} with {symbol_text(self.output)}"
         count = _times(self.count)
-        if self.asked is not None:
-            count = f"{self.count:,} of {_times(self.asked)}"
+        if self.total is not None:
+            count = f"{self.count:,} of {_times(self.total)}"
         return f"{answer}: seen {count} {_location_text(self.place)}"
 
 
@@ -187,11 +187,11 @@ class MachineEvidence:
         """
         answers = self.answers
         rows = np.flatnonzero(~np.isin(answers.question, self.machine.constant_question))
-        asked = None
+        total = None
         if self.machine.is_noisy and len(rows):
-            rows, lead, asked = _most_frequent(answers, rows)
+            rows, lead, total = _most_frequent(answers, rows)
             order = np.argsort(lead, kind="stable")[:most]
-            rows, asked = rows[order], asked[order]
+            rows, total = rows[order], total[order]
         else:
             rows = rows[np.argsort(answers.count[rows], kind="stable")][:most]
         return [
@@ -201,7 +201,7 @@ class MachineEvidence:
                 self.machine.outputs[int(answers.output[row])],
                 int(answers.count[row]),
                 answers.location(row),
-                None if asked is None else int(asked[index]),
+                None if total is None else int(total[index]),
             )
             for index, row in enumerate(rows)
         ]
@@ -337,10 +337,10 @@ def _most_frequent(answers: ObservedOutputs, rows: Numbers) -> tuple[Numbers, Nu
     is_new[1:] = (np.diff(answers.state[rows]) != 0) | (np.diff(answers.question[rows]) != 0)
     first = np.flatnonzero(is_new)
     count = answers.count[rows]
-    asked = np.add.reduceat(count, first)
+    total = np.add.reduceat(count, first)
     second = np.append(count, 0)[np.minimum(first + 1, len(rows))]
     second[np.diff(first, append=len(rows)) == 1] = 0
-    return rows[first], count[first] - second, asked
+    return rows[first], count[first] - second, total
 
 
 def _convergence_text(completeness: Completeness) -> str:

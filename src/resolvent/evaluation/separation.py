@@ -38,26 +38,26 @@ _PAIR_BYTES: Final = 36
 class Answer:
     """An output observed in a state, its count, and its first location.
 
-    `asked` is the number of times the query was observed there, if it has other outputs as well.
+    `total` is the number of times the query was observed there, if it has other outputs as well.
     """
 
     output: Any
     count: int
     place: Location
-    asked: int | None = None
+    total: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         return {
             "output": self.output,
             "count": self.count,
-            **({} if self.asked is None else {"asked": self.asked}),
+            **({} if self.total is None else {"asked": self.total}),
             "trace": self.place[0],
             "step": self.place[1],
         }
 
     def __str__(self) -> str:
-        of = "" if self.asked is None else f" {self.count:,} of {self.asked:,} times"
+        of = "" if self.total is None else f" {self.count:,} of {self.total:,} times"
         return f"{symbol_text(self.output)}{of} (trace {self.place[0]}, step {self.place[1]})"
 
 
@@ -250,10 +250,10 @@ class Separations(LazySequence[Separation]):
             (self._answer(rows[0]), self._answer(rows[1])),
         )
 
-    def _answer(self, row: int, asked: int | None = None) -> Answer:
+    def _answer(self, row: int, total: int | None = None) -> Answer:
         outputs = self.observed
         output = self.machine.outputs[int(outputs.output[row])]
-        return Answer(output, int(outputs.count[row]), outputs.location(row), asked)
+        return Answer(output, int(outputs.count[row]), outputs.location(row), total)
 
 
 def nontrivial_transitions(machine: Machine) -> Codes:

@@ -306,8 +306,8 @@ def sinks(machine: Machine) -> Numbers:
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
     """Find the parts of each machine that rest on little in some traces."""
     seen = machines.senses.on(traces)
-    asked = steps_asked(machines, seen, states_at_steps(machines, seen))
+    queries = steps_asked(machines, seen, states_at_steps(machines, seen))
     return {
         kind: weakness_of(steps.machine, HistoryCounts.of(steps, seen.offsets))
-        for kind, steps in asked.items()
+        for kind, steps in queries.items()
     }
