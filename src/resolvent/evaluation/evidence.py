@@ -170,7 +170,7 @@ class MachineEvidence:
                 moves.location(row),
                 *self._rival(int(moves.state[row]), int(moves.label[row])),
             )
-            for row in rows[:most]
+            for row in rows[:most].tolist()
         ]
 
     def _rival(self, state: int, label: int) -> tuple[int | None, float | None]:
@@ -203,7 +203,7 @@ class MachineEvidence:
                 answers.location(row),
                 None if total is None else int(total[index]),
             )
-            for index, row in enumerate(rows)
+            for index, row in enumerate(rows.tolist())
         ]
 
     def as_dict(self, most: int = 20) -> dict[str, Any]:

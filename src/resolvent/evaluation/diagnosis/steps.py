@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.reduction import remove_trivial, trivial_codes
-from resolvent.replay.counts import GroupedCounts, Int64s
+from resolvent.replay.counts import GroupedCounts, Int64s, Integers
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import Codes, Symbol, TraceSet, symbol_text
 from resolvent.traces.column_names import OBSERVATION
@@ -40,6 +40,12 @@ class OutputTally(GroupedCounts):
     >>> tally.repeated, tally.differing.tolist(), tally.contradicted.tolist()
     (3, [0, 1], [7])
     """
+
+    @classmethod
+    def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> "OutputTally":
+        """Count the outputs to each query, or sum the counts that the rows have already."""
+        counts = super().of(keys, values, count)
+        return cls(counts.key, counts.offset, counts.value, counts.count)
 
     @cached_property
     def differing(self) -> Int64s:
