@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from cli_outcome import Outcome, Run
 
-from resolvent.cli import held_out, main
+from resolvent.cli import main
+from resolvent.inference import cross_validation
 
 collect_ignore = ["conftest.py"]  # of doctests, for there is another of that name
 
@@ -13,8 +14,8 @@ collect_ignore = ["conftest.py"]  # of doctests, for there is another of that na
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have traces held out however long it takes: that depends on the machine."""
-    monkeypatch.setattr(held_out, "LONGEST", 1e6)
-    monkeypatch.setattr(held_out, "_AT_LEAST", 1e6)
+    monkeypatch.setattr(cross_validation, "MAX_SECONDS", 1e6)
+    monkeypatch.setattr(cross_validation, "_MIN_TIME_LIMIT", 1e6)
 
 
 @pytest.fixture

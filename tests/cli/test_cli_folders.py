@@ -9,7 +9,7 @@ from cli_outcome import Run
 import resolvent as rs
 from resolvent import running
 from resolvent.cli import places
-from resolvent.trust import part
+from resolvent.evaluation import observed
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)
@@ -118,7 +118,7 @@ def test_what_a_large_folder_says_is_what_it_says_in_memory(
 def test_what_looks_at_single_traces_says_from_how_many_steps(
     run: Run, folder: Path, tmp_path: Path, large: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(part, "POOL_STEPS", 2000)
+    monkeypatch.setattr(observed, "POOL_STEPS", 2000)
     machines = tmp_path / "machines.json"
     outcome = run("infer", folder, "-o", machines)
     told = rf"from 2,\d\d\d of {TRACES.steps:,} steps"

@@ -10,8 +10,9 @@ from report_worlds import has_read, lamp_machines, lit_wait, with_cost
 import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
 from resolvent.errors import ModelError
+from resolvent.evaluation import evidence_pass
+from resolvent.evaluation.gathering import gather
 from resolvent.replay import replaying
-from resolvent.trust import gather, passing
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def replayed(monkeypatch):
         steps.append(shard.traces.steps)
         return pass_over(tables, shard, **options)
 
-    for room in (replaying, passing):
+    for room in (replaying, evidence_pass):
         monkeypatch.setattr(room, "replay_shard", counted)
     return steps
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.display.report.contents import contents
-from resolvent.trust import part
+from resolvent.evaluation import observed
 from shuffled_workers import ShuffledWorkers
 
 
@@ -141,7 +141,7 @@ def test_a_result_knows_what_it_was_inferred_from(tmp_path, monkeypatch):
 @pytest.fixture
 def small_pool(monkeypatch):
     """Only so few steps that most traces cannot be looked at one by one."""
-    monkeypatch.setattr(part, "POOL_STEPS", 500)
+    monkeypatch.setattr(observed, "POOL_STEPS", 500)
     return 500
 
 

@@ -1,7 +1,5 @@
-"""Diagnosis: traces → findings, what stands in the way of machines that hold on fresh traces."""
+"""Moved."""
 
-from resolvent.diagnosis.after_inference import warnings_of
-from resolvent.diagnosis.diagnosing import diagnose
-from resolvent.diagnosis.findings import Diagnosis, Finding, Severity
-
-__all__ = ["Diagnosis", "Finding", "Severity", "diagnose", "warnings_of"]
+from resolvent.evaluation.diagnosis.diagnostics import diagnose  # noqa: F401
+from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity  # noqa: F401
+from resolvent.evaluation.diagnosis.inference_warnings import warnings_of  # noqa: F401

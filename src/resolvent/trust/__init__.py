@@ -1,37 +1,9 @@
-"""Trust: machines + traces → evidence for the machines, and what is missing."""
+"""Moved."""
 
-from resolvent.trust.completeness import Completeness, OpenHistory
-from resolvent.trust.evidence import Evidence, MachineEvidence
-from resolvent.trust.experiment import Experiment
-from resolvent.trust.foretold import Foretold
-from resolvent.trust.gathering import are_known, gather
-from resolvent.trust.holdout import Holdout, error_bound
-from resolvent.trust.notable import Examples
-from resolvent.trust.part import Part, part_of
-from resolvent.trust.separation import Question, Separation, Separations
-from resolvent.trust.weakness import Weakness, WeakState, weaknesses
-from resolvent.trust.weighing import OpenMove, WeighedSeparations
-
-__all__ = [
-    "Completeness",
-    "Evidence",
-    "Examples",
-    "Experiment",
-    "Foretold",
-    "Holdout",
-    "MachineEvidence",
-    "OpenHistory",
-    "OpenMove",
-    "Part",
-    "Question",
-    "Separation",
-    "Separations",
-    "WeakState",
-    "Weakness",
-    "WeighedSeparations",
-    "are_known",
-    "error_bound",
-    "gather",
-    "part_of",
-    "weaknesses",
-]
+from resolvent.evaluation.evidence import Evidence, MachineEvidence  # noqa: F401
+from resolvent.evaluation.evidence_pass import Examples  # noqa: F401
+from resolvent.evaluation.experiments import Experiment  # noqa: F401
+from resolvent.evaluation.gathering import are_known, gather  # noqa: F401
+from resolvent.evaluation.holdout import Foretold  # noqa: F401
+from resolvent.evaluation.separation import Separation, Separations  # noqa: F401
+from resolvent.evaluation.weakness import Weakness, weaknesses  # noqa: F401

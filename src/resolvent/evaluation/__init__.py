@@ -1,0 +1,39 @@
+"""Evaluation: estimate from traces how far machines can be trusted, and what data is missing.
+
+Input: machines and traces. Output: evidence, hold-out scores, experiments and findings.
+"""
+
+from resolvent.evaluation.completeness import Completeness, OpenHistory
+from resolvent.evaluation.diagnosis.diagnostics import diagnose
+from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
+from resolvent.evaluation.evidence import Evidence, MachineEvidence
+from resolvent.evaluation.experiments import Experiment
+from resolvent.evaluation.gathering import are_known, gather
+from resolvent.evaluation.holdout import Foretold, Holdout, error_bound
+from resolvent.evaluation.separation import Separation, Separations
+from resolvent.evaluation.weakness import Weakness, WeakState, weaknesses
+from resolvent.evaluation.weighing import OpenTransition, WeighedSeparations
+
+__all__ = [
+    "Completeness",
+    "Diagnosis",
+    "Evidence",
+    "Experiment",
+    "Finding",
+    "Foretold",
+    "Holdout",
+    "MachineEvidence",
+    "OpenHistory",
+    "OpenTransition",
+    "Separation",
+    "Separations",
+    "Severity",
+    "WeakState",
+    "Weakness",
+    "WeighedSeparations",
+    "are_known",
+    "diagnose",
+    "error_bound",
+    "gather",
+    "weaknesses",
+]

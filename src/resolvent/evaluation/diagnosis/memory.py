@@ -1,0 +1,475 @@
+"""Distinguish noise from missing labels: check whether varying outputs depend on the past.
+
+Input: steps with contradicting outputs. Output: findings about noise, missing labels, and
+labels without effect.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.arithmetic import log
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
+from resolvent.evaluation.diagnosis.labels import labels_at_random, shuffled_labels
+from resolvent.evaluation.diagnosis.steps import OutputTally, Steps, shortened
+from resolvent.noise import Likely, most_likely
+from resolvent.replay.counts import Int64s
+from resolvent.traces import NO_EVENT, Codes, label_text
+from resolvent.traces.column_names import OBSERVATION
+from resolvent.wording import amount, listed, odds_text, short
+
+MAX_STEPS: Final = 50_000
+"""Maximum number of steps, of complete traces from the first on, to infer machines from."""
+
+EFFORT: Final = 0.4
+"""Effort of inference: two rounds of growing, since the states need not all be right."""
+
+MAX_STATES: Final = 12
+"""Maximum number of states: without the label that matters machines grow and do not improve."""
+
+MIN_LOG_ODDS: Final = log(1000)
+"""Minimum log odds of a dependence, beyond those expected by chance from all candidates."""
+
+MIN_ODD: Final = 3
+"""Minimum number of odd outputs of a state to a query to examine it."""
+
+MIN_SHARE: Final = 0.85
+"""Share of the largest gain from which on a simpler feature is preferred."""
+
+MIN_GAIN: Final = 1.5
+"""Minimum ratio of the gain by labels to that by shuffled ones, which still show elapsed time."""
+
+MAX_CODES: Final = 300
+"""Maximum number of observations, actions, queries and labels, each, to make features of: those
+in most traces."""
+
+_BATCH: Final = 64
+"""Number of features that are examined at once."""
+
+_MAX_DEPENDENCES: Final = 3
+"""Maximum number of dependences that a finding reports."""
+
+_QUARTILES: Final = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of what happened before a step.
+
+    `kind` stays the same from version to version, `of` names the symbol that it is about, if
+    any, and `text` continues a sentence after "depend on".
+    """
+
+    kind: str
+    of: str | None
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the feature as JSON values."""
+        return {"kind": self.kind, "of": self.of}
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Outputs that depend on a feature of the past, which no state represents.
+
+    `rows` are the numbers of the states and queries split by it; `odd` is the number of their
+    outputs that are not the most frequent one, `explained` that of those that are, after the
+    split.
+    """
+
+    feature: Feature
+    rows: Int64s
+    log_odds: float
+    odd: int
+    explained: int
+    query: int
+
+
+@dataclass(frozen=True, eq=False)
+class _States:
+    """The most likely machine for one output, the state of each step, and the odd steps.
+
+    `row` is the number of each step's state and query, for outputs other than the observation
+    together with the state of the Transition Machine.
+    """
+
+    likely: Likely
+    state: Codes
+    query: Codes
+    row: Int64s
+    is_odd: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, steps: Steps, output: str, observed: "_States | None" = None) -> "_States":
+        samples, width = steps.samples[output], steps.queries
+        if observed is not None:
+            paired = observed.state * np.int32(width) + samples.alpha
+            width *= observed.likely.states
+            keys = np.arange(width, dtype=np.int64)
+            samples = replace(samples, alpha=paired, alpha_keys=keys)
+        likely = most_likely(samples, effort=EFFORT, most_states=MAX_STATES)
+        targets = np.ascontiguousarray(np.maximum(likely.transitions, 0))
+        state = np.zeros(len(samples.alpha), np.int32)
+        if targets.shape[1]:
+            labels = targets.shape[1]
+            state = _core.walk_states(targets.ravel(), labels, samples.beta, samples.offsets)
+        row = state.astype(np.int64) * width + samples.alpha
+        tally = OutputTally.of(row, samples.output)
+        most_first = np.lexsort((-tally.count, tally.row))
+        usual = tally.value[most_first][tally.offset[:-1]]
+        is_odd = usual[np.searchsorted(tally.key, row)] != samples.output
+        return cls(likely, state, samples.alpha, row, is_odd)
+
+
+def memory(steps: Steps) -> Iterator[Finding]:
+    """Report for each output with contradictions whether it is noisy or depends on the past.
+
+    With the states of the most likely machine, an output is odd if it is not the most frequent
+    one of its state. If what was seen, done or read before determines when outputs are odd, and
+    not just how often, a label is missing; if nothing does, it is noise.
+    """
+    steps = _leading_traces(steps)
+    outputs = [output for output in steps.outputs if steps.has_contradictions(output)]
+    if not outputs:
+        return
+    observed = _observation_states(steps)
+    states_by_output = {
+        output: observed
+        if output == OBSERVATION and observed is not None
+        else _States.of(steps, output, observed)
+        for output in outputs
+    }
+    misread = _after_odd_observation(steps, observed)
+    is_missing = False
+    for output, states in states_by_output.items():
+        dependences, candidates = _dependences(steps, output, states, misread)
+        is_missing |= bool(dependences)
+        if dependences:
+            yield _missing_label(steps, output, states, dependences)
+        elif states.is_odd.any():
+            yield _noise(output, states, candidates)
+    if any(label != NO_EVENT for label in steps.traces.labels):
+        yield from _labels_without_effect(steps, states_by_output, is_missing)
+
+
+def _leading_traces(steps: Steps) -> Steps:
+    """Return the steps of the first traces, if there are too many to examine."""
+    traces = steps.traces
+    if traces.steps <= MAX_STEPS:
+        return steps
+    number = max(int(np.searchsorted(traces.offsets, MAX_STEPS, side="right")) - 1, 1)
+    return replace(steps, traces=traces[:number])
+
+
+def _varies(steps: Steps, output: str) -> bool:
+    """Return whether some query has several outputs, so that labels may matter."""
+    return len(steps.tally(output, steps.query.astype(np.int64)).contradicted) > 0
+
+
+def _observation_states(steps: Steps) -> _States | None:
+    """Return the states that predict the next observation; None if one state is enough."""
+    return _States.of(steps, OBSERVATION) if _varies(steps, OBSERVATION) else None
+
+
+def _after_odd_observation(steps: Steps, observed: _States | None) -> NDArray[np.bool_]:
+    """Return for each step whether its observation was odd, so that it may be misread.
+
+    An odd output after it is noise as well, although the step before explains it.
+    """
+    if observed is None:
+        return np.zeros(steps.traces.steps, bool)
+    is_odd = np.roll(observed.is_odd, 1)
+    is_odd[steps.number == 0] = False
+    return is_odd
+
+
+def _dependences(
+    steps: Steps, output: str, states: _States, misread: NDArray[np.bool_]
+) -> tuple[list[Dependence], int]:
+    """Return the dependences of an output, the strongest first, and the number of candidates."""
+    samples, width = steps.samples[output], int(states.query.max(initial=0)) + 1
+    width = -(-width // steps.queries) * steps.queries
+    rows, index = np.unique(states.row, return_inverse=True)
+    odd = np.bincount(index, states.is_odd & ~misread, minlength=len(rows))
+    examined = np.flatnonzero((odd >= MIN_ODD)[index] & ~misread)
+    open_rows = int(np.count_nonzero(odd >= MIN_ODD))
+    if not open_rows:
+        return [], 0
+    queries, number = np.unique(states.query[examined], return_inverse=True)
+    columns = number.astype(np.int32), samples.output[examined], states.state[examined]
+    features: list[Feature] = []
+    splits: list[NDArray[np.float64]] = []
+    remaining = _features(steps, output)
+    while batch := list(islice(remaining, _BATCH)):
+        values = np.concatenate([value[examined] for _, value in batch])
+        split = _core.split_noisy_rows(
+            *columns, values=values, states=states.likely.states, least=-inf
+        )
+        # As in `_States.row`, up to a multiple of the number of queries.
+        row = split["state"] * np.int64(width) + queries[split["question"]]
+        feature = split["feature"] + len(features)
+        fields = (feature, row, split["log_odds"], split["odd"], split["odd_apart"])
+        splits.append(np.array(fields, np.float64).reshape(5, -1))
+        features += [feature for feature, _ in batch]
+    candidates = open_rows * len(features)
+    table = np.concatenate(splits, axis=1)
+    certain = table[:, table[2] > MIN_LOG_ODDS + log(candidates)]
+    if not certain.shape[1]:
+        certain = _over_all_queries(features, table)
+    return list(_strongest(features, certain)), candidates
+
+
+def _over_all_queries(features: list[Feature], table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows of the one feature that explains a little about many queries, if any.
+
+    Its total gain must exceed the cost of the search over all features. Each kind of feature
+    has the same prior probability, however many features it has.
+    """
+    total = np.bincount(table[0].astype(np.int64), table[2], len(features))
+    kinds = Counter(feature.kind for feature in features)
+    # `bincount` returns integers if the table is empty, so not in place.
+    total = total - log([len(kinds) * kinds[feature.kind] for feature in features])
+    best = int(np.argmax(total))
+    if total[best] <= MIN_LOG_ODDS:
+        return table[:, :0]
+    return table[:, (table[0] == best) & (table[2] > 0)]
+
+
+def _strongest(features: list[Feature], table: NDArray[np.float64]) -> Iterator[Dependence]:
+    """Yield the feature with the largest gain, leave out its states and queries, and repeat."""
+    for _ in range(_MAX_DEPENDENCES):
+        if not table.shape[1]:
+            return
+        feature, row, log_odds, odd, odd_apart = table
+        gain = np.bincount(feature.astype(np.int64), log_odds)
+        # Features are in order of simplicity.
+        best = int(np.flatnonzero(gain >= MIN_SHARE * gain.max())[0])
+        is_best = feature == best
+        yield Dependence(
+            features[best],
+            row[is_best].astype(np.int64),
+            float(gain[best]),
+            int(odd[is_best].sum()),
+            int((odd - odd_apart)[is_best].sum()),
+            int(row[is_best][np.argmax(log_odds[is_best])]),
+        )
+        table = table[:, ~np.isin(row, row[is_best])]
+
+
+def _missing_label(
+    steps: Steps, output: str, states: _States, dependences: list[Dependence]
+) -> Finding:
+    first, *rest = dependences
+    queries = amount(len(first.rows), "question")
+    also = ""
+    if rest:
+        texts = [f"{steps.question_text(more.query)} on {more.feature.text}" for more in rest]
+        also = f" Others depend on more: {listed(texts)}."
+    return Finding(
+        "missing-label",
+        Severity.WARNING,
+        f"Answers of the {_machine(output)} machine to {steps.question_text(first.query)} depend "
+        f"on {first.feature.text}, which no "
+        f"state tells: {first.explained:,} of {first.odd:,} odd answers to {queries} are explained "
+        f"by that ({odds_text(-first.log_odds)} by chance).{also} {_advice(first.feature)}",
+        {
+            "output": output,
+            "states": states.likely.states,
+            "questions": sum(len(dependence.rows) for dependence in dependences),
+            "odd": int(states.is_odd.sum()),
+            "explained": sum(dependence.explained for dependence in dependences),
+            "depends_on": [
+                {
+                    **dependence.feature.as_dict(),
+                    "question": steps.question_text(dependence.query),
+                    "questions": len(dependence.rows),
+                    "log_odds": dependence.log_odds,
+                    "odd": dependence.odd,
+                    "explained": dependence.explained,
+                }
+                for dependence in dependences
+            ],
+        },
+    )
+
+
+def _advice(feature: Feature) -> str:
+    if feature.kind == "read":
+        return "The label is there, and yet no machine was found that uses it: collect more traces."
+    if feature.kind == "last-time":
+        return (
+            "Something hidden is set within an episode, or drawn at its start: label where it is "
+            "set, or show in the first observation what was drawn."
+        )
+    if feature.kind.startswith("previous-"):
+        return "The observation does not hold all that matters: put that into it, or label it."
+    if feature.kind == "time":
+        return "The world changes in the course of an episode: label the moment when it does."
+    return "Label that event, or have events found: labels='auto' (--labels auto)."
+
+
+def _noise(output: str, states: _States, candidates: int) -> Finding:
+    odd, answers = int(states.is_odd.sum()), len(states.is_odd)
+    verdict = "so far as can be told, that is chance"
+    if states.likely.states == MAX_STATES:
+        verdict = "it is chance, or there are more states or events than labels tell"
+    reason = "they are too few of a kind to tell which"
+    if candidates:
+        reason = f"nothing that came before tells which ({amount(candidates, 'look')})"
+    return Finding(
+        "noise",
+        Severity.NOTE,
+        f"With {amount(states.likely.states, 'state')} of the {_machine(output)} machine {odd:,} "
+        f"of {answers:,} answers ({odd / answers:.1%}) are others than most of their state, and "
+        f"{reason}: {verdict}. noise='auto' (--noise auto) finds such machines.",
+        {
+            "output": output,
+            "states": states.likely.states,
+            "questions": len(np.unique(states.row[states.is_odd])),
+            "answers": answers,
+            "odd": odd,
+            "share": odd / answers,
+            "looks": candidates,
+        },
+    )
+
+
+def _labels_without_effect(
+    steps: Steps, states_by_output: dict[str, _States], is_missing: bool
+) -> Iterator[Finding]:
+    """Report labels if one state is enough, or if they are as good as random."""
+    labels = sum(label != NO_EVENT for label in steps.traces.labels)
+    consistent = [
+        output
+        for output in steps.outputs
+        if output not in states_by_output and _varies(steps, output)
+    ]
+    one_state = not consistent and all(
+        states.likely.states == 1 for states in states_by_output.values()
+    )
+    if one_state:
+        why = "one state explains all answers as well as any number does"
+    elif labels_at_random(steps) and _as_good_shuffled(steps, states_by_output, consistent):
+        why = (
+            "they have nothing to do with what is seen and done, and others at random tell as much"
+        )
+    else:
+        return
+    if is_missing:
+        advice = "Yet answers depend on the past: label the events that change what happens later."
+    else:
+        advice = "Either the world needs no memory, or what it has to remember has no label."
+    yield Finding(
+        "labels-carry-nothing",
+        Severity.WARNING if is_missing or not one_state else Severity.NOTE,
+        f"The {amount(labels, 'label')} carry nothing: {why}. {advice}",
+        {"labels": labels, "at_random": not one_state, "depends_on_past": is_missing},
+    )
+
+
+def _as_good_shuffled(
+    steps: Steps, states_by_output: dict[str, _States], consistent: list[str]
+) -> bool:
+    """Return whether machines that read shuffled labels gain about as much by memory."""
+    shuffled = replace(steps, traces=shuffled_labels(steps.traces))
+    observed, observed_shuffled = _observation_states(steps), _observation_states(shuffled)
+    added = {output: _States.of(steps, output, observed) for output in consistent}
+    for output, states in (states_by_output | added).items():
+        paired = None if output == OBSERVATION else observed_shuffled
+        likely, random = states.likely, _States.of(shuffled, output, paired).likely
+        if _gain(likely) > MIN_GAIN * _gain(random) + 2 * likely.price:
+            return False
+    return True
+
+
+def _gain(likely: Likely) -> float:
+    """Return the gain in log evidence over one state, in nats."""
+    return likely.log_evidence - likely.sizes[1]
+
+
+def _machine(output: str) -> str:
+    return "transition" if output == OBSERVATION else listed([output])
+
+
+def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
+    """Yield all features of the past, each with its value at every step.
+
+    Values are −1 where there is none, as before the first step.
+    """
+    traces = steps.traces
+    yield from _occurred_features(steps)
+    is_first = steps.number == 0
+    for kind, column in (
+        ("previous-observation", traces.at_step(traces.observation_codes)),
+        ("previous-action", traces.action_codes),
+    ):
+        previous = np.roll(column, 1).astype(np.int32)
+        previous[is_first] = -1
+        yield Feature(kind, None, f"which {kind.partition('-')[2]} came just before"), previous
+    text = "what came of it the last time in the same episode"
+    yield Feature("last-time", None, text), _previous_output(steps, output)
+    bounds = np.quantile(steps.number, _QUARTILES)
+    quarter = np.searchsorted(bounds, steps.number, side="left").astype(np.int32)
+    yield Feature("time", None, "how many steps were taken before"), quarter
+
+
+def _occurred_features(steps: Steps) -> Iterator[tuple[Feature, Codes]]:
+    """Yield for each observation, action, query and label whether it occurred before."""
+    traces = steps.traces
+    observation_codes = traces.at_step(traces.observation_codes)
+    observations, actions = [*traces.observations], [*traces.actions]
+    for code, value in _occurred(steps, observation_codes):
+        name = shortened(observations[code])
+        yield Feature("seen", name, f"whether {name} was seen before"), value
+    for code, value in _occurred(steps, traces.action_codes):
+        name = shortened(actions[code])
+        yield Feature("done", name, f"whether {name} was done before"), value
+    for code, value in _occurred(steps, steps.query):
+        name = steps.question_text(code)
+        yield Feature("asked", name, f"whether {name} was tried before"), value
+    samples = steps.samples[OBSERVATION]
+    for code, value in _occurred(steps, samples.beta, inclusive=True):
+        if samples.labels[code] != NO_EVENT:
+            name = short(label_text(samples.labels[code]))
+            yield Feature("read", name, f"whether the label {name} was read before"), value
+
+
+def _occurred(
+    steps: Steps, column: Codes, *, inclusive: bool = False
+) -> Iterator[tuple[int, Codes]]:
+    """Yield each code of a column, and at every step whether it occurred earlier in the trace.
+
+    A label read at a step is read before it, so it counts for that step: `inclusive`.
+    """
+    traces = len(steps.traces)
+    keys = column.astype(np.int64) * traces + steps.trace
+    rows = np.flatnonzero(column >= 0)
+    pairs, first_row = np.unique(keys[rows], return_index=True)
+    code, trace = np.divmod(pairs, traces)
+    number = steps.number[rows[first_row]]
+    codes, starts, trace_counts = np.unique(code, return_index=True, return_counts=True)
+    never = np.iinfo(np.int64).max
+    for index in np.argsort(-trace_counts, kind="stable")[:MAX_CODES].tolist():
+        range_ = slice(starts[index], starts[index] + trace_counts[index])
+        first = np.full(traces, never)
+        first[trace[range_]] = number[range_] - int(inclusive)
+        yield int(codes[index]), (steps.number > first[steps.trace]).astype(np.int32)
+
+
+def _previous_output(steps: Steps, output: str) -> Codes:
+    """Return the output to the query's last occurrence in the same trace; −1 if there is none."""
+    samples = steps.samples[output]
+    order = np.lexsort((steps.number, samples.alpha, steps.trace))
+    is_repeated = np.zeros(len(order), bool)
+    is_repeated[1:] = (np.diff(steps.trace[order]) == 0) & (np.diff(samples.alpha[order]) == 0)
+    previous = np.full(len(order), -1, np.int32)
+    previous[order[1:]] = np.where(is_repeated[1:], samples.output[order[:-1]], -1)
+    return previous

@@ -1,0 +1,186 @@
+"""Check whether labels determine the outputs; otherwise no deterministic machine exists."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
+from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, OutputTally, Steps, outcomes_text
+from resolvent.replay.counts import Int64s
+from resolvent.samples import LabelTiming, labels_read
+from resolvent.traces.column_names import OBSERVATION, REWARD
+from resolvent.wording import short
+
+NOISE: Final = 0.1
+"""Maximum share of differing outputs of a frequent query that looks like noise on a rule; more
+looks like two rules. An error calls the same share rare (`RARE` of contradictions)."""
+
+OFTEN: Final = 10
+"""Minimum count of a query to judge by it: one of two outputs differing is 50% at once."""
+
+ENOUGH: Final = 20
+"""Minimum number of repetitions within traces to conclude that these agree."""
+
+
+def randomness(steps: Steps) -> Iterator[Finding]:
+    """Find queries with different outputs: at reset, after the same labels, by episode."""
+    for output in steps.outputs:
+        yield from _random_start(steps, output)
+        queries = steps.after(steps.history)
+        tally = steps.tally(output, queries)
+        if len(tally.contradicted):
+            yield _contradictions(steps, output, tally)
+            yield from _layouts(steps, output, queries, tally)
+
+
+def _random_start(steps: Steps, output: str) -> Iterator[Finding]:
+    """Report first steps that differ before any label is read."""
+    first = steps.traces.offsets[:-1]
+    tally = steps.tally(output, steps.after(steps.history), first)
+    if not len(tally.contradicted):
+        return
+    query, counts = tally.worst()
+    outcomes = steps.outcomes(output, counts)
+    text = steps.question_text(query)
+    reads = steps.timing.reads_at_reset
+    when = "after the same first label" if reads else "before any label is read"
+    initial = LabelTiming.CURRENT_WITH_INITIAL
+    with_label = steps.after(labels_read(steps.traces, initial))
+    helps = not reads and not len(steps.tally(output, with_label, first).contradicted)
+    if helps:
+        advice = f"The first labels tell them apart: timing='{initial}' (--timing {initial})."
+    else:
+        advice = (
+            "No later label can help: fix the seed or the start, or show the difference in the "
+            "first observation"
+        ) + ("." if reads else f", or in its label with timing='{initial}' (--timing {initial}).")
+    is_rare = int(tally.differing.sum()) <= NOISE * int(tally.total[tally.differing > 0].sum())
+    noise = ", or there is noise, for other outcomes are rare" if is_rare else ""
+    yield Finding(
+        "random-start",
+        Severity.ERROR,
+        f"First steps differ {when}: {text} has the {_noun(output)} "
+        f"{outcomes_text(outcomes, len(counts))}. The start, or the world, is random{noise}. "
+        f"{advice}",
+        {
+            "output": output,
+            "question": text,
+            "outcomes": outcomes,
+            "questions": len(tally.contradicted),
+            "first_labels_help": helps,
+        },
+    )
+
+
+def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
+    """Report the outputs that the labels leave open, and whether they look like noise."""
+    differing, repeated = int(tally.differing.sum()), tally.repeated
+    is_open = tally.differing > 0
+    is_often = is_open & (tally.total >= OFTEN)
+    judged = is_often if is_often.any() else is_open
+    rate = int(tally.differing[judged].sum()) / int(tally.total[judged].sum())
+    query, counts = tally.worst()
+    outcomes = steps.outcomes(output, counts)
+    question = steps.question_text(query)
+    # Counting steps, a machine may distinguish what events do not.
+    by_count = not len(steps.tally(output, steps.after(steps.full_history)).contradicted)
+    timing = _consistent_timing(steps, output)
+    text = (
+        f"Of {repeated:,} steps whose labels so far, observation and action repeat, "
+        f"{differing:,} ({_percent(differing / repeated)}) have another {_noun(output)} than most "
+        f"of those alike, above all {question} with {outcomes_text(outcomes, len(counts))}. "
+    )
+    if timing is not None:
+        text += f"With timing='{timing}' (--timing {timing}) none differs."
+    elif rate <= NOISE:
+        text += (
+            f"Where that happens it is rare ({_percent(rate)}), as with noise: leave out wrong "
+            f"traces, or take the noise out of the world."
+        )
+    else:
+        text += (
+            f"Where that happens it is common ({_percent(rate)}): an event that matters has no "
+            f"label, or the world is random. Label what makes the difference."
+        )
+    if output == REWARD and timing is None:
+        text += " Rewards that differ in their last digits can be rounded with reward_digits=N."
+    if by_count and timing is None:
+        text += " Only by counting steps without events can a machine explain this."
+    return Finding(
+        "contradictions",
+        Severity.WARNING if by_count else Severity.ERROR,
+        text,
+        {
+            "output": output,
+            "steps": steps.traces.steps,
+            "repeated": repeated,
+            "differing": differing,
+            "share": differing / repeated,
+            "rate_where_it_happens": rate,
+            "questions": len(tally.contradicted),
+            "question": question,
+            "outcomes": outcomes,
+            "explained_by_counting_steps": by_count,
+            "fitting_timing": None if timing is None else str(timing),
+        },
+    )
+
+
+def _consistent_timing(steps: Steps, output: str) -> LabelTiming | None:
+    """Return another label timing under which the traces do not contradict each other."""
+    for timing in LabelTiming:
+        if timing is steps.timing:
+            continue
+        if not replace(steps, timing=timing, outputs=(output,)).has_contradictions(output):
+            return timing
+    return None
+
+
+def _layouts(steps: Steps, output: str, queries: Int64s, tally: OutputTally) -> Iterator[Finding]:
+    """Report that each episode agrees with itself, but episodes do not agree with each other."""
+    # Contradicted queries are in ascending order.
+    contradicted, queries = tally.contradicted, queries[:MAX_SORTED_STEPS]
+    index = np.minimum(np.searchsorted(contradicted, queries), len(contradicted) - 1)
+    rows = np.flatnonzero(contradicted[index] == queries)
+    between = int(steps.tally(output, queries, rows).differing.sum())
+    by_trace = index * np.int64(len(steps.traces)) + steps.trace[: len(index)]
+    within = steps.tally(output, by_trace, rows)
+    repeated, differing = within.repeated, int(within.differing.sum())
+    if repeated < ENOUGH or differing > NOISE * min(repeated, between):
+        return
+    yield Finding(
+        "layouts-differ",
+        Severity.WARNING,
+        f"Episodes agree with themselves and not with each other: {amount_of(output, between)} "
+        f"between episodes where the labels read, observation and action are the same, "
+        f"{differing:,} among {repeated:,} such steps of one episode. The world seems to be drawn "
+        f"anew at each reset: fix its seed, or show in the first observation or label which "
+        f"one it is.",
+        {
+            "output": output,
+            "questions": len(contradicted),
+            "differing_between": between,
+            "differing_within": differing,
+            "repeated_within": repeated,
+        },
+    )
+
+
+def amount_of(output: str, number: int) -> str:
+    """Write the number of steps with another output.
+
+    >>> amount_of("reward", 1), amount_of("observation", 1200)
+    ('1 other reward', '1,200 other next observations')
+    """
+    return f"{number:,} other {_noun(output)}{'s' * (number != 1)}"
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent, never a positive one as zero."""
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+
+
+def _noun(output: str) -> str:
+    return "next observation" if output == OBSERVATION else short(output)

@@ -1,0 +1,366 @@
+"""Bound how often machines fail on new traces, and check noisy machines for calibration.
+
+Input: machines and traces that they were not inferred from. Output: a `Holdout`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.arithmetic import exp, log, log1p, log_gamma
+from resolvent.errors import OptionError, ResolventError
+from resolvent.evaluation.observed import Numbers, SampledSteps
+from resolvent.machines import Machine, Machines, MachineScore
+from resolvent.machines.knowledge import ASSUMED_CODE, WITNESSED_CODE
+from resolvent.replay import (
+    Replay,
+    StepsAsked,
+    replay_traces,
+    score_of,
+    states_at_steps,
+    steps_asked,
+)
+from resolvent.traces import TraceSet
+from resolvent.traces.choosing import choose_traces
+from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.wording import amount, short
+
+TRAINING_SHARE: Final = 0.8
+"""Share of the traces that machines are inferred from when the rest is held out."""
+
+MAX_DEVIATIONS: Final = 4.0
+"""Maximum number of standard deviations by which a share may differ from the expected one."""
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """The number of most likely outputs that occurred, and the number expected.
+
+    `steps` is the number of steps with a prediction, `unseen` that of the others. `expected` is
+    the sum of the probabilities of the most likely outputs, and `deviation` the standard
+    deviation of `right` if these are correct. `log_loss` is as in `MachineScore`.
+    """
+
+    steps: int
+    unseen: int
+    right: int
+    expected: float
+    deviation: float
+    log_loss: float | None
+
+    @classmethod
+    def of(cls, score: MachineScore) -> "Foretold":
+        """Compute the check from a score.
+
+        >>> from noisy_worlds import noisy_house
+        >>> machines, traces = noisy_house()
+        >>> Foretold.of(machines.score(traces).transition).within_noise
+        True
+        """
+        bins = score.calibration
+        variance = sum(cell.steps * cell.predicted * (1 - cell.predicted) for cell in bins)
+        return cls(
+            steps=score.forecasts.steps,
+            unseen=score.unseen,
+            right=score.all_right,
+            expected=sum(cell.steps * cell.predicted for cell in bins),
+            deviation=sqrt(variance),
+            log_loss=score.log_loss,
+        )
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether as many outputs were right as noise allows."""
+        return self.expected - self.right <= MAX_DEVIATIONS * self.deviation + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        figures = dict(vars(self))
+        log_loss = figures.pop("log_loss")
+        return {**figures, "within_noise": self.within_noise, "log_loss": log_loss}
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return f"nothing foretold, {amount(self.unseen, 'step')} unseen"
+        verdict = "within noise" if self.within_noise else "less than noise explains"
+        shares = f"{self.right / self.steps:.1%} of {amount(self.steps, 'answer')}"
+        return (
+            f"{shares} are the most likely ones, {self.expected / self.steps:.1%} were expected: "
+            f"{verdict}; log-loss {self.log_loss:.3f}, {amount(self.unseen, 'step')} unseen"
+        )
+
+
+def calibration_of(machines: Machines, replay: Replay) -> dict[str, Foretold]:
+    """Check the calibration of each machine on replayed traces."""
+    return {kind: Foretold.of(score) for kind, score in score_of(machines, replay).items()}
+
+
+def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
+    """Return the upper confidence limit of the failure rate, at confidence 1 − `delta`.
+
+    Without failures it is ln(1/δ)/m, but never above that of one failure; with some, the exact
+    one-sided limit of Clopper and Pearson: the rate at which at most `failures` failures have
+    probability δ.
+
+    >>> round(error_bound(0, 100), 4), round(error_bound(1, 100), 4), error_bound(0, 1)
+    (0.03, 0.0466, 1.0)
+    """
+    if not 0 < delta < 1:
+        raise OptionError(f"delta is {delta:g}: it must lie between 0 and 1")
+    if not 0 <= failures <= trials:
+        raise OptionError(f"{failures} failures in {trials} trials are not possible")
+    if failures == trials:
+        return 1.0
+    if failures == 0:
+        bound_of_one = error_bound(1, trials, delta) if trials > 1 else 1.0
+        return min(log(1 / delta) / trials, bound_of_one)
+    low, high = failures / trials, 1.0
+    while high - low > 1e-12:
+        rate = (low + high) / 2
+        if _probability_of_at_most(failures, trials, rate) > delta:
+            low = rate
+        else:
+            high = rate
+    return high
+
+
+def _probability_of_at_most(failures: int, trials: int, rate: float) -> float:
+    """Return the binomial probability of at most `failures` failures."""
+    if rate >= 1:
+        return 0.0
+    return sum(
+        exp(
+            log_gamma(trials + 1)
+            - log_gamma(k + 1)
+            - log_gamma(trials - k + 1)
+            + k * log(rate)
+            + (trials - k) * log1p(-rate)
+        )
+        for k in range(failures + 1)
+    )
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """The failures of machines on traces that they were not inferred from.
+
+    A trace fails if some machine predicts any of its steps wrong, or not at all. `wrong` is the
+    number of traces with a wrong prediction that was observed in that state, `assumed_wrong`
+    that of traces with a wrong generalized one. If the traces are held out of those that the
+    machines were inferred from, the failures are those of machines inferred without them;
+    `carries_over` is whether the machines in question contain these, so that they fail no more
+    often. It is None if the traces are new.
+
+    Noisy machines are sometimes wrong, and so are most traces: `foretold` compares for each
+    machine the number of right predictions with the number expected.
+
+    `part` is the sample of steps for inference and testing, if traces in files are too many.
+    """
+
+    traces: int
+    failures: int
+    wrong: int
+    assumed_wrong: int = 0
+    delta: float = 0.05
+    carries_over: bool | None = None
+    foretold: dict[str, Foretold] | None = field(default=None, hash=False)
+    part: SampledSteps | None = None
+
+    @property
+    def within_noise(self) -> bool | None:
+        """Whether all machines are right up to noise; None without noise."""
+        if self.foretold is None:
+            return None
+        return all(check.within_noise for check in self.foretold.values())
+
+    @property
+    def bound(self) -> float:
+        """The upper limit of the rate of failing traces, with confidence 1 − δ."""
+        return error_bound(self.failures, self.traces, self.delta)
+
+    @property
+    def wrong_bound(self) -> float:
+        """The upper limit of the rate of traces with a wrong observed prediction, likewise."""
+        return error_bound(self.wrong, self.traces, self.delta)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        optional: dict[str, Any] = {}
+        if self.foretold is not None:
+            optional["foretold"] = {kind: check.as_dict() for kind, check in self.foretold.items()}
+        if self.part is not None:
+            optional["part"] = self.part.as_dict()
+        return {
+            "traces": self.traces,
+            "failures": self.failures,
+            "wrong": self.wrong,
+            "assumed_wrong": self.assumed_wrong,
+            "delta": self.delta,
+            "bound": self.bound,
+            "wrong_bound": self.wrong_bound,
+            "new_traces": self.carries_over is None,
+            "carries_over": self.carries_over,
+            **optional,
+        }
+
+    def __str__(self) -> str:
+        return self._text() if self.part is None else f"{self._text()}; {self.part}"
+
+    def _text(self) -> str:
+        traces = f"{self.traces:,} held-out traces"
+        if self.carries_over is None:
+            traces = f"{self.traces:,} traces taken to be new to the machines"
+        if self.foretold is not None:
+            checks = (f"{short(kind)} machine: {check}" for kind, check in self.foretold.items())
+            return f"on {traces}: {'; '.join(checks)}"
+        assumed = f", {self.assumed_wrong:,} with a wrong assumed one" if self.assumed_wrong else ""
+        text = (
+            f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong "
+            f"step{assumed}: with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all "
+            f"traces fail, and {self.wrong_bound:.2%} have a wrong step"
+        )
+        if self.carries_over is None:
+            return text
+        if self.carries_over:
+            return f"{text} (the machines inferred without these traces are part of those here)"
+        return f"{text} (said of machines inferred without these traces, which differ)"
+
+
+@dataclass(frozen=True)
+class FailureCounts:
+    """The numbers of traces, of failing ones, and of those with a wrong prediction by basis."""
+
+    traces: int
+    failing: int
+    wrong: int
+    assumed_wrong: int
+
+    @classmethod
+    def of(cls, steps_by_machine: Iterable[StepsAsked], traces: TraceSet) -> "FailureCounts":
+        """Count traces by the predictions of each machine at their steps."""
+        failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
+
+        def in_trace(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            return np.logical_or.reduceat(steps, traces.offsets[:-1])
+
+        for steps in steps_by_machine:
+            basis = steps.machine.knowledge_many(steps.states, steps.questions)
+            differs = steps.predicted != steps.outputs
+            failing |= in_trace(differs)
+            wrong |= in_trace(differs & (basis == WITNESSED_CODE))
+            assumed_wrong |= in_trace(differs & (basis == ASSUMED_CODE))
+        return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
+
+    def __add__(self, other: "FailureCounts") -> "FailureCounts":
+        return FailureCounts(
+            self.traces + other.traces,
+            self.failing + other.failing,
+            self.wrong + other.wrong,
+            self.assumed_wrong + other.assumed_wrong,
+        )
+
+    def holdout(self, delta: float = 0.05) -> Holdout:
+        """Bound the failure rate by these counts, of traces that are new to the machines."""
+        return Holdout(self.traces, self.failing, self.wrong, self.assumed_wrong, delta)
+
+
+def split(
+    machines: Machines,
+    traces: TraceSet,
+    infer: Callable[[TraceSet], Machines],
+    delta: float = 0.05,
+) -> Holdout | None:
+    """Infer machines from a share of the traces and test them on the rest.
+
+    The split depends on the content of the traces, not on their order. Return None if nothing
+    is left to test, or nothing can be inferred from the share.
+    """
+    is_training = choose_traces(traces, TRAINING_SHARE)
+    if is_training.all():
+        return None
+    try:
+        trained = infer(traces.take(np.flatnonzero(is_training)))
+    except ResolventError:
+        return None
+    test = traces.take(np.flatnonzero(~is_training))
+    steps = steps_asked(trained, test, states_at_steps(trained, test))
+    holdout = FailureCounts.of(steps.values(), test).holdout(delta)
+    if any(machine.is_noisy for machine in trained.values()):
+        holdout = replace(holdout, foretold=calibration_of(trained, replay_traces(trained, test)))
+    return replace(holdout, carries_over=is_part(trained, machines))
+
+
+def is_part(part: Machines, whole: Machines) -> bool:
+    """Return whether `whole` knows every output and transition of `part`, with the same values."""
+    if part.timing is not whole.timing or [*part] != [*whole]:
+        return False
+    transition_states: Codes | None = None
+    for kind, machine in part.items():
+        states = _matching_states(machine, whole[kind])
+        if states is None or machine.supplemented != whole[kind].supplemented:
+            return False
+        paired = transition_states if machine.supplemented else None
+        if not _has_same_outputs(machine, whole[kind], states, paired):
+            return False
+        if kind == "transition":
+            transition_states = states
+    return True
+
+
+def _matching_states(part: Machine, whole: Machine) -> Codes | None:
+    """Return for each state of `part` the state of `whole` that the same labels reach, or None.
+
+    It is −1 for an unreachable state of `part`.
+    """
+    codes = codes_of(part.labels, whole.labels, -1)
+    # The last column is for labels that `whole` does not know.
+    targets_in_whole = np.pad(whole.transitions, ((0, 0), (0, 1)), constant_values=-1)[:, codes]
+    match = np.full(part.states, -1, np.int32)
+    match[0] = 0
+    queue = [0]
+    for state in queue:
+        is_known = part.transitions[state] >= 0
+        targets = part.transitions[state][is_known]
+        matches = targets_in_whole[match[state]][is_known]
+        is_new = match[targets] < 0
+        match[targets[is_new]] = matches[is_new]
+        if (matches < 0).any() or (match[targets] != matches).any():
+            return None
+        queue += dict.fromkeys(targets[is_new].tolist())
+    return match
+
+
+def _has_same_outputs(part: Machine, whole: Machine, match: Codes, paired: Codes | None) -> bool:
+    """Return whether the states of `whole` give all outputs that the matching ones in `part` do.
+
+    `paired` maps the Transition Machine's states, if observations are paired with those.
+    """
+    outputs = codes_of(part.outputs, whole.outputs, -2)  # −1 stands for an unseen output
+    queries = _queries_in(part, whole, paired, part.output_question)
+    answers = whole.answer_many(match[part.output_state], queries)
+    if not np.array_equal(answers, outputs[part.output_value]):
+        return False
+    queries = _queries_in(part, whole, paired, part.constant_question)
+    expected = outputs[part.constant_value]
+    # State −1 stands for the output that is the same in every state.
+    varies = whole.answer_many(np.full(len(queries), -1, np.int32), queries) != expected
+    queries, expected = queries[varies], expected[varies]
+    return len(queries) == 0 or all(
+        np.array_equal(whole.answer_many(np.full(len(queries), state, np.int32), queries), expected)
+        for state in np.unique(match[match >= 0]).tolist()
+    )
+
+
+def _queries_in(part: Machine, whole: Machine, paired: Codes | None, queries: Numbers) -> Numbers:
+    """Return the numbers in `whole` of some queries of `part`; −1 where it has none."""
+    observations: Iterable[Any] = part.observations
+    if paired is not None:
+        observations = ((symbol, int(paired[state])) for symbol, state in observations)
+    observation_code, action_code = np.divmod(queries, max(len(part.actions), 1))
+    observation = codes_of(observations, whole.observations, -1).astype(np.int64)[observation_code]
+    action = codes_of(part.actions, whole.actions, -1)[action_code]
+    return np.where((observation < 0) | (action < 0), -1, observation * len(whole.actions) + action)

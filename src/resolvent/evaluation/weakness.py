@@ -1,0 +1,313 @@
+"""Find the states and transitions of machines that rest on few label histories.
+
+Input: the steps of a machine, shard by shard. Output: weak states, rare transitions and sinks.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from resolvent.evaluation.observed import LazySequence, Numbers
+from resolvent.machines import Machine, Machines
+from resolvent.machines.ways import history_text
+from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.traces import Label, TraceSet, label_text
+from resolvent.traces.choosing import scrambled
+from resolvent.traces.vocabulary import Codes
+from resolvent.wording import amount, short
+
+FEW: Final = 5
+"""Number of histories below which a state is weak: one odd session could have made it."""
+
+_ALONE: Final = 2
+"""Number of histories kept for each transition: enough to tell one from several."""
+
+_MOSTLY: Final = 0.5
+"""Share of steps spent in sinks above which that is reported."""
+
+_SHOWN_CHARACTERS: Final = 160
+"""Maximum number of characters of a label history that are shown."""
+
+
+def history_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
+    """Return a hash for each step that equal prefixes of traces share, others almost never.
+
+    A prefix ends with the step and consists of the codes in all columns, one code a step.
+
+    >>> first_two_are_alike = np.array([0, 1, 2, 0, 1, 1], np.int32)
+    >>> keys = history_keys([first_two_are_alike], np.array([0, 3, 6]))
+    >>> (keys[:3] == keys[3:]).tolist()
+    [True, True, False]
+    """
+    lengths = np.diff(offsets)
+    step: Numbers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    mixed = scrambled(step, 0)
+    for salt, codes in enumerate(columns, 1):
+        mixed = scrambled(mixed + codes.astype(np.int64), salt)
+    total = np.cumsum(mixed)  # wraps around, as it should
+    before = np.concatenate([[0], total])[offsets[:-1]]
+    keys: Numbers = total - np.repeat(before, lengths)
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class LowestKeys:
+    """Keys in groups: of each group the `most` lowest distinct ones.
+
+    Only whether a group has few keys matters, so the lowest are enough; and those of parts of
+    the traces add up to those of all traces.
+
+    >>> keys = LowestKeys.of(np.array([7, 7, 7, 2]), np.array([5, 3, 5, 9]), most=2)
+    >>> keys.counts()
+    (array([2, 7]), array([1, 2]))
+    """
+
+    most: int
+    group: Numbers
+    key: Numbers
+
+    @classmethod
+    def of(cls, group: Numbers, key: Numbers, most: int) -> "LowestKeys":
+        """Keep the lowest keys of each group."""
+        order = np.lexsort((key, group))
+        group, key = group[order].astype(np.int64), key[order]
+        is_new = np.ones(len(group), bool)
+        is_new[1:] = (np.diff(group) != 0) | (key[1:] != key[:-1])
+        group, key = group[is_new], key[is_new]
+        start = np.searchsorted(group, group)
+        is_low = np.arange(len(group)) - start < most
+        return cls(most, group[is_low], key[is_low])
+
+    def counts(self) -> tuple[Numbers, Numbers]:
+        """Return the groups and the number of keys in each; `most` stands for that many or more."""
+        return np.unique(self.group, return_counts=True)
+
+    def __add__(self, other: "LowestKeys") -> "LowestKeys":
+        group = np.concatenate([self.group, other.group])
+        return LowestKeys.of(group, np.concatenate([self.key, other.key]), self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryCounts:
+    """The label histories that enter each state from another, and that take each transition.
+
+    `spent` is the number of steps in each state, and `steps` that of all steps. A transition is
+    a state and a label as one number: state · number of labels + label.
+    """
+
+    entered: LowestKeys
+    transitions: LowestKeys
+    spent: Numbers
+    steps: int
+
+    @classmethod
+    def of(cls, steps: StepsAsked, offsets: Numbers) -> "HistoryCounts":
+        """Count the histories, trivial labels left out, of traces that begin at `offsets`."""
+        machine, labels, states = steps.machine, steps.labels, steps.states
+        before = np.concatenate([[0], states[:-1]])
+        before[offsets[:-1]] = 0
+        is_nontrivial = np.append(np.ones(len(machine.labels), bool), False)  # last: other labels
+        is_nontrivial[list(machine.trivial)] = False
+        is_other = (labels < 0) | (labels >= len(machine.labels))
+        is_read = is_nontrivial[np.where(is_other, -1, labels)]
+        rows = np.flatnonzero(is_read)
+        keys = history_keys([labels[rows]], np.concatenate([[0], np.cumsum(is_read)])[offsets])
+        is_known = (before[rows] >= 0) & (states[rows] >= 0)
+        rows, keys = rows[is_known], keys[is_known]
+        enters = before[rows] != states[rows]
+        transitions = before[rows].astype(np.int64) * len(machine.labels) + labels[rows]
+        return cls(
+            LowestKeys.of(states[rows[enters]], keys[enters], FEW),
+            LowestKeys.of(transitions, keys, _ALONE),
+            np.bincount(states[states >= 0], minlength=machine.states),
+            len(states),
+        )
+
+    def __add__(self, other: "HistoryCounts") -> "HistoryCounts":
+        return HistoryCounts(
+            self.entered + other.entered,
+            self.transitions + other.transitions,
+            self.spent + other.spent,
+            self.steps + other.steps,
+        )
+
+
+@dataclass(frozen=True)
+class WeakState:
+    """A state that few label histories reach, and the shortest labels `by` which it is reached.
+
+    `histories` is the number of distinct ones that enter it from another state, so that a
+    repeated session counts once. `steps` is the number of steps spent there.
+    """
+
+    state: int
+    histories: int
+    steps: int
+    by: tuple[Label, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {**vars(self), "by": [sorted(label) for label in self.by]}
+
+    def __str__(self) -> str:
+        times = "once" if self.histories == 1 else f"in {self.histories:,} ways"
+        labels = short(history_text(self.by), _SHOWN_CHARACTERS)
+        return f"state {self.state}, reached {times}, by: {labels}"
+
+
+class WeakStates(LazySequence[WeakState]):
+    """Some states in order, each built on access together with its labels.
+
+    The labels to all states of a long chain take memory quadratic in its length.
+    """
+
+    def __init__(
+        self, machine: Machine, states: list[int], histories: Numbers, spent: Numbers
+    ) -> None:
+        super().__init__(len(states))
+        self._machine, self._states = machine, states
+        self._histories, self._spent = histories, spent
+
+    def _element(self, index: int) -> WeakState:
+        state = self._states[index]
+        histories, spent = int(self._histories[state]), int(self._spent[state])
+        return WeakState(state, histories, spent, self._machine.history(state))
+
+
+@dataclass(frozen=True)
+class RareTransition:
+    """A transition taken by a single label history."""
+
+    state: int
+    label: Label
+    target: int
+
+    def __str__(self) -> str:
+        return f"{short(label_text(self.label))} in state {self.state} (→ {self.target})"
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """The parts of a machine that rest on little evidence.
+
+    `weak` are the states reached by fewer than 5 histories, the weakest first. Of the `moves`
+    transitions that the traces take, `rare` were taken by a single history, such as `rare_move`.
+    Of all `steps`, `stuck` are in `sinks`, the states without a transition to another.
+    """
+
+    states: int = 0
+    weak: Sequence[WeakState] = ()
+    moves: int = 0
+    rare: int = 0
+    rare_move: RareTransition | None = None
+    steps: int = 0
+    stuck: int = 0
+    sinks: tuple[int, ...] = ()
+
+    def as_dict(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return at most `most` weak states as JSON values."""
+        return [state.as_dict() for state in self.weak[:most]]
+
+    def lines(self, most: int = 5) -> list[str]:
+        """Return a few lines of text with at most `most` states; none if nothing is weak."""
+        lines = []
+        if self.weak:
+            lines.append(
+                f"{len(self.weak):,} of {amount(self.states, 'state')} {_were(len(self.weak))} "
+                f"reached in fewer than {FEW} different ways; go there again to test them:"
+            )
+            lines += [f"  {state}" for state in self.weak[:most]]
+            if len(self.weak) > most:
+                lines.append(f"  and {len(self.weak) - most:,} more")
+        if self.rare_move is not None:
+            lines.append(
+                f"{self.rare:,} of {amount(self.moves, 'move')} {_were(self.rare)} taken after one "
+                f"history alone, such as {self.rare_move}"
+            )
+        if self.stuck > _MOSTLY * self.steps:
+            lines.append(
+                f"{self.stuck / self.steps:.1%} of all steps are in {_states_text(self.sinks)}, "
+                f"which nothing leads out of: sessions that end sooner would tell more"
+            )
+        return lines
+
+
+def _states_text(states: tuple[int, ...], most: int = 3) -> str:
+    """List a few states.
+
+    >>> _states_text((1,)), _states_text((1, 4)), _states_text((1, 4, 5, 9, 12))
+    ('state 1', 'states 1, 4', 'states 1, 4, 5 and 2 more')
+    """
+    listed = ", ".join(map(str, states[:most]))
+    more = f" and {len(states) - most} more" if len(states) > most else ""
+    return f"state{'s' if len(states) > 1 else ''} {listed}{more}"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def weakness_of(machine: Machine, counts: HistoryCounts) -> Weakness:
+    """Find the weak states, rare transitions and sinks of a machine."""
+    histories = np.zeros(machine.states, np.int64)
+    entered, entries = counts.entered.counts()
+    histories[entered] = entries
+    histories[0] += 1  # the empty history
+    spent = counts.spent
+    reachable = set(machine.reachable())
+    stuck_in = sinks(machine)
+    candidates = np.flatnonzero(histories < FEW).tolist()
+    weak = sorted(
+        (state for state in candidates if state in reachable and state),
+        key=lambda state: (histories[state], spent[state], state),
+    )
+    transitions, count = counts.transitions.counts()
+    once = transitions[count == 1]
+    rare = None
+    if len(once):
+        targets = machine.transitions.ravel()[once]
+        # Prefer one that leads to a well-known state: then only the transition is in doubt.
+        first = int(once[np.lexsort((once, -np.minimum(histories[targets], FEW)))[0]])
+        state, code = divmod(first, len(machine.labels))
+        rare = RareTransition(state, machine.labels[code], int(machine.transitions[state, code]))
+    return Weakness(
+        machine.states,
+        WeakStates(machine, weak, histories, spent),
+        len(transitions),
+        len(once),
+        rare,
+        counts.steps,
+        int(spent[stuck_in].sum()),
+        tuple(stuck_in.tolist()),
+    )
+
+
+def sinks(machine: Machine) -> Numbers:
+    """Return the states of a log's machine that no label leads out of.
+
+    With more than one observation, steps differ in any state, so that none is a sink.
+
+    >>> from resolvent.environments import House
+    >>> sinks(House().machines().transition).tolist()  # the state with the key sees on
+    []
+    """
+    if machine.states == 1 or len(machine.observations) != 1:
+        return np.empty(0, np.int64)
+    targets = machine.transitions.copy()
+    targets[:, list(machine.trivial)] = -1
+    stays = targets == np.arange(machine.states)[:, None]
+    is_sink = (stays | (targets < 0)).all(axis=1) & stays.any(axis=1)
+    states: Numbers = np.flatnonzero(is_sink)
+    return states
+
+
+def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
+    """Find the parts of each machine that rest on little in some traces."""
+    seen = machines.senses.on(traces)
+    queries = steps_asked(machines, seen, states_at_steps(machines, seen))
+    return {
+        kind: weakness_of(steps.machine, HistoryCounts.of(steps, seen.offsets))
+        for kind, steps in queries.items()
+    }

@@ -1,0 +1,468 @@
+"""Predict held-out steps with machines inferred from the remaining traces.
+
+Input: the result of an inference and its traces. Output: the share of held-out steps predicted
+right. Traces are held out by content, so that their order and repetitions make no difference.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.arguments import check_arguments
+from resolvent.errors import OptionError, ResolventError, TimeLimitReached, TraceError
+from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.observed import SampledSteps, sample_traces
+from resolvent.evaluation.weakness import history_keys, sinks
+from resolvent.machines import Machines, MachineScore, Score
+from resolvent.merging.tried import OUT_OF_TIME
+from resolvent.options import Options
+from resolvent.pipeline import infer_with
+from resolvent.progress import Listener
+from resolvent.replay import score, states_at_steps, steps_asked, whole
+from resolvent.result import InferenceResult
+from resolvent.traces import Trace, TraceFolder, TraceSet
+from resolvent.traces.choosing import beginnings, trace_keys
+from resolvent.traces.column_names import SEEN
+from resolvent.traces.given import as_traces
+from resolvent.traces.labelling import GIVEN
+from resolvent.wording import amount, short
+from resolvent.workers import Workers, at_work
+
+SHARE: Final = 0.2
+"""Default share of the traces that is held out."""
+
+MIN_TRACES: Final = 5
+"""Number of distinct traces below which the last steps of each are held out instead."""
+
+MAX_SECONDS: Final = 20.0
+"""Maximum duration of an inference that is repeated without being requested."""
+
+_MIN_TIME_LIMIT: Final = 5.0
+"""Minimum time limit of a repeated inference, in seconds."""
+
+_TIME_FACTOR: Final = 2.0
+"""Time limit of a repeated inference, as a multiple of the duration of the first."""
+
+_NORMAL_95: Final = 1.959964
+"""Number of standard deviations that contain 95% of a normal distribution."""
+
+
+@dataclass(frozen=True)
+class MachineHoldoutScore:
+    """The score of one machine on held-out steps.
+
+    `states` is the number of states of the machine inferred without these steps, and `traces`
+    the number of traces tested. For a `noisy` machine the most likely output counts. `stuck` is
+    the number of steps in sinks, which are easy to predict, and `stuck_right` the number of those
+    predicted right.
+    """
+
+    states: int
+    traces: int
+    score: MachineScore
+    noisy: bool = False
+    whole_traces: bool = True
+    stuck: int = 0
+    stuck_right: int = 0
+
+    @property
+    def steps(self) -> int:
+        """The number of held-out steps."""
+        return self.score.steps
+
+    @property
+    def right(self) -> int:
+        """The number of steps predicted right."""
+        return self.score.all_right
+
+    @property
+    def wrong(self) -> int:
+        """The number of steps predicted wrong."""
+        return self.score.all_wrong
+
+    @property
+    def unseen(self) -> int:
+        """The number of steps without a prediction."""
+        return self.score.unseen
+
+    @property
+    def share(self) -> float:
+        """The share of the steps that were predicted right."""
+        return self.right / self.steps
+
+    @property
+    def share_before_stuck(self) -> float | None:
+        """The share predicted right of the steps outside sinks; None if there are none.
+
+        >>> MachineHoldoutScore(
+        ...     3, 9, MachineScore(90, 10), stuck=80, stuck_right=80
+        ... ).share_before_stuck
+        0.5
+        """
+        steps = self.steps - self.stuck
+        return (self.right - self.stuck_right) / steps if steps else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% confidence interval of the share; None if the ends of traces were held out.
+
+        Steps of one trace depend on each other: after a wrong state all may be wrong. So each
+        trace counts once, which is conservative (Wilson's interval).
+
+        >>> low, high = MachineHoldoutScore(2, 40, MachineScore(right=390, wrong=10)).interval
+        >>> round(low, 3), round(high, 3)
+        (0.871, 0.996)
+        """
+        if not self.whole_traces:
+            return None
+        spread = _NORMAL_95**2 / self.traces
+        center = (self.share + spread / 2) / (1 + spread)
+        half = _NORMAL_95 / (1 + spread)
+        half *= sqrt(self.share * (1 - self.share) / self.traces + spread / (4 * self.traces))
+        return max(center - half, 0.0), min(center + half, 1.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the score as JSON values."""
+        low, high = self.interval or (None, None)
+        return {
+            "steps": self.steps,
+            "traces": self.traces,
+            "right": self.right,
+            "wrong": self.wrong,
+            "unseen": self.unseen,
+            "share": self.share,
+            "low": low,
+            "high": high,
+            "stuck": self.stuck,
+            "share_before_stuck": self.share_before_stuck,
+            "log_loss": self.score.log_loss if self.noisy else None,
+            "states": self.states,
+        }
+
+    def __str__(self) -> str:
+        if self.noisy:
+            return str(Foretold.of(self.score))
+        text = f"{_percent(self.right, self.steps)} predicted right"
+        if self.interval is not None:
+            low, high = self.interval
+            limits = f"{low:.1%} to {high:.1%}" if self.right < self.steps else f"{low:.1%} or more"
+            text += f" (95% confidence: {limits})"
+        text += f", {_percent(self.wrong, self.steps)} wrong"
+        if self.unseen:
+            text += f", {_percent(self.unseen, self.steps)} unseen"
+        if self.stuck and self.right < self.steps:
+            before = _percent(self.right - self.stuck_right, max(self.steps - self.stuck, 1))
+            text += f"; {before} right before states that nothing leads out of"
+        return text
+
+
+def _percent(part: int, total: int) -> str:
+    """Write a share in percent, with enough digits that only all of it reads as 100%.
+
+    >>> _percent(9_999, 10_000), _percent(99_999, 100_000), _percent(1, 100_000), _percent(0, 7)
+    ('99.99%', '99.999%', '0.001%', '0%')
+    """
+    if part in (0, total):
+        return f"{100 * part // total}%"
+    for digits in range(1, 4):
+        if 0 < round(100 * part / total, digits) < 100:
+            break
+    return f"{100 * part / total:.{digits}f}%"
+
+
+@dataclass(frozen=True)
+class HeldOut(Mapping[str, MachineHoldoutScore]):
+    """The scores of machines on steps that were held out when they were inferred, by machine.
+
+    Of the distinct traces `traces` were held out; `new` of those were tested, since the rest are
+    prefixes of training traces. If `whole_traces` is false, the traces are so few that the last
+    steps of each were held out. `part` is the sample of steps for inference and testing, if
+    traces in files are too many.
+    """
+
+    traces: int
+    new: int
+    steps: int
+    whole_traces: bool
+    machines: dict[str, MachineHoldoutScore] = field(hash=False)
+    part: SampledSteps | None = None
+
+    def __getitem__(self, kind: str) -> MachineHoldoutScore:
+        return self.machines[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.machines)
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as JSON values, by machine."""
+        return {kind: score.as_dict() for kind, score in self.machines.items()}
+
+    def __str__(self) -> str:
+        if self.whole_traces:
+            tested, rest = amount(self.traces, "trace"), "the others"
+            if self.new < self.traces:
+                tested += f", {self.new:,} of them new"
+        else:
+            tested, rest = f"the end of {amount(self.traces, 'trace')}", "what comes before"
+        if self.part is not None:
+            rest += f", {self.part}"
+        steps = amount(self.steps, "step")
+        header = f"{tested} ({steps}), predicted by machines inferred from {rest}:"
+        scores = [f"  {short(kind)}: {score}" for kind, score in self.machines.items()]
+        return "\n".join([header, *scores])
+
+
+def held_out(
+    result: InferenceResult,
+    traces: TraceSet | TraceFolder | Iterable[Trace],
+    *,
+    share: float = SHARE,
+    time_limit: float | None = None,
+    on: str | Workers = "threads",
+    progress: Listener | None = None,
+) -> HeldOut:
+    """Infer machines from most of the traces and measure how well they predict the others.
+
+    About this share of the traces is held out, machines are inferred from the others with the
+    options of `result`, and predict the held-out steps. The split depends on the content of the
+    traces only; traces that add nothing new are not tested. Of one long trace, and of a few, the
+    end is held out. Of scanned files with more than a million steps, a sample of about that size
+    is used; nothing has to be read if the result was inferred from these files.
+
+    Args:
+        result: The result of `infer`; it is not changed.
+        traces: The traces that were passed to `infer`.
+        share: The share to hold out, between 0 and 1.
+        time_limit: Seconds for the repeated inference; `TimeLimitReached` after that.
+        on: Workers that read scanned traces not read before, as for `infer`.
+        progress: Receives the progress, as for `infer`.
+
+    Raises:
+        TraceError: if there are too few traces to hold anything out.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> print(held_out(rs.infer(house), house)["reward"])
+    100% predicted right (95% confidence: 90.8% or more), 0% wrong
+    """
+    check_arguments(held_out, locals(), leaving=["traces"])
+    if not 0 < share < 1:
+        raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
+    options = _options_as_before(result, time_limit)
+    source = as_traces(traces)
+    if isinstance(source, TraceSet):
+        return _hold_out_traces(result, source, share, options, progress)
+    # The corpus holds preprocessed traces: only the machines are validated.
+    options = replace(options, labels=GIVEN, discretise=None)
+    known = result.standing.corpus
+    with at_work(on) as workers:
+        corpus = whole(result.machines, source, workers, known=known, progress=progress)
+        sample, part = sample_traces(corpus)
+    return replace(_hold_out_traces(result, sample, share, options, progress), part=part)
+
+
+def _options_as_before(result: InferenceResult, time_limit: float | None) -> Options:
+    """Return the options of an inference, without noise if it found none.
+
+    Machines that explain all traces explain some of them: fewer traces must not add noise.
+    """
+    options = replace(result.options, time_limit=time_limit)
+    is_exact = not (
+        result.is_noisy
+        or result.broken
+        or result.more_noise
+        or result.machines.doubt
+        or result.senses.rewards
+    )
+    return replace(options, noise="none") if is_exact and options.noise == "auto" else options
+
+
+def _hold_out_traces(
+    result: InferenceResult,
+    traces: TraceSet,
+    share: float,
+    options: Options,
+    progress: Listener | None,
+) -> HeldOut:
+    """Test on whole traces, or on the ends of traces if they are few."""
+    keys, first, index = np.unique(trace_keys(traces), return_index=True, return_inverse=True)
+    if len(keys) < MIN_TRACES:
+        return _hold_out_ends(result, traces, np.sort(first), share, options, progress)
+    held = min(max(round(share * len(keys)), 1), len(keys) - 1)
+    is_training = index < len(keys) - held
+    candidates = np.sort(first[len(keys) - held :])
+    test = _without_prefixes(traces, is_training, candidates)
+    if not len(test):
+        raise TraceError(
+            f"all {held:,} traces chosen to be held out are the beginning of others: collect "
+            f"traces that differ more"
+        )
+    machines = _infer(options, traces.take(is_training), progress)
+    tested = traces.take(test)
+    all_steps = np.ones(tested.steps, bool)
+    scores = _score_steps(result, machines, tested, score(machines, tested), all_steps)
+    return HeldOut(held, len(test), tested.steps, True, scores)
+
+
+def _without_prefixes(
+    traces: TraceSet, is_training: NDArray[np.bool_], candidates: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the candidates that are not a prefix of a training trace."""
+    columns = (
+        traces.after_step(codes) if name in SEEN else codes for name, codes in traces.codes.items()
+    )
+    keys = history_keys([traces.at_step(traces.observation_codes), *columns], traces.offsets)
+    training_keys = keys[np.repeat(is_training, np.diff(traces.offsets))]
+    return candidates[~np.isin(keys[traces.offsets[candidates + 1] - 1], training_keys)]
+
+
+def _hold_out_ends(
+    result: InferenceResult,
+    traces: TraceSet,
+    first: NDArray[np.int64],
+    share: float,
+    options: Options,
+    progress: Listener | None,
+) -> HeldOut:
+    """Infer machines without the last steps of each trace, and test them on those."""
+    lengths = np.diff(traces.offsets)
+    training = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
+    prefixes = beginnings(traces, np.where(lengths > 1, np.minimum(training, lengths - 1), lengths))
+    complete, begun = traces.take(first), prefixes.take(first)
+    if complete.steps == begun.steps:
+        raise TraceError(
+            "the traces have one step each: to hold out steps, collect longer ones, or more"
+        )
+    machines = _infer(options, prefixes, progress)
+    before = score(machines, begun)
+    total = score(machines, complete)
+    rest = Score({kind: counts.without(before[kind]) for kind, counts in total.items()})
+    step = np.arange(complete.steps) - np.repeat(complete.offsets[:-1], np.diff(complete.offsets))
+    is_held = step >= np.repeat(np.diff(begun.offsets), np.diff(complete.offsets))
+    scores = _score_steps(result, machines, complete, rest, is_held, whole_traces=False)
+    return HeldOut(len(first), len(first), complete.steps - begun.steps, False, scores)
+
+
+def _infer(options: Options, traces: TraceSet, progress: Listener | None) -> Machines:
+    """Infer machines in time; machines of a truncated search say nothing about those to test."""
+    result = infer_with(options, traces, progress)
+    limit = options.time_limit
+    is_truncated = result.unfinished or any(
+        attempt.outcome == OUT_OF_TIME for tried in result.tried.values() for attempt in tried
+    )
+    if limit is not None and (is_truncated or result.seconds["total"] >= limit):
+        raise TimeLimitReached(
+            f"inferring without what is held out takes longer than {limit:g} s: raise the time "
+            f"limit"
+        )
+    return result.machines
+
+
+def _score_steps(
+    result: InferenceResult,
+    machines: Machines,
+    traces: TraceSet,
+    scores: Score,
+    is_held: NDArray[np.bool_],
+    *,
+    whole_traces: bool = True,
+) -> dict[str, MachineHoldoutScore]:
+    """Return the score of each machine on the held-out steps, with those in sinks."""
+    seen = machines.senses.on(traces)
+    steps_of = {}
+    if not machines.doubt:  # otherwise the state of a step is not known
+        steps_of = steps_asked(machines, seen, states_at_steps(machines, seen))
+    by_machine = {}
+    for kind in result.machines:
+        if kind not in scores:
+            continue
+        machine, stuck, right = machines[kind], 0, 0
+        # The location of a mismatch would refer to the held-out traces, which nobody knows.
+        counts = replace(scores[kind], first_mismatch=None)
+        if kind in steps_of:
+            steps = steps_of[kind]
+            is_stuck = is_held & np.isin(steps.states, sinks(machine))
+            stuck = int(is_stuck.sum())
+            right = int((steps.predicted == steps.outputs)[is_stuck].sum())
+        by_machine[kind] = MachineHoldoutScore(
+            machine.states, len(traces), counts, machine.is_noisy, whole_traces, stuck, right
+        )
+    return by_machine
+
+
+@dataclass(frozen=True)
+class HeldOutTest:
+    """The hold-out scores that accompany an inference, or the reason why there are none."""
+
+    scores: HeldOut | None = None
+    skipped: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_all_right(self) -> bool:
+        """Whether steps were held out and none of them was predicted wrong."""
+        return self.scores is not None and not any(score.wrong for score in self.scores.values())
+
+    def figures(self) -> dict[str, Any]:
+        """Return the test as JSON values."""
+        part = None if self.scores is None else self.scores.part
+        return {
+            "held_out": None if self.scores is None else self.scores.as_dict(),
+            "held_out_part": None if part is None else part.as_dict(),
+            "held_out_skipped": self.skipped,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the test as lines of text."""
+        if self.scores is not None:
+            return f"held out: {self.scores}".splitlines()
+        return [] if self.skipped is None else [f"held out: nothing, {self.skipped}"]
+
+
+def held_out_test(
+    result: InferenceResult,
+    traces: TraceSet | TraceFolder,
+    share: float | None,
+    took: float,
+    progress: Listener | None = None,
+) -> HeldOutTest:
+    """Hold out a share of the traces; without a share, only if that is about as fast as inferring.
+
+    `took` is the duration of the inference in seconds.
+    """
+    time_limit = result.options.time_limit
+    is_requested = share is not None
+    in_memory = isinstance(traces, TraceSet)  # of files only a sample is used
+    if not is_requested and took > MAX_SECONDS and in_memory:
+        return HeldOutTest(
+            skipped=f"since inferring once more would take another {took:.0f} seconds: "
+            f"--held-out {SHARE:g} does it all the same"
+        )
+    limit = None if is_requested else max(_TIME_FACTOR * took, _MIN_TIME_LIMIT)
+    if time_limit is not None:
+        remaining = time_limit - took
+        if remaining < took and in_memory:
+            return HeldOutTest(
+                skipped="since the time limit leaves too little for inferring once more"
+            )
+        limit = remaining if limit is None else min(remaining, limit)
+    started = time.perf_counter()
+    scores = skipped = None
+    try:
+        scores = held_out(result, traces, share=share or SHARE, time_limit=limit, progress=progress)
+    except TimeLimitReached:
+        skipped = (
+            "since inferring once more took longer than at first: "
+            f"--held-out {SHARE:g} waits for it"
+        )
+    except ResolventError as error:
+        skipped = f"for {error}"
+    return HeldOutTest(scores, skipped, time.perf_counter() - started)

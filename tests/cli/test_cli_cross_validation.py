@@ -1,0 +1,115 @@
+"""What `resolvent infer` says of held-out steps and weak states, without being asked."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resolvent as rs
+from resolvent.inference import cross_validation
+from vending_machine import log
+
+COLUMNS = (*("--episode", "session", "--order", "time"), *("--input", "event"))
+LOG = (*COLUMNS, "--output", "response")
+
+
+@pytest.fixture
+def vend(tmp_path: Path) -> Callable[..., Path]:
+    def write(sessions: int, events: int = 25) -> Path:
+        path = tmp_path / "vend.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["time", "session", "event", "response"])
+            writer.writeheader()
+            writer.writerows(log(sessions, seed=0, events=events))
+        return path
+
+    return write
+
+
+def read(path: Path) -> rs.TraceSet:
+    return rs.read_log(path, episode="session", order="time", input="event", output="response")
+
+
+def test_a_log_is_told_what_it_predicts(run: Any, vend: Callable[..., Path]) -> None:
+    path = vend(400)
+    outcome = run("infer", path, *LOG)
+    assert "held out: 80 traces (2,000 steps), predicted by machines" in outcome.out
+    assert "response: 100% predicted right (95% confidence: 95.4% or more), 0% wrong" in outcome.out
+    assert "few traces for so many states" not in outcome.out
+    figures = run("infer", path, *LOG, "--json").json
+    traces = read(path)
+    assert figures["held_out"] == rs.held_out(rs.infer(traces), traces).as_dict()
+    assert figures["held_out"]["response"]["right"] == 2000
+    assert figures["weak"] == {"response": []}
+    assert figures["held_out_skipped"] is None
+    assert figures["seconds"]["total"] >= figures["seconds"]["held_out"] > 0
+
+
+def test_weak_states_are_named_with_the_way_there(run: Any, vend: Callable[..., Path]) -> None:
+    path = vend(30, events=12)
+    out = run("infer", path, *LOG).out
+    machine = rs.infer(read(path)).machines["response"]
+    figures = run("infer", path, *LOG, "--json").json["weak"]["response"]
+    for one in figures[:5]:
+        assert machine.run(one["by"]) == one["state"]
+        way = ", ".join(label for (label,) in one["by"])
+        assert f"state {one['state']}, reached " in out
+        assert f"by: {way}\n" in out
+    were = "was" if len(figures) == 1 else "were"
+    assert f"weak: {len(figures)} of {machine.states} states {were} reached in fewer than 5" in out
+
+
+def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Path]) -> None:
+    path = vend(100)
+    quiet = run("infer", path, *LOG, "--no-held-out")
+    assert "held out" not in quiet.out
+    assert run("infer", path, *LOG, "--no-held-out", "--json").json["held_out"] is None
+    assert "held out: 50 traces" in run("infer", path, *LOG, "--held-out", "0.5").out
+    both = run("infer", path, *LOG, "--no-held-out", "--held-out", "0.5")
+    assert both.code == 2
+    assert "exclude each other" in both.err
+    wrong = run("infer", path, *LOG, "--held-out", "1.5")
+    assert wrong.code == 2
+    assert "does not lie between 0 and 1" in wrong.err
+
+
+def test_what_took_long_is_not_done_again_unless_asked_for(
+    run: Any, vend: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_validation, "MAX_SECONDS", 0.0)
+    path = vend(100)
+    outcome = run("infer", path, *LOG)
+    assert outcome.code == 0
+    assert "held out: nothing, since inferring once more would take another" in outcome.out
+    assert "--held-out 0.2 does it all the same" in outcome.out
+    assert run("infer", path, *LOG, "--json").json["held_out_skipped"].startswith("since inferring")
+    assert "held out: 20 traces" in run("infer", path, *LOG, "--held-out", "0.2").out
+
+
+def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path]) -> None:
+    traces = read(vend(100))
+    result = rs.infer(traces, time_limit=1000)
+    skipped = cross_validation.held_out_test(result, traces, None, took=900.0)
+    assert skipped.scores is None
+    assert skipped.lines() == [
+        "held out: nothing, since the time limit leaves too little for inferring once more"
+    ]
+    assert cross_validation.held_out_test(result, traces, None, took=10.0).scores is not None
+
+
+def test_too_little_to_hold_out_is_said(run: Any, vend: Callable[..., Path]) -> None:
+    outcome = run("infer", vend(2, events=1), *LOG)
+    assert outcome.code == 0
+    assert "held out: nothing, for the traces have one step each" in outcome.out
+
+
+def test_of_a_folder_as_much_is_held_out(tmp_path: Path, vend: Callable[..., Path]) -> None:
+    traces = read(vend(100))
+    (tmp_path / "folder").mkdir()
+    traces.save(tmp_path / "folder" / "a.parquet")
+    folder = rs.scan_traces(tmp_path / "folder", ["response"])
+    test = cross_validation.held_out_test(rs.infer(folder), folder, None, took=30.0)
+    assert test.scores == rs.held_out(rs.infer(traces), traces)
+    assert test.figures()["held_out_part"] is None

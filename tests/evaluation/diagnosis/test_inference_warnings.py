@@ -1,0 +1,139 @@
+from collections import Counter
+
+import pandas as pd
+import pytest
+from diagnosed import trace
+
+import resolvent as rs
+import vending_machine
+from resolvent.evaluation.diagnosis import inference_warnings
+
+
+def kinds(result):
+    return [one.kind for one in result.warnings]
+
+
+def readings(number, apart=1):
+    """Traces of four steps, each of which starts where it can be told from all others."""
+    return [
+        trace([(one * apart + place) / 8 for place in range(5)], rewards=[0, 0, 1, 2])
+        for one in range(number)
+    ]
+
+
+def test_a_machine_that_explains_all_since_nothing_repeats_says_so():
+    result = rs.infer(rs.TraceSet(readings(10, apart=5)))
+    assert result.machines.transition.states == 1
+    assert kinds(result) == ["unique-observations", "hardly-repeats"]
+    unique, hardly = result.warnings
+    # The observation that a trace ends with is asked nothing.
+    assert unique.figures == {"values": 50, "once": 40, "positions": 40, "fractions": True}
+    assert hardly.figures["share"] == 1.0
+    fresh = rs.TraceSet(trace([place + 0.1 for place in range(5)]) for _ in range(3))
+    assert result.machines.score(fresh).transition.unseen == fresh.steps
+    assert "hardly-repeats" in str(result)
+    assert result.as_dict()["warnings"] == [one.as_dict() for one in result.warnings]
+
+
+def test_what_repeats_within_traces_alone_is_seen_through():
+    """Every trace goes to and fro in rooms of its own, so each question comes five times."""
+    own = rs.TraceSet(
+        trace([(one, place % 2) for place in range(11)], rewards=[0, 1] * 5) for one in range(8)
+    )
+    result = rs.infer(own)
+    assert kinds(result) == ["hardly-repeats"]
+    assert result.warnings[0].figures["share"] == 1.0
+
+
+@pytest.mark.parametrize("sampled", [1, 8, 1_000])
+def test_some_traces_are_compared_with_all(monkeypatch, sampled):
+    """Each of the first traces comes again at the end, where the sample does not look."""
+    monkeypatch.setattr(inference_warnings, "SAMPLED_STEPS", sampled)
+    assert kinds(rs.infer(rs.TraceSet(readings(10, apart=5) * 2))) == []
+
+
+def test_the_share_is_that_of_the_diagnosis():
+    common, alone = ["a", "b", "c", "d", "e", "f"], ["x", "z", "z", "z", "z", "z"]
+    traces = [trace(common, rewards=[0, 1, 2, 3, 4])] * 3 + [trace(alone, rewards=[0, 1, 1, 1, 1])]
+    result = rs.infer(rs.TraceSet(traces))
+    (told,) = [one for one in rs.diagnose(rs.TraceSet(traces)).findings if one in result.warnings]
+    assert told.figures["share"] == 5 / 20
+
+
+def test_a_note_is_no_warning():
+    common = trace(["a", "b", "c", "d", "e", "f"], rewards=[0, 1, 2, 3, 4])
+    ends = [common] * 4 + [trace(["a", "b", "c", "d", "e", "f", "g"], rewards=[0, 1, 2, 3, 4, 5])]
+    notes = [one.kind for one in rs.diagnose(rs.TraceSet(ends)).findings]
+    assert "hardly-repeats" in notes
+    assert kinds(rs.infer(rs.TraceSet(ends))) == []
+
+
+def test_rewards_that_never_or_hardly_ever_vary():
+    flat = rs.TraceSet([trace(["a", "b"] * 5)] * 3)
+    assert kinds(rs.infer(flat)) == ["constant-reward"]
+    assert kinds(rs.infer(flat, outputs=["observation"])) == []
+    once = rs.TraceSet([*flat] * 40 + [trace(["a", "c"], actions=["jump"], rewards=[1])])
+    assert "rare-reward" in kinds(rs.infer(once))
+
+
+def test_rewards_count_as_machines_see_them():
+    blurred = rs.TraceSet([trace(["a", "b"] * 5, rewards=[1e-9] * 8 + [0])] * 3)
+    assert kinds(rs.infer(blurred, reward_digits=3)) == ["constant-reward"]
+
+
+def test_one_long_log_is_for_the_search():
+    log = rs.TraceSet([trace(["a", "b"] * 20 + ["a"], rewards=[0, 1] * 20)])
+    assert kinds(rs.infer(log)) == ["one-long-log"]
+    assert kinds(rs.infer(log, strategy="search")) == []
+
+
+def test_labels_that_never_come_again():
+    named = trace(["a", "b"] * 15, [f"{at}" for at in range(30)], rewards=[0, 1] * 14 + [0])
+    assert "labels-all-differ" in kinds(rs.infer(rs.TraceSet([named])))
+
+
+def test_folders_are_warned_about_likewise(tmp_path):
+    for name, number in (("a", 10), ("b", 7)):
+        rs.TraceSet(readings(number, apart=5)).save(tmp_path / f"{name}.parquet")
+    scanned = rs.infer(rs.scan_traces(tmp_path))
+    # The seven of the second file are among the ten of the first: three are alone, with 12 steps.
+    assert kinds(scanned) == ["hardly-repeats"]
+    assert scanned.warnings[0].figures["questions_once"] == 12
+
+
+def test_an_update_is_judged_by_all_traces():
+    few = rs.infer(rs.TraceSet(readings(10, apart=5)))
+    assert "hardly-repeats" in kinds(few)
+    assert kinds(few.update(rs.TraceSet(readings(10, apart=5)))) == []
+
+
+def drinks(sessions):
+    rows = vending_machine.log(sessions, seed=0)
+    table = {name: [row[name] for row in rows] for name in rows[0]}
+    return rs.read_log(
+        pd.DataFrame(table), episode="session", order="time", input="event", output="response"
+    )
+
+
+def test_a_machine_that_is_larger_than_the_world_says_so():
+    few, many = rs.infer(drinks(20)), rs.infer(drinks(400))
+    assert many.machines["response"].states == 15 < few.machines["response"].states
+    assert (kinds(few), kinds(many)) == (["rare-moves"], [])
+    (rare,) = few.warnings
+    assert rare.figures["states"] == few.machines["response"].states
+    assert rare.figures["machine"] == "response"
+    # Counted by hand: how often each state read each input.
+    machine, made = few.machines["response"], Counter()
+    for one in drinks(20):
+        state = 0
+        for label in one.labels[1:-1]:  # after the last nothing is answered
+            made[state, label] += 1
+            state = machine.step(state, label)
+    assert rare.figures["moves"] == len(made)
+    assert rare.figures["rare"] == sum(count <= 2 for count in made.values())
+
+
+@pytest.mark.slow
+def test_search_needs_few_traces_and_is_not_told_that_they_are_few():
+    result = rs.infer(drinks(50), strategy="search")
+    assert "rare-moves" not in kinds(result)

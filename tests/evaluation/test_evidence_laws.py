@@ -1,0 +1,184 @@
+"""Evidence of random small worlds against its definition in plain Python."""
+
+import naive_evidence as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import resolvent as rs
+from resolvent.evaluation.gathering import gather
+from resolvent.machines import UNSEEN
+from strategies import infer_options, trace_sets, world_traces
+
+KINDS = ["transition", "reward"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def plain(machine, question):
+    """A question as the machine sees it."""
+    if question.transition_state is None:
+        return question.observation, question.action
+    return (question.observation, question.transition_state), question.action
+
+
+@every_kind
+@settings(deadline=None, max_examples=60)
+@given(traces=world_traces(), options=infer_options)
+def test_answers_and_transitions_are_counted(kind, traces, options):
+    pair = rs.infer(traces, **options).machines
+    evidence = getattr(gather(pair, traces), kind)
+    machine, columns = evidence.machine, evidence.answers
+    found = {}
+    for row in range(len(columns.state)):
+        key = (
+            int(columns.state[row]),
+            *machine.question(int(columns.question[row])),
+            machine.outputs[int(columns.output[row])],
+        )
+        found[key] = int(columns.count[row]), (int(columns.trace[row]), int(columns.step[row]))
+    assert found == naive.answers(pair, kind, traces)
+    moves = naive.moves(pair, kind, traces)
+    trivial = set(machine.trivial_labels)
+    assert {
+        (one.state, one.label, one.target): (one.count, one.place) for one in evidence.transitions()
+    } == {key: told for key, told in moves.items() if key[1] not in trivial}
+    counts = [one.count for one in evidence.transitions()]
+    assert counts == sorted(counts)
+
+
+@every_kind
+@settings(deadline=None, max_examples=60)
+@given(traces=world_traces(traces=10), options=infer_options)
+def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
+    pair = rs.infer(traces, **options).machines
+    machine = getattr(pair, kind)
+    shown = naive.table(pair, kind, traces)
+    counted = naive.answers(pair, kind, traces)
+    separations = getattr(gather(pair, traces), kind).separations
+    assert len(separations) == machine.states * (machine.states - 1) // 2
+    assert separations.depth.tolist() == [
+        -1 if one.suffix is None else len(one.suffix) for one in separations
+    ]
+    assert separations.questions.tolist() == [one.questions for one in separations]
+    assert separations.support.tolist() == [one.support for one in separations]
+    weakest = sorted(separations, key=lambda one: (one.support, one.first, one.second))
+    assert separations.weakest(4) == weakest[:4]
+    assert separations.inseparable == tuple(one for one in separations if one.suffix is None)
+    for one in separations:
+        suffix = naive.shortest_suffix(machine, shown, one.first, one.second)
+        assert one.suffix == suffix
+        if suffix is None:
+            assert "nothing tells them apart" in str(one)
+            continue
+        q, p = machine.run(suffix, one.first), machine.run(suffix, one.second)
+        questions = naive.telling(shown, q, p)
+        assert one.questions == len(questions)
+        asked = [(s, *x, shown[s][x]) for s in (q, p) for x in questions]
+        assert one.support == sum(counted[key][0] for key in asked)
+        question = plain(machine, one.question)
+        assert question in questions
+        for state, answer in zip((q, p), one.answers, strict=True):
+            assert answer.output == shown[state][question]
+            key = (state, *question, answer.output)
+            assert (answer.count, answer.place) == counted[key]
+        lengths = [sum(counted[s, *x, shown[s][x]][1][1] for s in (q, p)) for x in questions]
+        assert sum(answer.place[1] for answer in one.answers) == min(lengths)
+
+
+@every_kind
+@settings(deadline=None, max_examples=60)
+@given(traces=world_traces(traces=10), options=infer_options)
+def test_the_three_conditions(kind, traces, options):
+    pair = rs.infer(traces, **options).machines
+    machine = getattr(pair, kind)
+    completeness = getattr(gather(pair, traces), kind).completeness
+    told = naive.histories(pair, kind, traces)
+    reached = {history: machine.run(history) for history in told}
+    assert set(completeness.unvisited) == set(range(machine.states)) - set(reached.values())
+    read = {(reached[h[:-1]], h[-1]) for h in told if h}
+    trivial = set(machine.trivial_labels)
+    every = {(s, label) for s in range(machine.states) for label in machine.labels}
+    assert set(completeness.unseen_transitions) == {
+        key for key in every - read if key[1] not in trivial
+    }
+    shown = naive.table(pair, kind, traces)
+    open_ones = [
+        (history, state, other)
+        for history, state in reached.items()
+        for other in range(machine.states)
+        if other != state and not naive.rules_out(machine, shown, told, history, other)
+    ]
+    assert completeness.histories == len(told)
+    assert completeness.converging == len(told) - len({history for history, *_ in open_ones})
+    if not open_ones:
+        assert completeness.first_open is None
+        return
+
+    def shortlex(one):
+        return len(one[0]), [machine.labels.code(label) for label in one[0]], one[2]
+
+    first = completeness.first_open
+    assert (first.history, first.state, first.other) == min(open_ones, key=shortlex)
+
+
+@settings(deadline=None, max_examples=60)
+@given(traces=world_traces(), other=world_traces(), options=infer_options)
+def test_traces_of_another_world_break_nothing(traces, other, options):
+    pair = rs.infer(traces, **options).machines
+    steps = [asked for kind in KINDS for _, asked in naive.steps(pair, kind, other)]
+    questions = {
+        (a.observation, a.action) for m in (pair.transition, pair.reward) for a in m.answers()
+    }
+    if not any(s is not UNSEEN and (o, a) in questions for _, s, o, a, _ in steps):
+        return
+    evidence = gather(pair, other)
+    assert str(evidence)
+    if traces != other:
+        assert evidence.holdout is not None
+        assert evidence.holdout.traces == len(other)
+
+
+def test_machines_of_another_world_are_refused():
+    pair = rs.infer(rs.TraceSet([rs.Trace([0, 1], [None, None], ["go"], [0])])).machines
+    attic = rs.TraceSet([rs.Trace(["attic", "hall"], [None, None], ["down"], [0])])
+    with pytest.raises(rs.ModelError, match="inferred from another world"):
+        gather(pair, attic)
+    with pytest.raises(rs.ModelError, match="no traces"):
+        gather(pair, rs.TraceSet())
+
+
+@every_kind
+@settings(deadline=None, max_examples=60)
+@given(traces=world_traces(traces=10), options=infer_options)
+def test_experiments_can_be_carried_out(kind, traces, options):
+    """Known labels lead where they are said to, and the question can come up there."""
+    pair = rs.infer(traces, **options).machines
+    machine = getattr(pair, kind)
+    for one in getattr(gather(pair, traces), kind).experiments:
+        if "was never read" in one.why:
+            assert machine.run(one.history[:-1]) is not UNSEEN
+            assert machine.run(one.history) is UNSEEN
+            continue
+        assert machine.run(one.history) is not UNSEEN
+        if one.question is not None and kind == "reward" and pair.reward.supplemented:
+            observation, action = one.question
+            there = pair.transition.run(one.history)
+            asked = {(answer.observation, answer.action) for answer in machine.answers()}
+            assert ((observation, there), action) in asked
+
+
+@settings(deadline=None, max_examples=40)
+@given(traces=trace_sets(min_size=2), options=infer_options)
+def test_the_order_of_traces_changes_only_their_numbers(traces, options):
+    try:
+        pair = rs.infer(traces, **options).machines
+    except rs.ContradictoryTraces:
+        return
+    turned = traces.take(np.arange(len(traces))[::-1])
+    one, other = gather(pair, traces), gather(pair, turned)
+    for kind in KINDS:
+        mine, yours = getattr(one, kind), getattr(other, kind)
+        assert mine.completeness == yours.completeness
+        assert mine.experiments == yours.experiments
+        assert mine.answers.count.tolist() == yours.answers.count.tolist()
+        assert mine.answers.step.tolist() == yours.answers.step.tolist()

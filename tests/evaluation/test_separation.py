@@ -1,0 +1,221 @@
+"""Machines with more states than a word has bits, and labels that have to be read first."""
+
+import json
+import re
+from itertools import combinations
+
+import naive_evidence as naive
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent import _core
+from resolvent.cli import main
+from resolvent.evaluation.completeness import OpenHistory
+from resolvent.evaluation.gathering import gather
+from resolvent.machines import machine_of_tables
+from resolvent.traces.vocabulary import Vocabulary
+
+TICK, TOCK = frozenset({"tick"}), frozenset({"tock"})
+
+
+def waiting(leads, paid):
+    """Machines that are asked one thing only: what waiting pays in each state."""
+    states = np.arange(len(leads), dtype=np.int32)
+    zeros = np.zeros_like(states)
+    common = {
+        "labels": Vocabulary([TICK, TOCK][: leads.shape[1]]),
+        "observations": Vocabulary(["hall"]),
+        "actions": Vocabulary(["wait"]),
+        "transitions": leads,
+        "initial": 0,
+    }
+    transition, _ = machine_of_tables(
+        rs.TransitionMachine, **common, outputs=Vocabulary(["hall"]), answers=(states, zeros, zeros)
+    )
+    reward, _ = machine_of_tables(
+        rs.RewardMachine,
+        **common,
+        outputs=Vocabulary([0.0, 1.0, 2.0]),
+        answers=(states, zeros, paid),
+    )
+    return rs.MachinePair(transition, reward)
+
+
+def walk(pair, labels):
+    """A trace that reads these labels; the first is not read."""
+    state, rewards = 0, []
+    for label in [None, *labels[1:]]:
+        state = state if label is None else pair.reward.step(state, label)
+        rewards.append(pair.reward.output(state, "hall", "wait"))
+    steps = len(labels)
+    return rs.Trace(["hall"] * (steps + 1), [*labels, TICK], ["wait"] * steps, rewards)
+
+
+def clock(states):
+    """A ring of states of which the last pays; a trace twice round, but for the last strike."""
+    numbers = np.arange(states, dtype=np.int32)
+    leads = (numbers[:, None] + 1) % np.int32(states)
+    pair = waiting(leads, (numbers == states - 1).astype(np.int32))
+    return pair, rs.TraceSet([walk(pair, [TICK] * (2 * states - 1))])
+
+
+@pytest.mark.parametrize("states", [3, 64, 65, 130])
+def test_a_clock_is_read_by_waiting_until_it_strikes(states):
+    pair, traces = clock(states)
+    evidence = gather(pair, traces).reward
+    assert [(one.first, one.second) for one in evidence.separations] == list(
+        combinations(range(states), 2)
+    )
+    for one in evidence.separations:
+        wait = states - 1 - one.second
+        assert one.suffix == (TICK,) * wait
+        assert (one.questions, one.support) == (1, 3)
+        silent, strike = one.answers
+        assert (silent.output, silent.place) == (0.0, (0, one.first + wait))
+        assert (strike.output, strike.place) == (1.0, (0, states - 1))
+    # In the second round nothing strikes: what is ahead is ruled out, what is behind is not.
+    told = evidence.completeness
+    assert (told.histories, told.converging) == (2 * states - 1, states + 1)
+    assert told.first_open == OpenHistory((TICK,) * (states + 1), 1, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_histories_of_a_machine_with_more_states_than_a_word_has_bits(seed):
+    random = np.random.default_rng(seed)
+    states = 70
+    leads = random.integers(0, states, (states, 2), dtype=np.int32)
+    leads[:, 0] = (np.arange(states) + 1) % states
+    pair = waiting(leads, random.integers(0, 3, states, dtype=np.int32))
+    long = [TICK] * 75
+    few = [[[TICK, TOCK][one] for one in random.integers(0, 2, 6)] for _ in range(5)]
+    traces = rs.TraceSet([walk(pair, labels) for labels in (long, *few)])
+    machine = pair.reward
+    told = naive.histories(pair, "reward", traces)
+    shown = naive.table(pair, "reward", traces)
+    found = gather(pair, traces).reward.completeness
+    open_ones = [
+        (len(history), [machine.labels.code(label) for label in history], other)
+        for history in told
+        for other in range(states)
+        if other != machine.run(history)
+        and not naive.rules_out(machine, shown, told, history, other)
+    ]
+    assert found.histories == len(told)
+    assert found.converging == len(told) - len({tuple(labels) for _, labels, _ in open_ones})
+    first = found.first_open
+    codes = [machine.labels.code(label) for label in first.history]
+    assert (len(codes), codes, first.other) == min(open_ones)
+
+
+def test_experiments_are_the_same_however_they_are_looked_at():
+    pair, traces = clock(5)
+    for one in (gather(pair, traces).transition, gather(pair, traces).reward):
+        every = tuple(one.experiments)
+        assert every == tuple(one.experiments[number] for number in range(len(every)))
+        assert one.experiments == every
+        assert one.experiments[:1] == every[:1]
+
+
+IDS = {"question": [0, 0, 1], "state": [0, 1, 1], "output": [0, 1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"state": [0, 2, 1]}, "out of range"),
+        ({"state": [0, 0, 1]}, "by question, then by state"),
+        ({"question": [1, 0, 1]}, "by question, then by state"),
+        ({"question": [0, 0, -1]}, "out of range"),
+        ({"output": [0, 1]}, "equally long"),
+        ({"transitions": [0, 2]}, "out of range"),
+        ({"transitions": [0]}, "one row"),
+        ({"count": [1, 1]}, "equally long"),
+        ({"states": 0}, "at least one state"),
+    ],
+)
+def test_the_core_refuses_what_does_not_fit(changed, words):
+    given = {
+        **IDS,
+        "transitions": [1, 0],
+        "count": [1, 1, 1],
+        "step": [0, 0, 0],
+        "states": 2,
+        "labels": 1,
+        **changed,
+    }
+    types = {"count": np.int64, "step": np.int64}
+    arguments = {
+        name: np.array(value, types.get(name, np.int32)) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
+    with pytest.raises(ValueError, match=words):
+        _core.separate(**arguments)
+
+
+def test_the_core_refuses_rows_that_are_not_of_the_tree():
+    tree = _core.build_history_tree(np.array([0, 0], np.int32), np.array([0, 2]))
+    ids = {name: np.array(value, np.int32) for name, value in IDS.items()}
+    machine = {"transitions": np.array([1, 0], np.int32), "states": 2, "labels": 1}
+    for asked, words in (([0], "equally long"), ([0, 2], "out of range")):
+        rows = np.array(asked, np.int32)
+        with pytest.raises(ValueError, match=words):
+            _core.converge(tree, rows, rows, **ids, questions=2, **machine)
+
+
+@pytest.fixture(scope="module")
+def counting():
+    """A log whose reward counts ticks: a chain of 60 states, each unlike all others."""
+    ticks = rs.Trace([0] * 61, [None] + ["tick"] * 60, ["go"] * 60, range(60))
+    return rs.TraceSet([ticks])
+
+
+@pytest.fixture(scope="module")
+def machines(counting):
+    found = rs.infer(counting, outputs=["reward"], noise="none").machines
+    assert found["reward"].states == 60
+    return found
+
+
+ROOM = 59 * 30 * 36
+"""Bytes for all pairs of 60 states."""
+
+
+def test_pairs_that_fit_are_told_apart(machines, counting):
+    with rs.Limits(table_bytes=ROOM):
+        gathered = rs.evidence(machines, counting)["reward"]
+    assert gathered.separations.left_out is None
+    assert len(gathered.separations) == 60 * 59 // 2
+
+
+def test_pairs_that_do_not_fit_are_left_out_and_that_is_said(machines, counting):
+    whole = rs.evidence(machines, counting)["reward"]
+    with rs.Limits(table_bytes=ROOM - 1):
+        gathered = rs.evidence(machines, counting)["reward"]
+    said = gathered.separations.left_out
+    assert "59 by 30, take" in said
+    assert f"RESOLVENT_MAX_TABLE_BYTES={ROOM}" in said
+    assert len(gathered.separations) == 0
+    assert gathered.inseparable == ()
+    assert f"what tells states apart is left out: {said}" in str(gathered)
+    assert gathered.as_dict()["separations_left_out"] == said
+    # All else is as it is with them.
+    assert gathered == whole
+    assert gathered.weakness == whole.weakness
+    assert gathered.transitions(3) == whole.transitions(3)
+
+
+def test_commands_leave_them_out(machines, counting, tmp_path, monkeypatch, capsys):
+    machines.save(tmp_path / "m.json")
+    counting.save(tmp_path / "t.jsonl")
+    files = [str(tmp_path / "m.json"), str(tmp_path / "t.jsonl")]
+    monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", str(ROOM - 1))
+    page = tmp_path / "page.html"
+    assert main(["report", *files, "-o", str(page)]) == 0
+    told = re.search(r'"proof":(\{.*?"left_out":"[^"]*")', page.read_text(encoding="utf-8"))
+    proof = json.loads(told[1] + "}")
+    assert (proof["shown"], proof["matrix"], proof["weakest"], proof["pairs"]) == (0, [], [], 0)
+    assert "more than the limit" in proof["left_out"]
+    capsys.readouterr()
+    assert main(["check", *files, "--evidence"]) == 0
+    assert "what tells states apart is left out: pairs of states" in capsys.readouterr().out

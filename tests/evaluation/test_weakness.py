@@ -1,0 +1,125 @@
+"""Weak states and rare moves, against counting every history one by one."""
+
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import resolvent as rs
+from resolvent.evaluation.weakness import FEW, LowestKeys, history_keys, weaknesses
+from resolvent.machines.ways import history_text
+from vending_machine import log
+
+
+def read(rows):
+    return rs.read_log(
+        pa.Table.from_pylist(rows),
+        episode="session",
+        order="time",
+        input="event",
+        output="response",
+    )
+
+
+@given(st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=12))
+def test_equal_beginnings_share_a_key(rows):
+    codes = np.array([code for row in rows for code in row], np.int32)
+    offsets = np.cumsum([0, *map(len, rows)])
+    keys = history_keys([codes], offsets).tolist()
+    beginnings = [tuple(row[: end + 1]) for row in rows for end in range(len(row))]
+    assert len(set(keys)) == len(set(beginnings)) == len({*zip(keys, beginnings, strict=True)})
+
+
+def by_hand(machine, traces):
+    """Different histories that enter each state, and that take each move."""
+    entering, taking = defaultdict(set), defaultdict(set)
+    for trace in traces:
+        state, history = 0, ()
+        for label in trace.labels[1:-1]:
+            if label in machine.trivial_labels:
+                continue
+            history, before = (*history, label), state
+            state = machine.step(state, label)
+            taking[before, label].add(history)
+            if state != before:
+                entering[state].add(history)
+    return entering, taking
+
+
+@pytest.mark.parametrize("sessions", [6, 20, 60, 400])
+def test_histories_are_counted_as_one_by_one(sessions):
+    traces = read(log(sessions, seed=sessions, events=12))
+    machine = rs.infer(traces).machines["response"]
+    found = weaknesses(rs.infer(traces).machines, traces)["response"]
+    entering, taking = by_hand(machine, traces)
+    few = {state: len(entering[state]) for state in range(1, machine.states)}
+    assert {one.state: one.histories for one in found.weak} == {
+        state: count for state, count in few.items() if count < FEW
+    }
+    assert [one.histories for one in found.weak] == sorted(one.histories for one in found.weak)
+    assert found.moves == len(taking)
+    assert found.rare == sum(len(histories) == 1 for histories in taking.values())
+    for one in found.weak:
+        assert machine.run(one.by) == one.state
+        assert history_text(one.by) in str(one)
+    if found.rare:
+        assert len(taking[found.rare_move.state, found.rare_move.label]) == 1
+
+
+def test_repeats_and_order_change_nothing_but_the_steps_spent():
+    traces = read(log(30, seed=0, events=12))
+    machines = rs.infer(traces).machines
+    found = weaknesses(machines, traces)["response"]
+    again = weaknesses(machines, traces.take([*range(29, -1, -1), 3, 4]))["response"]
+    assert {(one.state, one.histories) for one in again.weak} == {
+        (one.state, one.histories) for one in found.weak
+    }
+    assert (again.moves, again.rare, again.rare_move) == (found.moves, found.rare, found.rare_move)
+
+
+def test_steps_in_states_that_nothing_leads_out_of_are_said():
+    rows = [
+        {"session": session, "time": at, "event": event, "response": response}
+        for session in range(9)
+        for at, (event, response) in enumerate([("on", "ok"), ("off", "bye"), *[("on", "-")] * 9])
+    ]
+    traces = read(rows)
+    (found,) = weaknesses(rs.infer(traces).machines, traces).values()
+    (sink,) = found.sinks
+    assert (found.stuck, found.steps) == (81, 99)
+    assert found.lines()[-1].startswith(f"81.8% of all steps are in state {sink}, which nothing")
+
+
+def test_evidence_names_weak_states_too():
+    traces = read(log(30, seed=0, events=12))
+    result = rs.infer(traces)
+    found = result.evidence["response"].weakness
+    assert found == weaknesses(result.machines, traces)["response"]
+    assert result.evidence["response"].as_dict()["weak"] == found.as_dict() != []
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 9)), max_size=30)
+
+
+def lowest(pairs, most):
+    group, key = np.array(pairs, np.int64).reshape(-1, 2).T
+    return LowestKeys.of(group, key, most)
+
+
+@settings(deadline=None)
+@given(PAIRS, st.integers(0, 30), st.integers(1, 4))
+def test_the_lowest_keys_of_pieces_are_those_of_all(pairs, cut, most):
+    different = {}
+    for group, key in pairs:
+        different.setdefault(group, set()).add(key)
+    expected = [
+        (group, key) for group in sorted(different) for key in sorted(different[group])[:most]
+    ]
+    for found in (lowest(pairs, most), lowest(pairs[cut:], most) + lowest(pairs[:cut], most)):
+        assert list(zip(found.group.tolist(), found.key.tolist(), strict=True)) == expected
+        groups, counts = found.counts()
+        assert groups.tolist() == sorted(different)
+        assert counts.tolist() == [min(len(different[group]), most) for group in groups.tolist()]

@@ -1,0 +1,175 @@
+"""Evidence for noisy machines: odds of states and moves, and hold-outs that allow for noise."""
+
+from dataclasses import replace
+from functools import cache
+from math import log
+from random import Random
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from noisy_worlds import bell_world, dice, disturbed, loaded_die, noisy_house, taught
+from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.separation import Separations
+from resolvent.evaluation.weighing import WeighedSeparations
+
+
+@cache
+def gathered():
+    return rs.evidence(*noisy_house())
+
+
+def test_states_are_told_apart_by_all_answers_and_not_by_one():
+    (one,) = gathered()["transition"].separations
+    assert one.log_odds > 100
+    assert str(one.question) == "(corridor, up)"
+    first, second = one.answers
+    assert (first.output, second.output) == ("corridor", "cyanroom")
+    machine = noisy_house()[0].transition
+    for state, answer in enumerate(one.answers):
+        counts = machine.counts(state, "corridor", "up")
+        assert (answer.count, answer.total) == (max(counts.values()), sum(counts.values()))
+    assert "as one 10⁻" in str(one)
+    assert one.as_dict()["log_odds"] == one.log_odds
+    assert one.as_dict()["answers"][0]["asked"] == first.total
+
+
+def test_without_noise_nothing_is_weighed():
+    clean = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
+    found = rs.infer(clean).evidence
+    for one in found.values():
+        assert type(one.separations) is Separations
+        assert one.rivals is None
+        assert one.completeness.moves is None
+        assert "log_odds" not in str(one.as_dict())
+    assert found.holdout.foretold is None
+    assert found.holdout.within_noise is None
+
+
+def test_a_state_too_many_is_not_told_apart():
+    """The world with a bell, and a third state for the first one after two bells."""
+    traces = bell_world(60)
+    true = rs.infer(traces, noise="auto", outputs=["reward"]).machines
+    bell = true.reward.labels.code(frozenset({"bell"}))
+    moves = np.vstack([true.reward.transitions, true.reward.transitions[:1]])
+    moves[2, moves[2] == 0] = 2
+    moves[0, bell], moves[1, bell], moves[2, bell] = 1, 2, 1
+    copied = taught(true.replacing(replace(true.reward, transitions=moves, support=None)), traces)
+    found = rs.evidence(copied, traces)["reward"]
+    assert isinstance(found.separations, WeighedSeparations)
+    (open_pair,) = found.inseparable
+    assert (open_pair.first, open_pair.second) == (0, 2)
+    assert open_pair.log_odds < log(100)
+    assert "nothing tells them apart; one state: " in str(open_pair)
+    assert found.separations.weakest(1) == [open_pair]
+    assert "nothing tells states 0 and 2 apart" in str(found.experiments[0])
+
+
+def test_labels_may_have_to_be_read_before_states_are_told_apart():
+    """After "left" or "right" all looks alike; only after "on" the two lead to different rooms."""
+    random = Random(0)
+
+    def walk():
+        side = random.choice(["left", "right"])
+        room = side if random.random() < 0.9 else random.choice(["left", "right"])
+        return rs.Trace(
+            ["hall", "hall", "hall", room],
+            [None, side, "on", None],
+            ["wait", "wait", "go"],
+            [0, 0, 0],
+        )
+
+    result = rs.infer(rs.TraceSet(walk() for _ in range(400)), noise="auto")
+    machine = result.machines.transition
+    left, right = (machine.run([{side}]) for side in ("left", "right"))
+    found = result.evidence["transition"].separations
+    number = found.number(left, right)
+    if left != right and found.depth[number] > 0:
+        assert found[number].suffix == (frozenset({"on"}),)
+    after = [machine.run([{side}, {"on"}]) for side in ("left", "right")]
+    assert found[found.number(*after)].log_odds > log(100)
+
+
+def test_moves_are_as_sure_as_their_odds():
+    found = gathered()["transition"]
+    complete = found.completeness
+    assert (complete.moves, complete.open_moves) == (5, ())
+    assert "moves sure at odds of 100 to 1: 5 of 5" in str(complete)
+    assert complete.conflict_convergence
+    for one in found.transitions():
+        if one.log_odds is not None:
+            assert one.log_odds < -50
+            assert f"; to {one.other}: 10⁻" in str(one)
+            assert one.as_dict()["log_odds"] == one.log_odds
+
+
+def test_an_open_move_is_what_to_collect_next():
+    result = rs.infer(bell_world(60), noise="auto", outputs=["reward"])
+    found = result.evidence["reward"]
+    (open_move,) = found.completeness.open_moves
+    assert open_move.label == frozenset({"snow"})
+    assert not found.completeness.structure_complete
+    assert f"or {open_move.other} (" in str(open_move)
+    assert any("it is open whether snow leads to state" in str(one) for one in found.experiments)
+    assert found.as_dict()["completeness"]["open_moves"] == [open_move.as_dict()]
+
+
+def test_of_answers_the_most_frequent_ones_are_told_the_least_sure_first():
+    machine = noisy_house()[0].transition
+    told = gathered()["transition"].outputs()
+    assert len({(one.state, one.question) for one in told}) == len(told)
+    ahead = []
+    for one in told:
+        counts = [*machine.counts(one.state, one.question[0], one.question[1]).values(), 0]
+        assert (one.count, one.total) == (counts[0], sum(counts))
+        assert one.output == machine.output(one.state, *one.question[:2])
+        ahead.append(counts[0] - counts[1])
+    assert ahead == sorted(ahead)
+
+
+def test_fresh_traces_are_right_within_noise():
+    machines, _ = noisy_house()
+    clean = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=7)
+    fresh = disturbed(clean, 0.05, Random(3))
+    holdout = rs.evidence(machines, fresh).holdout
+    assert holdout.within_noise
+    told = holdout.foretold["transition"]
+    score = machines.score(fresh).transition
+    assert (told.right, told.steps) == (score.all_right, score.all_right + score.all_wrong)
+    assert told.expected == pytest.approx(told.right, abs=4 * told.deviation)
+    assert told.log_loss == score.log_loss
+    assert "within noise" in str(holdout)
+    assert holdout.as_dict()["foretold"]["transition"]["within_noise"]
+
+
+def test_more_noise_than_there_was_is_told():
+    machines, _ = noisy_house()
+    clean = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=7)
+    holdout = rs.evidence(machines, disturbed(clean, 0.3, Random(3))).holdout
+    assert not holdout.within_noise
+    assert "less than noise explains" in str(holdout)
+
+
+def test_what_is_held_out_of_noisy_traces_is_foretold():
+    _, traces = noisy_house()
+    holdout = rs.infer(traces, noise="auto").evidence.holdout
+    assert holdout.foretold is not None
+    assert holdout.traces < len(traces) / 3
+    assert holdout.within_noise
+
+
+def test_a_machine_with_one_state_has_nothing_to_weigh():
+    machines = loaded_die(*[1.0] * 9, *[6.0] * 10)
+
+    found = rs.evidence(machines, dice(*[1.0] * 9, *[6.0] * 10))["reward"]
+    assert len(found.separations) == 0
+    assert found.completeness.moves == 0
+    assert found.completeness.structure_complete
+
+
+def test_nothing_foretold_is_said_so():
+    nothing = Foretold(0, 3, 0, 0.0, 0.0, None)
+    assert str(nothing) == "nothing foretold, 3 steps unseen"
+    assert nothing.within_noise

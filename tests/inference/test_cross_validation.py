@@ -1,0 +1,188 @@
+"""Held-out steps: chosen by content, counted by hand, and told from those known already."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import resolvent as rs
+from resolvent.errors import OptionError, TimeLimitReached, TraceError
+from resolvent.inference.cross_validation import MachineHoldoutScore
+from resolvent.machines import MachineScore
+from resolvent.traces.choosing import trace_keys
+from vending_machine import log
+
+
+def read(rows):
+    return rs.read_log(
+        pa.Table.from_pylist(rows),
+        episode="session",
+        order="time",
+        input="event",
+        output="response",
+    )
+
+
+def log_of(words, answer):
+    """Traces of a log: each word is read letter by letter, and answered by its beginning."""
+    return read(
+        [
+            {"session": number, "time": at, "event": word[at], "response": answer(word[: at + 1])}
+            for number, word in enumerate(words)
+            for at in range(len(word))
+        ]
+    )
+
+
+def parity(word):
+    return "odd" if word.count("a") % 2 else "even"
+
+
+def words(count, length, seed=0):
+    chance = random.Random(seed)
+    return ["".join(chance.choices("ab", k=length)) for _ in range(count)]
+
+
+def counted(machine, traces, first=0):
+    """Right, wrong and unseen steps, step by step, from step `first` of each trace on."""
+    counts = {"right": 0, "wrong": 0, "unseen": 0}
+    for trace in traces:
+        state = 0
+        for step, action in enumerate(trace.actions):
+            told = machine.output(state, trace.observations[step], action)
+            if step >= first:
+                actual = trace.columns["response"][step]
+                kind = "unseen" if told is rs.UNSEEN else "right" if told == actual else "wrong"
+                counts[kind] += 1
+            state = machine.step(state, trace.labels[step + 1])
+    return counts
+
+
+def held_by_hand(traces, share=0.2):
+    """The numbers of the traces held out: those with the largest keys, equal ones once."""
+    keys = trace_keys(traces).tolist()
+    distinct = sorted(set(keys))
+    held = set(distinct[len(distinct) - max(round(share * len(distinct)), 1) :])
+    learned = [number for number, key in enumerate(keys) if key not in held]
+    return learned, [keys.index(key) for key in sorted(held, key=keys.index)]
+
+
+@pytest.mark.parametrize("sessions", [12, 30, 200])
+def test_steps_are_counted_as_by_hand(sessions):
+    traces = read(log(sessions, seed=sessions))
+    found = rs.held_out(rs.infer(traces), traces)
+    learned, held = held_by_hand(traces)
+    alone = rs.infer(traces.take(learned)).machines["response"]
+    one = found["response"]
+    expected = counted(alone, [traces[number] for number in held])
+    assert {name: getattr(one, name) for name in expected} == expected
+    assert (one.states, one.traces, one.steps) == (alone.states, len(held), 25 * len(held))
+    assert one.share == expected["right"] / one.steps
+
+
+def test_neither_order_nor_repeats_make_a_difference():
+    traces = read(log(24, seed=1))
+    found = rs.held_out(rs.infer(traces), traces)
+    order = np.random.default_rng(0).permutation(len(traces))
+    shuffled = traces.take(order)
+    assert rs.held_out(rs.infer(shuffled), shuffled) == found
+    repeated = traces.take(np.concatenate([order, order[:7], order[:3]]))
+    assert rs.held_out(rs.infer(repeated), repeated).as_dict() == found.as_dict()
+
+
+def test_of_one_long_trace_the_end_is_held_out():
+    traces = log_of(words(1, 500), parity)
+    found = rs.held_out(rs.infer(traces), traces)
+    (one,) = found.values()
+    assert not found.whole_traces
+    assert (found.traces, found.steps, one.steps, one.right) == (1, 100, 100, 100)
+    assert one.interval is None
+    assert str(found).startswith("the end of 1 trace (100 steps)")
+
+
+def test_what_the_end_shows_is_counted_as_by_hand():
+    traces = read([row | {"session": "s"} for row in log(8, seed=3)])
+    found = rs.held_out(rs.infer(traces, noise="none"), traces, share=0.5)
+    whole = traces[0]
+    half = rs.Trace(
+        whole.observations[:101],
+        whole.labels[:101],
+        whole.actions[:100],
+        columns={"response": whole.columns["response"][:100]},
+    )
+    alone = rs.infer([half]).machines["response"]
+    expected = counted(alone, [whole], first=100)
+    assert {name: getattr(found["response"], name) for name in expected} == expected
+
+
+def test_the_beginning_of_a_trace_that_was_learned_from_is_not_new():
+    """All are beginnings of one word, so only the whole of it can be new."""
+    word = words(1, 40)[0]
+    traces = log_of([word[:length] for length in range(1, 41)], parity)
+    result = rs.infer(traces)
+    learned, _ = held_by_hand(traces)
+    if 39 in learned:
+        with pytest.raises(TraceError, match="all 8 traces chosen to be held out are the"):
+            rs.held_out(result, traces)
+    else:
+        assert (rs.held_out(result, traces).traces, rs.held_out(result, traces).new) == (8, 1)
+    others = log_of([word[:length] for length in range(1, 41)] + words(40, 12, seed=4), parity)
+    found = rs.held_out(rs.infer(others), others)
+    assert 0 < found.new < found.traces == 16
+    assert f"16 traces, {found.new} of them new" in str(found)
+
+
+def test_steps_after_which_nothing_changes_are_counted_apart():
+    def answer(word):
+        return "bye" if "b" in word[:-1] else parity(word)
+
+    traces = log_of(words(60, 20, seed=2), answer)
+    one = rs.held_out(rs.infer(traces), traces)["response"]
+    _, held = held_by_hand(traces)
+    stuck = sum(len(traces[n].actions) - 1 - traces[n].actions.index("b") for n in held)
+    assert (one.stuck, one.stuck_right) == (stuck, stuck)
+    assert one.share_before_stuck == 1
+
+
+def test_noise_is_foretold():
+    chance = random.Random(7)
+
+    def often_right(word):
+        return parity(word) if chance.random() < 0.9 else parity(word + "a")
+
+    traces = log_of(words(100, 30), often_right)
+    found = rs.held_out(rs.infer(traces), traces)["response"]
+    assert found.noisy
+    assert 0.85 < found.share < 0.95
+    assert "log-loss" in str(found)
+    loss = -found.share * np.log(0.9) - (1 - found.share) * np.log(0.1)
+    assert found.as_dict()["log_loss"] == pytest.approx(loss, abs=0.03)
+
+
+@pytest.mark.parametrize(("right", "traces"), [(390, 40), (1, 7), (400, 3)])
+def test_the_interval_is_that_of_wilson(right, traces):
+    """Its ends are the shares from which what came lies 1.96 standard deviations away."""
+    one = MachineHoldoutScore(2, traces, MachineScore(right=right, wrong=400 - right))
+    share, spread = right / 400, 1.959964**2 / traces
+    ends = np.sort(np.roots([1 + spread, -(2 * share + spread), share**2]).real)
+    assert one.interval == pytest.approx(ends, abs=1e-6)
+
+
+def test_what_cannot_be_held_out():
+    result = rs.infer(log_of(["ab", "ba"], parity))
+    with pytest.raises(TraceError, match="one step each"):
+        rs.held_out(result, log_of(["a", "b"], parity))
+    with pytest.raises(OptionError, match="share is 1: it must lie between 0 and 1"):
+        rs.held_out(result, log_of(["ab", "ba"], parity), share=1)
+
+
+def test_machines_that_were_cut_short_are_not_tested():
+    traces = log_of(words(60, 20), parity)
+    with pytest.raises(TimeLimitReached, match="takes longer than 1e-06 s"):
+        rs.held_out(rs.infer(traces), traces, time_limit=1e-6)
+
+
+def test_a_trace_is_left_to_learn_from_however_much_is_held_out():
+    traces = log_of(words(20, 20), parity)
+    assert rs.held_out(rs.infer(traces), traces, share=0.999).traces == 19
