@@ -1,27 +1,79 @@
-"""Machines + traces → what the traces show: the one place where they meet.
+"""Machines + traces → counts of what the traces show of the machines."""
 
-Each shard is replayed by the compiled core; what the shards show is added up, so that a
-conflict between two of them is found as well.
-"""
-
+import numpy as np
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from resolvent.machines import Machine, Machines
+from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent.samples import LabelTiming
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary
+from resolvent.traces.vocabulary import codes_of, distinct_numbers
 from functools import reduce
 from math import prod
 from typing import Any
-
-import numpy as np
-
 from resolvent.errors import ModelError
-from resolvent.machines import Machines
-from resolvent.replay.coded import Alphabets, CodedShard
 from resolvent.replay.corpus import CodedPieces, Corpus
-from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
-from resolvent.replay.tables import Tables
-from resolvent.traces import Codes, Label, TraceSet, Vocabulary
+from resolvent.replay.counts import ANSWER, MOVE, Replay, Rows, SITUATION, Sightings, sort_answers
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
 from resolvent.wording import listed, short
 from resolvent.workers import Threads, Workers, cores
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class MachineTable:
+    """Next states by state and common label code, and what the machine answers with."""
+
+    kind: str
+    transitions: Codes
+    states: int
+    column: int
+    supplemented: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Some machines as the core replays them."""
+
+    machines: tuple[MachineTable, ...]
+    timing: LabelTiming
+
+    @classmethod
+    def of(
+        cls, machines: Machines, alphabets: Alphabets, trivial: Collection[Label] = ()
+    ) -> "Tables":
+        """Return the tables of machines, in the codes of the alphabets.
+
+        Trivial labels loop on every state, also where the machines do not know them.
+        """
+        return cls(
+            tuple(
+                MachineTable(
+                    kind,
+                    _table(machine, alphabets, trivial),
+                    machine.states,
+                    alphabets.column_number(machine.predicts),
+                    machine.supplemented,
+                )
+                for kind, machine in machines.items()
+            ),
+            machines.timing,
+        )
+
+    def transitions(self, kind: str) -> Codes:
+        """Return the next states of one machine, a row for each state."""
+        one = next(table for table in self.machines if table.kind == kind)
+        return one.transitions.reshape(one.states, -1)
+
+
+def _table(machine: Machine, alphabets: Alphabets, trivial: Collection[Label]) -> Codes:
+    codes = codes_of(alphabets.labels, machine.labels, len(machine.labels))
+    unseen = np.full((machine.states, 1), -1, np.int32)
+    table = np.hstack([machine.transitions, unseen])[:, codes]
+    loops = [alphabets.labels.code(label) for label in trivial]
+    table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return np.ascontiguousarray(table.ravel())
+
 
 REPLAYING = "replaying"
 """What going through pieces of files with machines is called."""
@@ -245,3 +297,41 @@ def _rows(
     if f"{name}_early_trace" in found:
         rows["early_trace"] += shard.first
     return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMachineCodes:
+    """Columns beside rows of answers: `question` is −1 and `output` −1 where a machine has none."""
+
+    question: NDArray[np.int64]
+    output: Codes
+
+
+def in_machine_codes(
+    machine: Machine, answers: Rows, alphabets: Alphabets, transition_states: int
+) -> InMachineCodes:
+    """Say what a machine calls the questions and outputs of some answers.
+
+    To a supplemented machine a question is about a pair of an observation and one of
+    `transition_states`.
+    """
+    seen, done = np.divmod(answers["question"], len(alphabets.actions))
+    observed = observation_codes(machine, seen, alphabets, transition_states)
+    action = codes_of(alphabets.actions, machine.actions, -1)[done]
+    question = observed.astype(np.int64) * len(machine.actions) + action
+    question[(observed < 0) | (action < 0)] = -1
+    values = alphabets.outputs(machine.predicts)
+    return InMachineCodes(question, codes_of(values, machine.outputs, -1)[answers["output"]])
+
+
+def observation_codes(
+    machine: Machine, seen: NDArray[np.int64], alphabets: Alphabets, transition_states: int
+) -> Codes:
+    """Return what a machine calls observations, or pairs of them and states; −1 for unknown."""
+    if not machine.supplemented:
+        return codes_of(alphabets.observations, machine.observations, -1)[seen]
+    occurring, place = distinct_numbers(seen, len(alphabets.observations) * transition_states)
+    observation, state = np.divmod(occurring, transition_states)
+    named = map(list(alphabets.observations).__getitem__, observation.tolist())
+    pairs = zip(named, state.tolist(), strict=True)
+    return codes_of(pairs, machine.observations, -1)[place]

@@ -1,20 +1,113 @@
-"""Steps with chances + how far these may be off → what a policy is worth at least, any at most.
+"""Shares of what came + how far they may be off → the worst and the best chances that there may be.
 
-Chances are any within a radius of the shares, for each step anew (extended value iteration:
-Auer, Jaksch and Ortner 2010; Strehl and Littman 2008). What never came of a step may come: it
-ends the episode, or leads to any situation of the model. Who is only cautious takes it to
-lead back to where the step began.
+The chances of a row are any that are no further from its shares than a Kullback-Leibler
+divergence; also what never came may come. Filippi, Cappé and Garivier (2010) solve this for
+optimism in reinforcement learning.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+from resolvent.arithmetic import exp, log
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
+from resolvent.planning.markov_chain import Numbers, Rows, View
 
-import numpy as np
 
-from resolvent.control.planning.chance.linear import Numbers, Rows
-from resolvent.control.planning.chance.plausible import worst
-from resolvent.control.planning.chance.view import View
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+_HALVINGS = 60
+
+_TOUCHING = 1e-290
+"""A value that is above another by no more than this is as low: shares divided by less overflow."""
+
+
+def worst(
+    row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Return the plausible chances that make the mean value of each row least.
+
+    `row` says to which of the rows, as many as there are radii, a value belongs. `lowest` is for
+    each row the worth of what never came; its chance is the second column, 0 in rows that have
+    a value as low as that.
+
+    >>> row, half = np.zeros(2, int), np.full(2, 0.5)
+    >>> shares, rest = worst(row, half, np.array([0.0, 1.0]), np.array([0.1]), np.zeros(1))
+    >>> shares.round(3).tolist(), rest.round(3).tolist()
+    ([0.713, 0.287], [0.0])
+    """
+    rows = len(radius)
+    above = value - lowest[row]
+    # Where taking from all is not too far, what never came gets what may be taken.
+    safe = np.where(above > _TOUCHING, above, 1.0)
+    touching = np.bincount(row, above <= _TOUCHING, rows) > 0
+    inverse = np.bincount(row, share / safe, rows)
+    distance = np.bincount(row, share * log(safe), rows)
+    distance += log(np.where(inverse > 0, inverse, 1.0))
+    outside = ~touching & (distance < radius)
+    weight = np.where(outside, exp(np.where(outside, distance - radius, 0.0)), 1.0)
+    chance = share / safe / np.where(inverse > 0, inverse, 1.0)[row] * weight[row]
+    within = np.flatnonzero(~outside & (radius > 0) & (np.bincount(row, minlength=rows) > 0))
+    plain = ~outside[row]
+    chance[plain] = share[plain]
+    if len(within):
+        _shift(row, share, value, radius, within, chance)
+    return chance, np.where(outside, 1 - weight, 0.0)
+
+
+def _shift(
+    row: Rows, share: Numbers, value: Numbers, radius: Numbers, which: Rows, chance: Numbers
+) -> None:
+    """Shift shares towards the worse values of some rows, as far as the radius allows."""
+    number = np.full(len(radius), -1)
+    number[which] = np.arange(len(which))
+    at = np.flatnonzero(number[row] >= 0)
+    row, share, value, radius = number[row[at]], share[at], value[at], radius[which]
+    least, most = np.full(len(which), np.inf), np.full(len(which), -np.inf)
+    np.minimum.at(least, row, value)
+    np.maximum.at(most, row, value)
+    span = most - least
+    flat = span <= 0
+    span[flat] = 1.0
+    above = (value - least[row]) / span[row]
+    # The chances are share / (above + gap): a small gap shifts far, a large one next to nothing.
+    near, far = np.full(len(which), -40.0), log(4 + 4 / np.sqrt(radius))
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        reach = above + exp(middle)[row]
+        inverse = np.bincount(row, share / reach, len(which))
+        distance = np.bincount(row, share * log(reach), len(which)) + log(inverse)
+        too_far = distance > radius
+        near, far = np.where(too_far, middle, near), np.where(too_far, far, middle)
+    reach = above + exp(near)[row]  # rather a little too far than not far enough
+    inverse = np.bincount(row, share / reach, len(which))
+    chance[at] = np.where(flat[row], share, share / reach / inverse[row])
+
+
+def least_mean(mean: Numbers, radius: Numbers) -> Numbers:
+    """Return the least true mean of pays between 0 and 1 that such a mean of them leaves plausible.
+
+    The mean of many pays, each between 0 and 1, is no further from the true one than that of as
+    many throws of a coin.
+
+    >>> least_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
+    [0.287, 0.0, 0.905]
+    """
+    low, high = np.zeros(len(mean)), mean.copy()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        too_far = _coin_divergence(mean, middle) > radius
+        low, high = np.where(too_far, middle, low), np.where(too_far, high, middle)
+    return low
+
+
+def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heads = np.where(seen > 0, seen * log(seen / true), 0.0)
+        tails = np.where(seen < 1, (1 - seen) * log((1 - seen) / (1 - true)), 0.0)
+    return np.where((true >= 1) & (seen < 1), np.inf, heads + tails)
+
 
 _ROUNDS = 100
 _FIRST_SWEEPS = 16

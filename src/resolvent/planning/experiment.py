@@ -1,9 +1,8 @@
 """The next thing to try: how to get to a step that nobody has taken."""
 
 from collections.abc import Iterable, Sequence
-
-from resolvent.control.planning.chance.chances import Chances
-from resolvent.control.planning.model import Model
+from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.model import Model
 from resolvent.traces import Label
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes

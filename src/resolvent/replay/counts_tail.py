@@ -1,17 +1,16 @@
 """What traces show of machines, as plain columns that add up."""
 
+import numpy as np
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-
-import numpy as np
 from numpy.typing import NDArray
-
-from resolvent.replay.coded import Alphabets
+from resolvent.replay.coded_shard import Alphabets
 from resolvent.traces import Codes
 from resolvent.traces.vocabulary import DENSE
+
 
 Rows = NDArray[np.void]
 """A structured array: one record a row."""

@@ -1,30 +1,82 @@
-"""Machines + steps of traces → all that may come of a step, with shares.
-
-The next observation is drawn as the Transition Machine says: by observation, its state and
-action, whatever the state of the others. What else comes depends on all of the situation and
-on the next observation: whether the episode ends, and else which label is read. The pay is
-known as a mean, by the rows of the Reward Machine: values are expectations, so what it comes
-together with makes no difference to them. It does to bounds: where pay follows from what came,
-there is no doubt about it beyond that about what comes.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+"""Machines + steps of traces → all possible outcomes of each step."""
 
 import numpy as np
+from dataclasses import dataclass
+from functools import cached_property
 from numpy.typing import NDArray
-
 from resolvent.arithmetic import log
-from resolvent.control.planning.chance.chances import ENDED, NOT_KNOWN
-from resolvent.control.planning.chance.counted import arriving_by, number_of, paid_by
-from resolvent.control.planning.chance.paying import Pay
-from resolvent.control.planning.chance.tallies import Tally
-from resolvent.control.planning.ending import ENDS, GOES_ON, Ending
-from resolvent.control.planning.labelling import Labelling, LabelsByChance
-from resolvent.control.planning.steps import Keys, Space, Steps, are_known, moves_of
-from resolvent.machines import Machines
+from resolvent.by_value import ByValue
+from resolvent.planning.outcome_counts import Pay, Tally, arriving_by, number_of, paid_by
 from resolvent.traces.vocabulary import Codes
+from collections.abc import Sequence
+from typing import Any
+from resolvent.planning.label_model import ENDS, Ending, GOES_ON, Labelling, LabelsByChance
+from resolvent.planning.steps import Keys, Space, Steps, are_known, moves_of, places_of
+from resolvent.machines import Machines
+from resolvent.planning.model import Answers
+
+
+Numbers = NDArray[np.float64]
+
+ENDED = -1
+"""In `Chances.following`: the episode is over."""
+
+NOT_KNOWN = -2
+"""In `Chances.following`: the traces do not tell where this leads."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chances(ByValue):
+    """What may come of the steps of a model.
+
+    Steps are numbered situation by situation, action by action. What may come of step i lies
+    from `offset[i]` up to `offset[i + 1]`: the next situation, or `ENDED`, or `NOT_KNOWN`, with
+    its share of all that came; nothing where the step is not known.
+
+    `pay` says what each of them paid, where pay follows from what came; NaN where that is not
+    known, and everywhere if it does not follow (`pay_follows`): then the mean of the step is all
+    there is.
+
+    `seen` says how often the answers of the Transition Machine were seen that the shares rest
+    on, `paid` in which row of `pays` those of the Reward Machine are, −1 for none. The true
+    chances of a step are as close to the shares as the Kullback-Leibler divergence
+    `doubt + weight · log(1 / delta)`, with probability 1 − delta for all steps together.
+    `possible` is how many steps there could be.
+    """
+
+    offset: NDArray[np.int64]
+    following: Codes
+    share: Numbers
+    pay: Numbers
+    seen: NDArray[np.int64]
+    paid: NDArray[np.int64]
+    doubt: Numbers
+    weight: Numbers
+    pays: Pay
+    possible: int
+    pay_follows: bool
+
+    @cached_property
+    def step(self) -> NDArray[np.int64]:
+        """For each that may come, the number of its step."""
+        return np.repeat(np.arange(len(self.seen)), np.diff(self.offset))
+
+    def text(self) -> str:
+        """Say for how many steps it is chance what comes, and how often they were seen."""
+        several = int((np.diff(self.offset) > 1).sum())
+        seen = self.seen[self.seen > 0]
+        times = f", seen {int(np.median(seen)):,} times in the median" if len(seen) else ""
+        return f"{several:,} of {len(seen):,} known steps may lead to more than one thing{times}"
+
+    def leads_to(self, step: int) -> Codes:
+        """Return the situations that a step was seen to lead to."""
+        found = self.following[self.offset[step] : self.offset[step + 1]]
+        return found[found >= 0]
+
+    def radius(self, delta: float) -> Numbers:
+        """Return how far from its shares each step may be, at most, with probability 1 − delta."""
+        return self.doubt + self.weight * float(log(1 / delta))
+
 
 Numbers = NDArray[np.float64]
 
@@ -226,3 +278,72 @@ def _labelling(
         return Labelling.of(steps, machines.timing, space, moves)
     except LabelsByChance:
         return None
+
+
+def reached(starts: Keys, branching: Branching) -> tuple[Keys, Answers, Chances]:
+    """Return every situation that steps may lead to, what is likeliest there, and all that may be.
+
+    `Answers.following` are numbers of a `Space`, those of the chances are places.
+    """
+    met = starts
+    layers, found = [], []
+    frontier = starts
+    while len(frontier):
+        layers.append(frontier)
+        found.append(branching(frontier))
+        led = np.unique(found[-1].following)
+        frontier = np.setdiff1d(led[led >= 0], met, assume_unique=True)
+        met = np.union1d(met, frontier)
+    situations = np.concatenate(layers)
+    return situations, *_put_together(situations, found, branching)
+
+
+def _put_together(
+    situations: Keys, found: list[Branches], branching: Branching
+) -> tuple[Answers, Chances]:
+    actions = len(branching.space.actions)
+    sizes = [len(one.reward) for one in found]
+    before = np.cumsum([0, *sizes[:-1]])
+    step = np.concatenate([one.owner + first for one, first in zip(found, before, strict=True)])
+    columns = {
+        name: np.concatenate([getattr(one, name) for one in found])
+        for name in ("following", "share", "pay", "reward", "seen", "paid", "doubt", "weight")
+    }
+    led, steps = columns.pop("following"), len(columns["reward"])
+    there = places_of(led, situations, np.argsort(situations)).astype(np.int64)
+    there[led == NOT_KNOWN] = NOT_KNOWN
+    # Labels that lead to the same states and pay the same come to the same.
+    pays, paid = np.unique(columns["pay"], return_inverse=True)
+    width = len(situations) + 2
+    both, place = np.unique((step * width + there + 2) * len(pays) + paid, return_inverse=True)
+    columns["share"] = share = np.bincount(place, columns["share"], len(both))
+    columns["pay"] = pays[both % len(pays)] if len(pays) else pays
+    step, there = np.divmod(both // max(len(pays), 1), width)
+    there -= 2
+    offset = np.searchsorted(step, np.arange(steps + 1))
+    likeliest = np.full(steps, -1, np.int64)
+    order = np.lexsort((there, -share, step))
+    known = np.diff(offset) > 0
+    first = there[order[offset[:-1][known]]]
+    likeliest[known] = np.where(first < 0, -1, situations[np.maximum(first, 0)])
+    over = np.bincount(step, there == ENDED, steps)
+    ends = (over > 0) & (over == np.diff(offset))
+    shape = len(situations), actions
+    answers = Answers(
+        likeliest.reshape(shape),
+        columns.pop("reward").reshape(shape),
+        ends.reshape(shape),
+        known.reshape(shape),
+        ((over > 0) & ~ends).reshape(shape),
+        np.full(shape, -1, np.int32),
+    )
+    possible = branching.space.situations * actions
+    chances = Chances(
+        offset,
+        there.astype(np.int32),
+        **columns,
+        pays=branching.pay,
+        possible=possible,
+        pay_follows=branching.pay_follows,
+    )
+    return answers, chances

@@ -1,17 +1,14 @@
 """A model → the best way to act in it, what that is worth at least, and what any is at most."""
 
-from typing import NamedTuple
-
 import numpy as np
+from typing import NamedTuple
 from numpy.typing import NDArray
-
-from resolvent.control.planning.chance.chances import Chances
-from resolvent.control.planning.chance.expecting import NeverEnds
-from resolvent.control.planning.chance.solving import expect
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.promises import in_all, too_large_to_add_up
-from resolvent.control.planning.situations import situation_text
-from resolvent.control.planning.solving import PayingCycle, Solution, solve
+from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.stochastic import NeverEnds, expect
+from resolvent.planning.model import Model
+from resolvent.planning.value_bounds import in_all, too_large_to_add_up
+from resolvent.planning.steps import situation_text
+from resolvent.planning.deterministic import PayingCycle, Solution, solve
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes

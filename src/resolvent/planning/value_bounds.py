@@ -6,21 +6,20 @@ chance, only the mean of many episodes can.
 """
 
 import math
+import numpy as np
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any, TYPE_CHECKING
 from numpy.typing import NDArray
-
 from resolvent.arithmetic import powers
-from resolvent.control.planning.plan_files import json_number
+from resolvent.planning.plan_io import json_number
 from resolvent.samples import rounded
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:
-    from resolvent.control.planning.plans import Plan
+    from resolvent.planning.plan import Plan
+
 
 _ERRORS = 3
 """Standard errors by which a mean has to miss what was promised."""

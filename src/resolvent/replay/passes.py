@@ -1,4 +1,4 @@
-"""All traces, in memory or in files → one pass over them, piece by piece, that adds up."""
+"""One pass over all traces, in memory or in files, shard by shard."""
 
 import copy
 import time
@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Generic, Protocol, Self, TypeVar
-
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.progress import Listener, Progress
-from resolvent.replay.coded import CodedShard
-from resolvent.replay.corpus import READING, CodedPieces, Corpus
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.corpus import CodedPieces, Corpus, READING
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.senses.senses import SensedShards
 from resolvent.traces import TraceFolder, TraceSet

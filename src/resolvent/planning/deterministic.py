@@ -1,17 +1,11 @@
-"""Tables of a deterministic world → the best action everywhere, and what it is worth.
-
-Nothing here stops "close enough": a policy's worth is summed along the path it
-takes, and policies are improved until none is better. What is left is the
-rounding of floating-point numbers, and that is kept track of.
-"""
-
-from dataclasses import dataclass
-from typing import Any
+"""Tables of a deterministic world → an optimal policy and its value."""
 
 import numpy as np
+from dataclasses import dataclass
+from typing import Any
 from numpy.typing import NDArray
-
 from resolvent.traces.vocabulary import Codes
+
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]

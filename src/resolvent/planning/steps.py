@@ -1,22 +1,23 @@
-"""Traces + machines → their steps in the codes of a model, and lookups that follow from them."""
+"""Traces + machines → their steps in the codes of a model."""
 
+import numpy as np
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
-
-import numpy as np
 from numpy.typing import NDArray
-
 from resolvent.errors import ModelError
-from resolvent.machines import Machine, Machines
+from resolvent.machines import Machine, Machines, machines_of
 from resolvent.machines.columns import look_up
 from resolvent.replay import Alphabets, CodedShard, Kinds, Replay, Tables, replay_shard
 from resolvent.replay.replaying import WITHOUT_ALPHABETS
-from resolvent.replay.taken import paid_at_steps, starts_taken, state_of, steps_taken
+from resolvent.replay.steps import paid_at_steps, starts_taken, state_of, steps_taken
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
+from resolvent.machines.situations import KINDS, Situation, by_name, situation_text, states_text
+from resolvent.wording import listed
+
 
 Keys = NDArray[np.int64]
 
@@ -245,3 +246,23 @@ def places_of(wanted: Keys, situations: Keys, order: NDArray[np.int64]) -> Codes
 def _joined(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
     values = dict.fromkeys(value for one in vocabularies for value in one)
     return Vocabulary(sorted(values, key=symbol_order))
+
+
+__all__ = ["KINDS", "Situation", "by_name", "situation_text", "states_text", "that_matter"]
+
+
+def that_matter(machines: Machines) -> Machines:
+    """Return those of the machines that matter for acting, without anything about endings.
+
+    >>> from resolvent.environments import House
+    >>> list(that_matter(House().machines()))
+    ['transition', 'reward']
+    """
+    for kind, output in (("transition", "observation"), ("reward", "reward")):
+        if kind not in machines:
+            raise ModelError(
+                f"planning needs a {kind.capitalize()} Machine, and here is "
+                f'{listed(machines)}: infer with "{output}" among outputs='
+            )
+    both = machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
+    return both.replacing(doubt=machines.doubt)
