@@ -1,18 +1,14 @@
-"""Shares of what came + how far they may be off → the worst and the best chances that there may be.
+"""Confidence sets of probability vectors: their worst members, and how large they are.
 
-The chances of a row are any that are no further from its shares than a Kullback-Leibler
-divergence; also what never came may come. Filippi, Cappé and Garivier (2010) solve this for
-optimism in reinforcement learning.
+Input: relative frequencies and a radius. Output: the probabilities of a row within that
+Kullback-Leibler divergence that make a mean value least, also by outcomes that never occurred.
+Filippi, Cappé and Garivier (2010) solve this for optimism in reinforcement learning.
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from resolvent.arithmetic import exp, log
-from collections.abc import Callable
-from dataclasses import replace
-from typing import NamedTuple
-from resolvent.planning.markov_chain import Numbers, Rows, View
 
+from resolvent.arithmetic import exp, log, log_gamma
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -109,123 +105,15 @@ def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
     return np.where((true >= 1) & (seen < 1), np.inf, heads + tails)
 
 
-_ROUNDS = 100
-_FIRST_SWEEPS = 16
-_SWEEPS = 2_000
-_ALIKE = 1e-9
-_CLOSE = 1e-9
-"""Of what values may be: when rounds count as settled. What they still miss is accounted for."""
+def regrets(row: Keys, count: Numbers, rows: int, values: int) -> Numbers:
+    """Return how much likelier the shares of rows make them than a bet on any of so many values.
 
-
-def cautious_policy(view: View, radius: Numbers, gamma: float) -> Rows:
-    """Return the policy that is worth most if chances are as bad as their radius allows.
-
-    Each is improved by what its steps are worth at worst, until none is better.
+    Counts need not be whole: a pay between the least and the most counts as a part of both.
     """
-    rows: Rows = np.arange(view.situations)
-    value = np.zeros(view.situations)
-    for _ in range(_FIRST_SWEEPS):
-        value = _at_worst(view, radius, gamma, value, rows).worth.max(axis=1)
-    policy = _at_worst(view, radius, gamma, value, rows).worth.argmax(axis=1)
-    for _ in range(_ROUNDS):
-        taken = rows * view.actions + policy
-        _, value = _settled(view.only(taken), radius[taken], gamma, _first, value, rows)
-        worth = _at_worst(view, radius, gamma, value, rows).worth
-        better = worth.max(axis=1) > worth[rows, policy] + _ALIKE * float(np.abs(worth).max())
-        if not better.any():
-            break
-        policy = np.where(better, worth.argmax(axis=1), policy)
-    chosen: Rows = policy
-    return chosen
-
-
-def least_worth(view: View, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
-    """Return what a policy is worth at least, whatever the chances are within their radius.
-
-    `view.beyond` must be the least that going on can be worth, where nobody knows.
-    """
-    taken = np.arange(view.situations) * view.actions + policy
-    return _settled(view.only(taken), radius[taken], gamma, _first)[1]
-
-
-def most_worth(view: View, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
-    """Return a policy for which one may hope most, and what any is worth at most.
-
-    `view.beyond` must be the most that going on can be worth, where nobody knows.
-    """
-    # The most is the least of what is lost.
-    lost = replace(view, pay=-view.pay, extra=-view.extra, beyond=-view.beyond, odd=-view.odd)
-    policy, value = _settled(lost, radius, gamma, lambda worth: worth.argmin(axis=1))
-    return policy, -value
-
-
-def _first(worth: Numbers) -> Rows:
-    return np.zeros(len(worth), np.int64)
-
-
-class _Worst(NamedTuple):
-    """What steps are worth at worst, and how: where what never came leads to, −1 for an end."""
-
-    worth: Numbers
-    chance: Numbers
-    rest: Numbers
-    led: Rows
-
-
-def _at_worst(
-    view: View, radius: Numbers, gamma: float, value: Numbers, leads: Rows | None = None
-) -> _Worst:
-    """Return what each step is worth at worst if what follows is worth so much.
-
-    What never came ends the episode, or leads to where it `leads` from each situation, or to
-    any situation.
-    """
-    ahead = view.ahead(value, gamma)
-    led = np.full(view.situations, value.argmin()) if leads is None else leads
-    led = np.where(value[led] < 0, led, -1)
-    odd = view.odd + gamma * np.where(led < 0, 0.0, value[led]).repeat(view.actions)
-    chance, rest = worst(view.row, view.share, ahead, radius, odd)
-    worth = view.worth(ahead, chance) + (rest * odd).reshape(-1, view.actions)
-    return _Worst(worth, chance, rest.reshape(-1, view.actions), led)
-
-
-def _settled(
-    view: View,
-    radius: Numbers,
-    gamma: float,
-    pick: Callable[[Numbers], Rows],
-    guess: Numbers | None = None,
-    leads: Rows | None = None,
-) -> tuple[Rows, Numbers]:
-    """Return the actions picked by what they are worth at least, and what that comes to.
-
-    Policies, and the worst chances for each, are improved in turn. By as much as the last round
-    would still change, taken for ever, the values are lowered: they are bounds in any case.
-    """
-    rows = np.arange(view.situations)
-    value = np.zeros(view.situations) if guess is None else guess
-    if gamma == 1 and not _only_gains(view):
-        return pick(view.worth(view.ahead(value, gamma), view.share)), value - np.inf
-    for _ in range(_ROUNDS if gamma < 1 else _SWEEPS):
-        found = _at_worst(view, radius, gamma, value, leads)
-        policy = pick(found.worth)
-        change = found.worth[rows, policy] - value
-        scale = float(np.abs(value).max(initial=0.0) + np.abs(found.worth).max(initial=0.0))
-        close = _CLOSE * scale * (1 - gamma if gamma < 1 else 1) + float(np.finfo(np.float64).tiny)
-        if np.abs(change).max(initial=0.0) <= close:
-            break
-        if gamma < 1:
-            chain = view.chain(policy, gamma, found.chance)
-            chain = chain.plus(found.rest[rows, policy], view.odd, found.led)
-            value = chain.worth(gamma, value)
-        else:  # nothing is lost on the way, so that each sweep only adds to a bound
-            value = value + np.maximum(change, 0.0)
-    if gamma == 1:
-        return policy, value
-    return policy, value - max(0.0, -float(change.min(initial=0.0))) / (1 - gamma)
-
-
-def _only_gains(view: View) -> bool:
-    """Whether no step loses anything, so that values of few steps are bounds for many."""
-    worths = (view.pay, view.extra, np.array([view.odd]))
-    return view.beyond >= 0 and all(float(one.min(initial=0.0)) >= 0 for one in worths)
+    prior = 1 / values
+    total = np.bincount(row, count, rows).astype(float, copy=False)
+    fitted = np.bincount(row, count * log(np.where(count > 0, count, 1)), rows)
+    fitted -= total * log(np.where(total > 0, total, 1))
+    bet = np.bincount(row, log_gamma(count + prior) - log_gamma(prior), rows)
+    regret: Numbers = np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
+    return regret

@@ -1,11 +1,12 @@
 """Tables of a deterministic world → an optimal policy and its value."""
 
-import numpy as np
 from dataclasses import dataclass
 from typing import Any
-from numpy.typing import NDArray
-from resolvent.traces.vocabulary import Codes
 
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]

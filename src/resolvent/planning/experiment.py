@@ -1,8 +1,9 @@
 """The next thing to try: how to get to a step that nobody has taken."""
 
 from collections.abc import Iterable, Sequence
-from resolvent.planning.stochastic_model import Chances
+
 from resolvent.planning.model import Model
+from resolvent.planning.stochastic_model import Chances
 from resolvent.traces import Label
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes

@@ -1,20 +1,21 @@
 """An experiment → how far an episode is with it, label by label."""
 
-import numpy as np
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
-from resolvent.machines import Machine, Machines, UNSEEN
+
+import numpy as np
+
+from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.situations import KINDS
-from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
-from resolvent.trust import Experiment
-from collections.abc import Mapping
 from resolvent.planning.steps import Taking
 from resolvent.replay import Tables, through, whole
 from resolvent.replay.steps import state_of
+from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION
 from resolvent.traces.given import as_traces
+from resolvent.trust import Experiment
 from resolvent.workers import Threads
-
 
 States: TypeAlias = tuple[int, ...]
 """The states of all machines, in their order."""

@@ -1,17 +1,18 @@
 """Steps of traces → the label read after a step, and whether it ends the episode."""
 
-import numpy as np
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
-from resolvent.planning.steps import KINDS, Keys, Lookup, Space, Steps, are_known, as_function
+
+import numpy as np
+from numpy.typing import NDArray
+
 from resolvent.errors import ModelError
+from resolvent.machines import Machines
+from resolvent.planning.steps import KINDS, Keys, Lookup, Space, Steps, are_known, as_function
 from resolvent.samples import LabelTiming
 from resolvent.traces import label_text
 from resolvent.traces.vocabulary import Codes, distinct_numbers
-from numpy.typing import NDArray
-from resolvent.machines import Machines
-
 
 _Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
 """Observation, the states, action, next observation; −1 where not known."""

@@ -1,11 +1,12 @@
 """A policy and its chances → what it is worth: one sparse system of linear equations."""
 
-import numpy as np
 from dataclasses import dataclass, replace
-from numpy.typing import NDArray
 from functools import cached_property
-from resolvent.planning.stochastic_model import Chances, NOT_KNOWN
 
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.planning.stochastic_model import NOT_KNOWN, Chances
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]

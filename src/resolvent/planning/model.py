@@ -1,17 +1,50 @@
 """Machines + traces → the model they define."""
 
-import numpy as np
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.by_value import ByValue
-from resolvent.planning.stochastic_model import Branching, Chances, reached
-from resolvent.planning.label_model import ENDS, Ending, GOES_ON, Labelling, LabelsByChance, SOMETIMES, UNKNOWN
-from resolvent.planning.steps import Keys, Lookup, Situation, Space, Steps, Taking, are_known, moves_of, places_of, starts_of, that_matter
 from resolvent.errors import ModelError
+from resolvent.limits import check_table
 from resolvent.machines import Machine, Machines
+from resolvent.planning.label_model import (
+    ENDS,
+    GOES_ON,
+    SOMETIMES,
+    UNKNOWN,
+    Ending,
+    Labelling,
+    LabelsByChance,
+)
+from resolvent.planning.steps import (
+    Keys,
+    Lookup,
+    Situation,
+    Space,
+    Steps,
+    Taking,
+    are_known,
+    moves_of,
+    places_of,
+    starts_of,
+    that_matter,
+)
+from resolvent.planning.stochastic_model import Branching, Chances, reached
 from resolvent.progress import Listener
-from resolvent.replay import Alphabets, Corpus, Replay, Tables, in_machine_codes, score_of, through, whole
+from resolvent.replay import (
+    Alphabets,
+    Corpus,
+    Replay,
+    Tables,
+    in_machine_codes,
+    score_of,
+    through,
+    whole,
+)
 from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.column_names import REWARD, TERMINATED
@@ -19,8 +52,6 @@ from resolvent.traces.given import as_traces
 from resolvent.traces.vocabulary import Codes, codes_of
 from resolvent.wording import amount
 from resolvent.workers import Threads, Workers
-from typing import Any
-from resolvent.limits import check_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,17 @@
 """A model → the best way to act in it, what that is worth at least, and what any is at most."""
 
-import numpy as np
 from typing import NamedTuple
+
+import numpy as np
 from numpy.typing import NDArray
-from resolvent.planning.stochastic_model import Chances
-from resolvent.planning.stochastic import NeverEnds, expect
-from resolvent.planning.model import Model
-from resolvent.planning.value_bounds import in_all, too_large_to_add_up
-from resolvent.planning.steps import situation_text
-from resolvent.planning.deterministic import PayingCycle, Solution, solve
+
 from resolvent.errors import OptionError
+from resolvent.planning.deterministic import PayingCycle, Solution, solve
+from resolvent.planning.model import Model
+from resolvent.planning.steps import situation_text
+from resolvent.planning.stochastic import NeverEnds, expect
+from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.value_bounds import in_all, too_large_to_add_up
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 

@@ -8,26 +8,28 @@ agrees with the machines on what they know. Where machines answer with chance, `
 finds what to expect, and both values hold with a confidence.
 """
 
-import gymnasium as gym
-import numpy as np
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.arguments import check_arguments, shown
 from resolvent.by_value import ByValue
 from resolvent.control.planning import plan_files
-from resolvent.planning.experiment import nearest_unknown, soonest_by
-from resolvent.planning.model import Model
-from resolvent.planning.plan_io import html_of, text_of
 from resolvent.control.planning.running import Runs, policy_in, run
-from resolvent.planning.steps import Situation, situation_text
-from resolvent.planning.optimize import best_in
 from resolvent.errors import ModelError, OptionError
 from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
+from resolvent.planning.experiment import nearest_unknown, soonest_by
+from resolvent.planning.model import Model
+from resolvent.planning.optimize import best_in
+from resolvent.planning.plan_io import html_of, text_of
+from resolvent.planning.steps import Situation, situation_text
 from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceFolder, TraceSet

@@ -1,21 +1,23 @@
 """A plan → what is said of it: in lines, and in a notebook with what to do first."""
 
-import msgspec
-import numpy as np
-from typing import Annotated, Any, TYPE_CHECKING
-from resolvent import notebook
-from resolvent.planning.steps import by_name
-from resolvent.traces.symbols import as_symbol, symbol_text
-from resolvent.traces.thumbnails import shown_together
-from resolvent.wording import amount
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
+
+from resolvent import notebook
 from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
 from resolvent.json_files import read_json
 from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
+from resolvent.planning.steps import by_name
 from resolvent.samples import LabelTiming
+from resolvent.traces.symbols import as_symbol, symbol_text
+from resolvent.traces.thumbnails import shown_together
+from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan

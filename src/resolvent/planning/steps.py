@@ -1,23 +1,24 @@
 """Traces + machines → their steps in the codes of a model."""
 
-import numpy as np
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines, machines_of
 from resolvent.machines.columns import look_up
+from resolvent.machines.situations import KINDS, Situation, by_name, situation_text, states_text
 from resolvent.replay import Alphabets, CodedShard, Kinds, Replay, Tables, replay_shard
 from resolvent.replay.replaying import WITHOUT_ALPHABETS
 from resolvent.replay.steps import paid_at_steps, starts_taken, state_of, steps_taken
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
-from resolvent.machines.situations import KINDS, Situation, by_name, situation_text, states_text
 from resolvent.wording import listed
-
 
 Keys = NDArray[np.int64]
 

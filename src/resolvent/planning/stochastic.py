@@ -1,12 +1,14 @@
 """Steps with chances → the policy that is expected to pay most, and what any policy is worth."""
 
-import numpy as np
-from resolvent.planning.markov_chain import Flags, Numbers, Rows, View
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+
 from resolvent.arithmetic import log
 from resolvent.planning.confidence import cautious_policy, least_worth, most_worth
+from resolvent.planning.markov_chain import Flags, Numbers, Rows, View
 from resolvent.planning.stochastic_model import Chances
 from resolvent.planning.value_bounds import in_all
 

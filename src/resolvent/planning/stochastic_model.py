@@ -1,20 +1,21 @@
 """Machines + steps of traces → all possible outcomes of each step."""
 
-import numpy as np
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.arithmetic import log
 from resolvent.by_value import ByValue
-from resolvent.planning.outcome_counts import Pay, Tally, arriving_by, number_of, paid_by
-from resolvent.traces.vocabulary import Codes
-from collections.abc import Sequence
-from typing import Any
-from resolvent.planning.label_model import ENDS, Ending, GOES_ON, Labelling, LabelsByChance
-from resolvent.planning.steps import Keys, Space, Steps, are_known, moves_of, places_of
 from resolvent.machines import Machines
+from resolvent.planning.label_model import ENDS, GOES_ON, Ending, Labelling, LabelsByChance
 from resolvent.planning.model import Answers
-
+from resolvent.planning.outcome_counts import Pay, Tally, arriving_by, number_of, paid_by
+from resolvent.planning.steps import Keys, Space, Steps, are_known, moves_of, places_of
+from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
 

@@ -6,12 +6,14 @@ chance, only the mean of many episodes can.
 """
 
 import math
-import numpy as np
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.arithmetic import powers
 from resolvent.planning.plan_io import json_number
 from resolvent.samples import rounded

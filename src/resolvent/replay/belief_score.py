@@ -4,12 +4,14 @@ Before each step there is a belief about states, from the labels recorded and th
 far. What is foretold is the likeliest answer under all of it.
 """
 
-import numpy as np
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.arithmetic import product
-from resolvent.machines import Machine, MachineScore, Machines, Mismatch, Score
+from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, telling
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
 from resolvent.machines.likelihood.chances import chances
@@ -18,7 +20,6 @@ from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.samples import Histories, SampleSet, output_samples
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import codes_of
-
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]

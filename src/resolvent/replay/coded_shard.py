@@ -1,11 +1,13 @@
 """Traces in codes that several shards share, ready for the compiled pass."""
 
-import numpy as np
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent import _core
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
@@ -13,7 +15,6 @@ from resolvent.traces.choosing import content_keys, core_columns
 from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 from resolvent.workers import cores
-
 
 _WHETHER = Vocabulary([False, True])
 

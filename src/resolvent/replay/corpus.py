@@ -1,14 +1,16 @@
 """All traces of an inference: shards under common codes, which can be read repeatedly."""
 
 import copy
-import numpy as np
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from threading import Lock
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.errors import TracePlace
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.scan import Look, Looking, Numbered, Pool, Pooling, digested
@@ -17,7 +19,6 @@ from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
 from resolvent.traces.shards import JoinedShards, Shards, ShardsInMemory, leaving_out, remember
 from resolvent.workers import Threads, Workers
-
 
 POOL_STEPS = 1_000_000
 """Steps of a folder's traces that are kept in memory to sample from."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from resolvent.errors import ModelError
-from resolvent.machines import Edge, EdgeRewardMachine, Guard, Machines, RewardMachine, UNSEEN
+from resolvent.machines import UNSEEN, Edge, EdgeRewardMachine, Guard, Machines, RewardMachine
 from resolvent.replay.replaying import states_at_steps
 from resolvent.samples import rounded
 from resolvent.traces.symbols import Label, label_order, label_text

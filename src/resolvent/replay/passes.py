@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Generic, Protocol, Self, TypeVar
+
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.progress import Listener, Progress
 from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.corpus import CodedPieces, Corpus, READING
+from resolvent.replay.corpus import READING, CodedPieces, Corpus
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.senses.senses import SensedShards
 from resolvent.traces import TraceFolder, TraceSet

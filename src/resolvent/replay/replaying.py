@@ -1,23 +1,25 @@
 """Machines + traces → counts of what the traces show of the machines."""
 
-import numpy as np
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from resolvent.machines import Machine, Machines
-from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.samples import LabelTiming
-from resolvent.traces import Codes, Label, TraceSet, Vocabulary
-from resolvent.traces.vocabulary import codes_of, distinct_numbers
 from functools import reduce
 from math import prod
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from resolvent.errors import ModelError
+from resolvent.machines import Machine, Machines
+from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import CodedPieces, Corpus
-from resolvent.replay.counts import ANSWER, MOVE, Replay, Rows, SITUATION, Sightings, sort_answers
+from resolvent.replay.counts import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
+from resolvent.samples import LabelTiming
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
+from resolvent.traces.vocabulary import codes_of, distinct_numbers
 from resolvent.wording import listed, short
 from resolvent.workers import Threads, Workers, cores
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,19 +1,20 @@
 """The first pass over shards in files: their values, sizes and a sample of traces."""
 
-import numpy as np
-from dataclasses import dataclass, field, replace
-from numpy.typing import NDArray
-from resolvent.replay.coded_shard import CodedShard
-from resolvent.traces import TraceSet
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.traces import TraceSet
 from resolvent.traces.arrangement import Arrangement
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.gap import Gap
 from resolvent.traces.shards import Shards, arrangements_of, look_at
-
 
 Numbered = tuple[NDArray[np.int64], TraceSet]
 """Some traces, and their numbers among all."""

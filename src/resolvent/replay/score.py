@@ -1,22 +1,23 @@
 """Machines + traces → the number of steps that are predicted right, wrong, or not at all."""
 
-import numpy as np
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 from numpy.typing import NDArray
-from resolvent.machines import Machine, MachineScore, Machines, Mismatch, Score
+
+from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.forecasts import Forecasts
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay.belief_score import believed_score
-from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
 from resolvent.replay.counts import Replay, Sightings
+from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
 from resolvent.traces import Codes, TraceFolder, TraceSet
 from resolvent.traces.gap import Gap, tell_of
 from resolvent.traces.given import as_traces
 from resolvent.workers import Workers, at_work
-
 
 Numbers = NDArray[np.int64]
 

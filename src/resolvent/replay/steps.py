@@ -1,18 +1,20 @@
 """A shard + machine states at its steps → queries to machines, and distinct steps."""
 
-import numpy as np
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 from numpy.typing import NDArray
+
+from resolvent import _core
 from resolvent.machines import Machine, Machines
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.counts import Kinds
 from resolvent.samples import Histories, rounded
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import codes_of, distinct_pairs
-from resolvent import _core
-from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.counts import Kinds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

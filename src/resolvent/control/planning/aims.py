@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.planning.goals import Aim, States, aim_of  # noqa: F401

@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.planning.model import Model  # noqa: F401

@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.planning.plan import Plan, plan  # noqa: F401

@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.planning.deterministic import PayingCycle, Solution, solve  # noqa: F401

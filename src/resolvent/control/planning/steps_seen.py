@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.planning.goals import Came, StepsSeen, steps_seen  # noqa: F401

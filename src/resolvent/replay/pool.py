@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.replay.scan import Pool  # noqa: F401

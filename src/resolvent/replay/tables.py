@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.replay.replaying import MachineTable, Tables  # noqa: F401

@@ -1,0 +1,3 @@
+"""Moved."""
+
+from resolvent.replay.replaying import in_machine_codes  # noqa: F401
