@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning_oracles import all_policies
-from resolvent.control.planning.solving import PayingCycle, solve
+from resolvent.planning.deterministic import PayingCycle, solve
 
 Tables = tuple[list[list[int]], list[list[float]]]
 

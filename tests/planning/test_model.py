@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from planning_oracles import naive_model
-from resolvent.control.planning.labelling import Labelling
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.steps import Space, Steps, Taking, moves_of
 from resolvent.environments import House, PhaseGrid
+from resolvent.planning.label_model import LabelModel
+from resolvent.planning.model import Model
+from resolvent.planning.steps import StateSpace, StepPass, Steps
 from resolvent.replay import Tables, through, whole
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
@@ -230,11 +230,10 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
         corpus = whole(pair, traces, Threads())
-        space = Space.of(pair, corpus.alphabets)
-        taken = through(corpus, Taking(Tables.of(pair, corpus.alphabets)))
+        space = StateSpace.of(pair, corpus.alphabets)
+        taken = through(corpus, StepPass(Tables.of(pair, corpus.alphabets)))
         steps = Steps.of(taken, corpus.alphabets, space)
-        moves = [moves_of(one, steps.labels) for one in pair.values()]
-        return Labelling.of(steps, timing, space, moves).by
+        return LabelModel.of(steps, timing, space, steps.transitions(pair)).by
 
     assert depends_on(LabelTiming.CURRENT) == "next observation"
     assert depends_on(LabelTiming.CURRENT_WITH_INITIAL) == "step"

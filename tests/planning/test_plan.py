@@ -11,8 +11,8 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
-from resolvent.control.planning import plan_files
 from resolvent.environments import House
+from resolvent.planning import plan_io
 from resolvent.traces import Trace, TraceSet
 
 GAMMA = 0.5
@@ -287,7 +287,7 @@ def test_a_saved_policy_has_a_row_for_each_situation(tmp_path: Path) -> None:
     saved = json.loads(path.read_text())
     assert (saved["format"], saved["version"]) == ("resolvent-plan", 1)
     assert (saved["gamma"], saved["timing"]) == (1, "current")
-    assert [row.action for row in plan_files.load(path).policy] == ["left", "right"]
+    assert [row.action for row in plan_io.load(path).policy] == ["left", "right"]
     assert saved["policy"] == [
         {
             "observation": "fork",

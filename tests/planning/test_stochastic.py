@@ -9,9 +9,9 @@ import pytest
 import resolvent as rs
 from chance_worlds import Lock, lake_traces, lake_values, learned
 from noisy_worlds import Slips, noisy_house
-from resolvent.control.planning import plan_files
-from resolvent.control.planning.model import Model
 from resolvent.environments import House
+from resolvent.planning import plan_io
+from resolvent.planning.model import Model
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
@@ -97,8 +97,8 @@ def test_an_experiment_is_the_step_that_was_seen_least(way_out):
 
 def test_a_file_holds_what_is_expected(way_out, tmp_path):
     way_out.save(tmp_path / "plan.json")
-    stored = plan_files.load(tmp_path / "plan.json")
-    assert stored == plan_files.content_of(way_out)
+    stored = plan_io.load(tmp_path / "plan.json")
+    assert stored == plan_io.content_of(way_out)
     assert stored.confidence == 0.95
     assert [row.expected for row in stored.policy] == way_out.expected.tolist()
     raw = json.loads((tmp_path / "plan.json").read_text())

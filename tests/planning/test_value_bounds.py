@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.planning.promises import Contradiction, contradictions, promise
 from resolvent.environments import House
+from resolvent.planning.value_bounds import Contradiction, contradictions, promise
 from resolvent.traces import Trace, TraceSet
 
 GAMMA = 0.5

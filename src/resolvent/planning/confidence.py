@@ -19,7 +19,7 @@ _TOUCHING = 1e-290
 """A value that is above another by no more than this is as low: shares divided by less overflow."""
 
 
-def worst(
+def worst_probabilities(
     row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Return the plausible chances that make the mean value of each row least.
@@ -29,7 +29,7 @@ def worst(
     a value as low as that.
 
     >>> row, half = np.zeros(2, int), np.full(2, 0.5)
-    >>> shares, rest = worst(row, half, np.array([0.0, 1.0]), np.array([0.1]), np.zeros(1))
+    >>> shares, rest = worst_probabilities(row, half, np.array([0.0, 1.0]), np.array([0.1]), np.zeros(1))
     >>> shares.round(3).tolist(), rest.round(3).tolist()
     ([0.713, 0.287], [0.0])
     """
@@ -81,13 +81,13 @@ def _shift(
     chance[at] = np.where(flat[row], share, share / reach / inverse[row])
 
 
-def least_mean(mean: Numbers, radius: Numbers) -> Numbers:
+def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
     """Return the least true mean of pays between 0 and 1 that such a mean of them leaves plausible.
 
     The mean of many pays, each between 0 and 1, is no further from the true one than that of as
     many throws of a coin.
 
-    >>> least_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
+    >>> lowest_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
     [0.287, 0.0, 0.905]
     """
     low, high = np.zeros(len(mean)), mean.copy()
@@ -105,10 +105,13 @@ def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
     return np.where((true >= 1) & (seen < 1), np.inf, heads + tails)
 
 
-def regrets(row: Keys, count: Numbers, rows: int, values: int) -> Numbers:
-    """Return how much likelier the shares of rows make them than a bet on any of so many values.
+def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
+    """Return how much likelier the shares of rows make their counts than a bet made in advance.
 
-    Counts need not be whole: a pay between the least and the most counts as a part of both.
+    The bet is on any shares of this number of values, drawn from Dirichlet's distribution with
+    1 / values for each. By Ville's inequality the true probabilities p of a row seen n times
+    fulfil n · KL(shares ‖ p) ≤ regret + log(1 / delta) with probability 1 − delta, however it
+    was decided how often to look. Counts need not be whole numbers.
     """
     prior = 1 / values
     total = np.bincount(row, count, rows).astype(float, copy=False)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from resolvent.planning.model import Model
-from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.stochastic_model import Outcomes
 from resolvent.traces import Label
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
@@ -11,7 +11,7 @@ from resolvent.trust import Experiment
 from resolvent.trust.experiment import seldom_taken
 
 
-def soonest_by(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
+def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
     """Return the experiment that a policy comes to soonest from any of some starts.
 
     Where there is chance, one that was taken least often goes first.
@@ -43,7 +43,7 @@ def _on_the_way(policy: Codes, model: Model, start: int) -> Experiment | None:
     return _experiment_after(model, way, (here, action))
 
 
-def nearest_unknown(model: Model) -> Experiment | None:
+def nearest_unknown_step(model: Model) -> Experiment | None:
     """Return the unknown step that the fewest known ones lead to from any start, if there is one.
 
     A step that is unknown because it ends episodes only sometimes is left out: trying it
@@ -62,7 +62,7 @@ def nearest_unknown(model: Model) -> Experiment | None:
     return None
 
 
-def _least_taken(model: Model, chances: Chances, policy: Codes, start: int) -> Experiment | None:
+def _least_taken(model: Model, chances: Outcomes, policy: Codes, start: int) -> Experiment | None:
     """Return the step that a policy takes on its likeliest way and that was seen least often.
 
     If one is not known, that is the first of these.

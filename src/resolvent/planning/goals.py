@@ -8,7 +8,7 @@ import numpy as np
 
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.situations import KINDS
-from resolvent.planning.steps import Taking
+from resolvent.planning.steps import StepPass
 from resolvent.replay import Tables, through, whole
 from resolvent.replay.steps import state_of
 from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
@@ -20,7 +20,7 @@ from resolvent.workers import Threads
 States: TypeAlias = tuple[int, ...]
 """The states of all machines, in their order."""
 
-OFF: Final = -1
+UNREACHABLE: Final = -1
 """How far an episode is that can no longer get there."""
 
 
@@ -41,13 +41,13 @@ class Aim:
 
     def after(self, reached: int, states: States | None, label: Label) -> int:
         """Return how far it is once a label is read in these states."""
-        if label in self.trivial or reached == OFF or not (self.labels or self.exact):
+        if label in self.trivial or reached == UNREACHABLE or not (self.labels or self.exact):
             return reached
         is_next = reached < len(self.labels) and self.labels[reached] == label
         if is_next and (reached or self.exact or self._fits(states)):
             return reached + 1
         if self.exact:
-            return OFF
+            return UNREACHABLE
         return 1 if self.labels[0] == label and self._fits(states) else 0
 
     def is_reached(self, reached: int, states: States | None) -> bool:
@@ -91,8 +91,6 @@ def _about(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
 MOST_GUESSES: Final = 3
 """So many of what may come of a step elsewhere are thought of."""
 
-States = tuple[int, ...]
-
 
 class Came(NamedTuple):
     """What came of a step: what was seen, which label was read, whether it was the last."""
@@ -126,8 +124,9 @@ def steps_seen(machines: Machines, traces: TraceSet | TraceFolder) -> StepsSeen:
     """
     corpus = whole(machines, as_traces(traces), Threads())
     alphabets = corpus.alphabets
-    found = through(corpus, Taking(Tables.of(machines, alphabets))).steps
-    order = np.lexsort((found.step, found.trace, -found.count))
+    found = through(corpus, StepPass(Tables.of(machines, alphabets))).steps
+    trace, step = found.places
+    order = np.lexsort((step, trace, -found.count))
     columns = [found.columns.get("read", found[LABEL]), found["ended"]]
     columns += [found[name] for name in (OBSERVATION, ACTION, "following")]
     columns += [found[state_of(kind)] for kind in machines]

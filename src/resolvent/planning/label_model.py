@@ -1,4 +1,7 @@
-"""Steps of traces → the label read after a step, and whether it ends the episode."""
+"""Steps of traces → the label read after a step, and whether it ends the episode.
+
+Both also predict steps that were never taken, as far as the steps that were taken determine them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,91 +12,93 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.planning.steps import KINDS, Keys, Lookup, Space, Steps, are_known, as_function
+from resolvent.machines.situations import KINDS
+from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known, as_lookup
 from resolvent.samples import LabelTiming
 from resolvent.traces import label_text
 from resolvent.traces.vocabulary import Codes, distinct_numbers
 
-_Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
+Columns: TypeAlias = tuple[Codes, Sequence[Codes], Codes, Codes]
 """Observation, the states, action, next observation; −1 where not known."""
 
-Place: TypeAlias = tuple[int, int, int]
+LabelPlace: TypeAlias = tuple[int, int, int]
 """A trace, the place of a label in it, and the label's code."""
 
-Two: TypeAlias = tuple[Place, Place]
 
-
-class LabelsByChance(ModelError):  # noqa: N818
-    """Labels do not follow from what machines know, so that they come as if by chance."""
+class StochasticLabels(ModelError):  # noqa: N818
+    """Labels do not follow from anything that the machines know."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labelling:
-    """Tells the label read after a step; `by` says what it is taken to depend on."""
+class LabelModel:
+    """Predicts the label read after a step; `by` names what it depends on."""
 
     by: str
     table: Lookup
-    space: Space
+    space: StateSpace
 
     @classmethod
     def of(
-        cls, steps: Steps, timing: LabelTiming, space: Space, moves: Sequence[Codes]
-    ) -> "Labelling":
-        """Find what the labels of traces depend on, taking the least that will do.
+        cls, steps: Steps, timing: LabelTiming, space: StateSpace, transitions: Sequence[Codes]
+    ) -> "LabelModel":
+        """Find the least that the labels of traces depend on.
 
-        That is the next observation; else the step (observation, action, next
-        observation); else the situation and the action. A first label that the
-        timing ignores takes no part. If not even the last will do, labels that lead to the
-        same states count as one: `moves` say where each leads.
+        That is the next observation; else the step (observation, action, next observation); else
+        the augmented state and the action. A first label that the timing ignores takes no part.
+        If not even the last suffices, labels with the same `transitions` count as one.
 
-        Raises `LabelsByChance` if labels follow from none of these. With a lag the label that is
-        read after a step is that of the observation before it, which has to tell it.
+        Raises `StochasticLabels` if labels depend on none of these. With a lag, the label read
+        after a step is that of the observation before it, which has to determine it.
         """
-        on_observation = _labels_of_observations(steps, timing, space)
+        by_observation = _labels_of_observations(steps, timing, space)
         if timing.lag:
-            if not isinstance(on_observation, Lookup):
-                on_observation = _labels_of_observations(steps, timing, space, _alike(moves))
-            if isinstance(on_observation, Lookup):
-                return cls("observation", on_observation, space)
+            if not isinstance(by_observation, Lookup):
+                classes = _label_classes(transitions)
+                by_observation = _labels_of_observations(steps, timing, space, classes)
+            if isinstance(by_observation, Lookup):
+                return cls("observation", by_observation, space)
             raise ModelError(
-                f"{_disagreement(steps, on_observation, 'observation')}; with timing {timing} "
+                f"{_disagreement(steps, *by_observation, 'observation')}; with timing {timing} "
                 f"a label is read one step late: the observation and the states do not tell which "
                 f"one comes next, so planning needs labels that depend on the observation alone; "
                 f"machines that read labels in time can explain the same: use timing current or "
                 f"current-with-initial"
             )
-        if isinstance(on_observation, Lookup):
-            return cls("next observation", on_observation, space)
-        columns: _Columns = (steps.observation, steps.states, steps.action, steps.following)
+        if isinstance(by_observation, Lookup):
+            return cls("next observation", by_observation, space)
+        columns: Columns = (steps.observation, steps.states, steps.action, steps.following)
         for by in ("step", "situation and action"):
             keys = _KEYS[by](columns, space)
             rows = np.flatnonzero(keys >= 0)
-            found = as_function(keys[rows], steps.label[rows], _SIZES[by](space))
-            if isinstance(found, Lookup):
-                return cls(by, found, space)
+            table = as_lookup(keys[rows], steps.label[rows], _SIZES[by](space))
+            if isinstance(table, Lookup):
+                return cls(by, table, space)
         rows = rows[~steps.ended[rows]]
-        alike = _one_of_those_alike(steps, rows, space, moves)
-        found = as_function(keys[rows], alike, _SIZES[by](space))
-        if isinstance(found, Lookup):
-            return cls(by, found, space)
-        one, other = (_after(steps, int(rows[row])) for row in found)
-        raise LabelsByChance(
-            f"{_disagreement(steps, (one, other), by)}: the labels do not follow from "
+        equivalent = _equivalent_labels(steps, rows, space, transitions)
+        table = as_lookup(keys[rows], equivalent, _SIZES[by](space))
+        if isinstance(table, Lookup):
+            return cls(by, table, space)
+        first, second = (
+            (int(steps.trace[row]), int(steps.step[row]) + 1, int(steps.label[row]))
+            for row in rows[list(table)]
+        )
+        raise StochasticLabels(
+            f"{_disagreement(steps, first, second, by)}: the labels do not follow from "
             f"what the machines know, so that no plan can foresee them; "
             f"label what makes the difference, or plan with machines inferred from these traces"
         )
 
-    def __call__(self, columns: _Columns) -> Codes:
+    def __call__(self, columns: Columns) -> Codes:
         """Return the code of the label read after each step, −1 where it is not known."""
         return self.table(_KEYS[self.by](columns, self.space))
 
 
 def _labels_of_observations(
-    steps: Steps, timing: LabelTiming, space: Space, alike: Codes | None = None
-) -> Lookup | Two:
+    steps: Steps, timing: LabelTiming, space: StateSpace, classes: Codes | None = None
+) -> Lookup | tuple[LabelPlace, LabelPlace]:
     """Return labels as a function of their observation, or two places that disagree.
 
-    `alike` says of each label which one it counts as.
+    `classes` maps each label to the one that it counts as.
     """
     seen, labels, trace, at = steps.following, steps.label, steps.trace, steps.step + 1
     if not timing.first:
@@ -104,31 +109,35 @@ def _labels_of_observations(
         at = np.concatenate([np.zeros(len(starts.trace), np.int64), at])
         order = np.lexsort((at, trace))
         seen, labels, trace, at = seen[order], labels[order], trace[order], at[order]
-    counted = labels if alike is None else alike[labels]
-    found = as_function(seen.astype(np.int64), counted, len(space.observations))
-    if isinstance(found, Lookup):
-        return found
-    one, other = ((int(trace[row]), int(at[row]), int(labels[row])) for row in found)
-    return one, other
+    counted = labels if classes is None else classes[labels]
+    table = as_lookup(seen.astype(np.int64), counted, len(space.observations))
+    if isinstance(table, Lookup):
+        return table
+    first, second = ((int(trace[row]), int(at[row]), int(labels[row])) for row in table)
+    return first, second
 
 
-def _alike(moves: Sequence[Codes]) -> Codes:
-    """Return for each label the first that leads to the same states from everywhere.
+def _label_classes(transitions: Sequence[Codes]) -> Codes:
+    """Return for each label the first with the same transitions from everywhere.
 
-    >>> _alike([np.array([[1, 0, 1, -1], [1, 1, 1, -1]])]).tolist()  # the last stands for unknown
+    >>> _label_classes([np.array([[1, 0, 1, -1], [1, 1, 1, -1]])]).tolist()  # the last: unknown
     [0, 1, 0, 3]
     """
-    _, first, place = np.unique(np.vstack(moves), axis=1, return_index=True, return_inverse=True)
-    found: Codes = first[place.ravel()].astype(np.int32)
-    return found
+    _, first, place = np.unique(
+        np.vstack(transitions), axis=1, return_index=True, return_inverse=True
+    )
+    classes: Codes = first[place.ravel()].astype(np.int32)
+    return classes
 
 
-def _one_of_those_alike(steps: Steps, rows: Keys, space: Space, moves: Sequence[Codes]) -> Codes:
+def _equivalent_labels(
+    steps: Steps, rows: Keys, space: StateSpace, transitions: Sequence[Codes]
+) -> Codes:
     """Return for each step the first label that leads to the same states as its own does."""
     label, states = steps.label[rows], [column[rows] for column in steps.states]
-    after = [table[own, label] for table, own in zip(moves, states, strict=True)]
+    after = [table[own, label] for table, own in zip(transitions, states, strict=True)]
     there = space.situation(0, after)
-    there[~are_known(after)] = -1 - label[~are_known(after)]  # nobody knows: each for itself
+    there[~are_known(after)] = -1 - label[~are_known(after)]  # not known: each its own class
     both = np.stack([space.situation(0, states), there])
     groups, group = np.unique(both, axis=1, return_inverse=True)
     first = np.full(groups.shape[1], len(steps.labels), np.int32)
@@ -136,49 +145,36 @@ def _one_of_those_alike(steps: Steps, rows: Keys, space: Space, moves: Sequence[
     return first[group.ravel()]
 
 
-def _after(steps: Steps, row: int) -> Place:
-    """Return the place, among the labels, of what a step led to."""
-    return int(steps.trace[row]), int(steps.step[row]) + 1, int(steps.label[row])
-
-
-def _disagreement(steps: Steps, places: Two, by: str) -> str:
-    """Say of two places among the labels that they differ though `by` does not."""
-    (one, first), (other, second) = (
-        (f"trace {trace}, label {at}", label_text(steps.labels[label]))
-        for trace, at, label in places
+def _disagreement(steps: Steps, first: LabelPlace, second: LabelPlace, by: str) -> str:
+    """Return a text on two places whose labels differ although `by` does not."""
+    (place, label), (other_place, other_label) = (
+        (f"trace {trace}, label {at}", label_text(steps.labels[code]))
+        for trace, at, code in (first, second)
     )
-    return f"{one} and {other} differ ({first} and {second}) with the same {by}"
+    return f"{place} and {other_place} differ ({label} and {other_label}) with the same {by}"
 
 
-def _of_observation(columns: _Columns, space: Space) -> Keys:
-    return columns[0].astype(np.int64)
-
-
-def _of_following(columns: _Columns, space: Space) -> Keys:
-    return columns[3].astype(np.int64)
-
-
-def _of_step(columns: _Columns, space: Space) -> Keys:
+def _by_step(columns: Columns, space: StateSpace) -> Keys:
     observation, _, action, following = columns
     keys = np.int64(observation) * len(space.actions) + action
     keys = keys * len(space.observations) + following
     return np.where(following < 0, np.int64(-1), keys)
 
 
-def _of_situation(columns: _Columns, space: Space) -> Keys:
+def _by_situation(columns: Columns, space: StateSpace) -> Keys:
     observation, states, action, _ = columns
     keys = space.situation(observation, states) * len(space.actions) + action
     return np.where(are_known(states), keys, np.int64(-1))
 
 
-_KEYS: dict[str, Callable[[_Columns, Space], Keys]] = {
-    "observation": _of_observation,
-    "next observation": _of_following,
-    "step": _of_step,
-    "situation and action": _of_situation,
+_KEYS: Final[dict[str, Callable[[Columns, StateSpace], Keys]]] = {
+    "observation": lambda columns, _: columns[0].astype(np.int64),
+    "next observation": lambda columns, _: columns[3].astype(np.int64),
+    "step": _by_step,
+    "situation and action": _by_situation,
 }
 
-_SIZES: dict[str, Callable[[Space], int]] = {
+_SIZES: Final[dict[str, Callable[[StateSpace], int]]] = {
     "step": lambda space: len(space.observations) ** 2 * len(space.actions),
     "situation and action": lambda space: space.situations * len(space.actions),
 }
@@ -191,68 +187,67 @@ UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ending:
-    """Tells whether a step ends the episode.
+class TerminationModel:
+    """Predicts whether a step ends the episode.
 
-    A step that was taken ended always, never, or sometimes. One that was not is
-    taken to do what its observation and action did wherever they were met; where
-    that differs, it is unknown.
+    A step that was taken ended it always, never, or sometimes. Any other is predicted to do what
+    its observation and action did wherever they occurred, and is unknown if that varied.
     """
 
     of_step: Lookup
-    of_action: Lookup
-    space: Space
+    of_query: Lookup
+    space: StateSpace
 
     @classmethod
-    def of(cls, machines: Machines, steps: Steps, space: Space) -> "Ending":
-        """Put together what is stored with all machines and what these traces show."""
+    def of(cls, machines: Machines, steps: Steps, space: StateSpace) -> "TerminationModel":
+        """Combine the endings stored with the machines with those of the traces."""
         o, *states, a, ended = (
             np.concatenate([column, more])
             for column, more in zip(
                 (steps.observation, *steps.states, steps.action, steps.ended),
-                _stored(machines, space),
+                _stored_endings(machines, space),
                 strict=True,
             )
         )
-        on_action = np.int64(o) * len(space.actions) + a
-        on_step = space.situation(o, states) * len(space.actions) + a
-        told, ended = are_known(states), ended.astype(bool)
+        query = np.int64(o) * len(space.actions) + a
+        step = space.situation(o, states) * len(space.actions) + a
+        known, ended = are_known(states), ended.astype(bool)
         size = len(space.observations) * len(space.actions)
         return cls(
-            _verdicts(on_step[told], ended[told], space.situations * len(space.actions)),
-            _verdicts(on_action, ended, size),
+            _verdicts(step[known], ended[known], space.situations * len(space.actions)),
+            _verdicts(query, ended, size),
             space,
         )
 
     def __call__(self, observation: Codes, states: Sequence[Codes], action: Codes) -> Codes:
         """Return `ENDS`, `GOES_ON`, `SOMETIMES` or `UNKNOWN` for each step."""
         actions = len(self.space.actions)
-        found = self.of_step(self.space.situation(observation, states) * actions + action)
-        elsewhere = self.of_action(np.int64(observation) * actions + action)
-        # Not met in these traces, nor among the endings that are stored.
-        elsewhere[elsewhere == UNKNOWN] = GOES_ON
-        elsewhere[elsewhere == SOMETIMES] = UNKNOWN
-        return np.where(found == UNKNOWN, elsewhere, found)
+        of_step = self.of_step(self.space.situation(observation, states) * actions + action)
+        of_query = self.of_query(np.int64(observation) * actions + action)
+        # Neither in these traces nor among the endings that are stored.
+        of_query[of_query == UNKNOWN] = GOES_ON
+        of_query[of_query == SOMETIMES] = UNKNOWN
+        return np.where(of_step == UNKNOWN, of_query, of_step)
 
 
-def _stored(machines: Machines, space: Space) -> NDArray[np.int32]:
-    """Return columns (observation, states, action, ended) of what is known to end.
+def _stored_endings(machines: Machines, space: StateSpace) -> NDArray[np.int32]:
+    """Return the endings stored with the machines: observation, states, action, ended.
 
-    Situations are stored with the states of all machines; those that do not matter
-    for acting are left out.
+    They hold the states of all machines; those that do not matter for acting are left out.
     """
-    places = [place for place, kind in enumerate(machines, 1) if kind in KINDS]
-    known = machines.termination
-    rows = [(one, True) for one in known.ends]
-    rows += [(one, ended) for one in known.ambiguous for ended in (True, False)]
+    places = [place for place, name in enumerate(machines, 1) if name in KINDS]
+    endings = [(ending, True) for ending in machines.termination.ends]
+    endings += [
+        (ending, ended) for ending in machines.termination.ambiguous for ended in (True, False)
+    ]
     coded = [
         (
-            space.observations.code(one[0]),
-            *(one[place] for place in places),
-            space.actions.code(one[-1]),
+            space.observations.code(ending[0]),
+            *(ending[place] for place in places),
+            space.actions.code(ending[-1]),
             ended,
         )
-        for one, ended in rows
+        for ending, ended in endings
     ]
     return np.array(coded, np.int32).reshape(len(coded), len(places) + 3).T
 

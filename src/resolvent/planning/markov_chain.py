@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.planning.stochastic_model import NOT_KNOWN, Chances
+from resolvent.planning.stochastic_model import NOT_KNOWN, Outcomes
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -20,10 +20,10 @@ _PRECISION = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chain:
+class MarkovChain:
     """One step from each of so many situations: pay, and where it may lead with which chance.
 
-    Chances of a row may sum to less than 1: the rest leads nowhere, or is in the pay.
+    Outcomes of a row may sum to less than 1: the rest leads nowhere, or is in the pay.
     """
 
     row: Rows
@@ -36,10 +36,10 @@ class Chain:
         ahead: Numbers = self.chance * value[self.following]
         return np.bincount(self.row, ahead, len(self.pay)).astype(float, copy=False)
 
-    def plus(self, chance: Numbers, pay: float, following: Rows) -> "Chain":
+    def plus(self, chance: Numbers, pay: float, following: Rows) -> "MarkovChain":
         """Return the chain with one more thing that may come of each step; −1 is an end."""
         more = np.flatnonzero((following >= 0) & (chance > 0))
-        return Chain(
+        return MarkovChain(
             np.concatenate([self.row, more]),
             np.concatenate([self.following, following[more]]),
             np.concatenate([self.chance, chance[more]]),
@@ -52,7 +52,7 @@ class Chain:
         The equations are solved by GMRES (Saad and Schultz 1986), and by sweeping where that
         gets nowhere, until they hold but for rounding.
 
-        >>> half = Chain(np.array([0]), np.array([0]), np.array([0.5]), np.array([1.0]))
+        >>> half = MarkovChain(np.array([0]), np.array([0]), np.array([0.5]), np.array([1.0]))
         >>> half.worth(1.0, np.zeros(1)).round(9).tolist()
         [2.0]
         """
@@ -104,7 +104,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class DecisionProcess:
     """All steps, numbered situation by situation, action by action.
 
     A step pays `pay`, and `extra` by what comes of it. `following` is the number of situations
@@ -125,14 +125,14 @@ class View:
     @classmethod
     def of(
         cls,
-        chances: Chances,
+        chances: Outcomes,
         known: Flags,
         mean: Numbers,
         otherwise: Numbers,
         odd: float,
         unknown: float,
         beyond: float,
-    ) -> "View":
+    ) -> "DecisionProcess":
         """Make a view of chances.
 
         For each step, `mean` is what it pays if pay does not follow from what comes, and
@@ -170,15 +170,15 @@ class View:
         gain = np.bincount(self.row, chance * ahead, len(self.pay))
         return (self.pay + gain).reshape(-1, self.actions)
 
-    def chain(self, policy: Rows, gamma: float, chance: Numbers | None = None) -> Chain:
+    def chain(self, policy: Rows, gamma: float, chance: Numbers | None = None) -> MarkovChain:
         """Return the steps of one policy, with the shares as chances unless others are given."""
         one = self.only(np.arange(self.situations) * self.actions + policy, chance)
         paid = one.extra + np.where(one.following == self.situations + 1, gamma * self.beyond, 0.0)
         pay = one.pay + np.bincount(one.row, one.share * paid, self.situations)
         inside = one.following < self.situations
-        return Chain(one.row[inside], one.following[inside], one.share[inside], pay)
+        return MarkovChain(one.row[inside], one.following[inside], one.share[inside], pay)
 
-    def only(self, taken: Rows, chance: Numbers | None = None) -> "View":
+    def only(self, taken: Rows, chance: Numbers | None = None) -> "DecisionProcess":
         """Return the view of one step for each situation, as if there were no other action."""
         place = np.full(len(self.pay), -1)
         place[taken] = np.arange(len(taken))

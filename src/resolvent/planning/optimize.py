@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError
+from resolvent.machines.situations import situation_text
 from resolvent.planning.deterministic import PayingCycle, Solution, solve
 from resolvent.planning.model import Model
-from resolvent.planning.steps import situation_text
-from resolvent.planning.stochastic import NeverEnds, expect
-from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.stochastic import EndlessReward, solve_stochastic
+from resolvent.planning.stochastic_model import Outcomes
 from resolvent.planning.value_bounds import in_all, too_large_to_add_up
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 
 
-class Best(NamedTuple):
+class BoundedPolicy(NamedTuple):
     """What to do in each situation, and its worth: the fields of a plan that go by these names."""
 
     policy: Codes
@@ -27,9 +27,9 @@ class Best(NamedTuple):
     confidence: float | None = None
 
 
-def best_in(
+def optimize(
     model: Model, gamma: float, reward_range: tuple[float, float], confidence: float
-) -> Best:
+) -> BoundedPolicy:
     """Find the best way to act, where steps that are not known pay within a range.
 
     `confidence` is for models with chances: both bounds hold with it.
@@ -56,19 +56,19 @@ def best_in(
         )
     except PayingCycle as cycle:
         raise OptionError(_cycle_text(model, cycle)) from None
-    return Best(safe.policy, safe.value, hopeful.policy, _unless_equal(hopeful, safe))
+    return BoundedPolicy(safe.policy, safe.value, hopeful.policy, _unless_equal(hopeful, safe))
 
 
 def _under_chance(
     model: Model,
-    chances: Chances,
+    chances: Outcomes,
     gamma: float,
     reward_range: tuple[float, float],
     confidence: float,
-) -> Best:
+) -> BoundedPolicy:
     try:
-        found = expect(model, chances, gamma, reward_range, confidence)
-    except NeverEnds as endless:
+        found = solve_stochastic(model, chances, gamma, reward_range, confidence)
+    except EndlessReward as endless:
         raise OptionError(_endless_text(model, endless)) from None
     lost = model.starts[np.isneginf(found.expected[model.starts])]
     if len(lost):
@@ -76,7 +76,7 @@ def _under_chance(
             f"gamma={gamma:g}: from {situation_text(model.named(int(lost[0])))} no way to act that "
             f"is known surely ends the episode: use gamma below 1, or plan from more traces"
         )
-    return Best(
+    return BoundedPolicy(
         found.policy.astype(np.int32),
         found.pessimistic,
         found.optimistic_policy.astype(np.int32),
@@ -86,7 +86,7 @@ def _under_chance(
     )
 
 
-def _endless_text(model: Model, endless: NeverEnds) -> str:
+def _endless_text(model: Model, endless: EndlessReward) -> str:
     here, action = endless.situations[0], model.actions[endless.actions[0]]
     return (
         f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -20,16 +20,14 @@ from numpy.typing import NDArray
 
 from resolvent.arguments import check_arguments, shown
 from resolvent.by_value import ByValue
-from resolvent.control.planning import plan_files
-from resolvent.control.planning.running import Runs, policy_in, run
 from resolvent.errors import ModelError, OptionError
 from resolvent.limits import telling_of_memory
 from resolvent.machines import Machines
-from resolvent.planning.experiment import nearest_unknown, soonest_by
+from resolvent.machines.situations import Situation, situation_text
+from resolvent.planning import plan_io
+from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
-from resolvent.planning.optimize import best_in
-from resolvent.planning.plan_io import html_of, text_of
-from resolvent.planning.steps import Situation, situation_text
+from resolvent.planning.optimize import optimize
 from resolvent.progress import Listener
 from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceFolder, TraceSet
@@ -40,6 +38,9 @@ from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
 from resolvent.workers import Workers, at_work
+
+if TYPE_CHECKING:
+    from resolvent.control.planning.running import Runs
 
 
 def plan(
@@ -109,7 +110,7 @@ def plan(
             progress=progress,
         )
     reward_range = reward_range or model.reward_range
-    best = best_in(model, gamma, reward_range, confidence)
+    best = optimize(model, gamma, reward_range, confidence)
     return Plan(machines, model, gamma, reward_range, *best)
 
 
@@ -262,9 +263,9 @@ class Plan(ByValue):
         are known, it is the one that was taken least often.
         """
         hopeful = self.model.starts[self.gaps[self.model.starts] > 0]
-        soonest = soonest_by(self.optimistic_policy, self.model, hopeful)
+        soonest = first_unknown_step(self.optimistic_policy, self.model, hopeful)
         if soonest is None and self.vacuous is not None:
-            return nearest_unknown(self.model)
+            return nearest_unknown_step(self.model)
         return soonest
 
     def run(
@@ -281,7 +282,7 @@ class Plan(ByValue):
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] | None = None,
         progress: Callable[[float], object] | None = None,
-    ) -> Runs:
+    ) -> "Runs":
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
@@ -302,6 +303,8 @@ class Plan(ByValue):
         episode 0 was promised 0.8574 and paid 0
         >>> result = result.update(runs.traces)
         """
+        from resolvent.control.planning.running import run
+
         return run(
             self,
             env,
@@ -331,11 +334,13 @@ class Plan(ByValue):
         >>> rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))[0].actions
         ('left', 'right', 'up', 'down', 'right', 'sit')
         """
+        from resolvent.control.planning.running import policy_in
+
         return policy_in(self, env)
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a JSON file, whole or not at all: a row for each situation."""
-        plan_files.save(self, path)
+        plan_io.save(self, path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent plan --json` prints them."""
@@ -343,9 +348,9 @@ class Plan(ByValue):
         return {
             "gamma": self.gamma,
             "reward_range": list(self.reward_range),
-            "value": plan_files.json_number(self.value),
-            "bound": plan_files.json_number(self.bound),
-            "largest_gap": plan_files.json_number(self.largest_gap),
+            "value": plan_io.json_number(self.value),
+            "bound": plan_io.json_number(self.bound),
+            "largest_gap": plan_io.json_number(self.largest_gap),
             "optimal": self.is_optimal,
             "vacuous": self.vacuous,
             "seen_reward_range": list(self.model.reward_range),
@@ -365,8 +370,8 @@ class Plan(ByValue):
             return {}
         return {
             "confidence": self.confidence,
-            "at_least": plan_files.json_number(self.model.at_starts(self.pessimistic)),
-            "at_most": plan_files.json_number(self.model.at_starts(self.optimistic)),
+            "at_least": plan_io.json_number(self.model.at_starts(self.pessimistic)),
+            "at_most": plan_io.json_number(self.model.at_starts(self.optimistic)),
         }
 
     def __repr__(self) -> str:
@@ -379,7 +384,7 @@ class Plan(ByValue):
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook, and what to do in the first situations."""
-        return html_of(self)
+        return plan_io.html_of(self)
 
     def __str__(self) -> str:
-        return text_of(self)
+        return plan_io.text_of(self)

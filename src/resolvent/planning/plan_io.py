@@ -13,7 +13,7 @@ from resolvent.atomic_file import atomic_write
 from resolvent.errors import ModelError, TraceError
 from resolvent.json_files import read_json
 from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
-from resolvent.planning.steps import by_name
+from resolvent.machines.situations import by_name
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import shown_together

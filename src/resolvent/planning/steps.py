@@ -1,4 +1,8 @@
-"""Traces + machines → their steps in the codes of a model."""
+"""Traces + machines → their steps in the codes of a model, and lookups by packed numbers.
+
+Input: what a replay of traces shows. Output: the distinct steps and starts, with the observation,
+the states of the machines that matter for acting, and the place of the first occurrence.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
-from resolvent.machines import Machine, Machines, machines_of
+from resolvent.machines import Machines, machines_of
 from resolvent.machines.columns import look_up
-from resolvent.machines.situations import KINDS, Situation, by_name, situation_text, states_text
-from resolvent.replay import Alphabets, CodedShard, Kinds, Replay, Tables, replay_shard
-from resolvent.replay.replaying import WITHOUT_ALPHABETS
+from resolvent.machines.situations import KINDS
+from resolvent.machines.transition_table import TransitionTable
+from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent.replay.counts import CountTable, Replay
+from resolvent.replay.replaying import WITHOUT_ALPHABETS, Tables, replay_shard
 from resolvent.replay.steps import paid_at_steps, starts_taken, state_of, steps_taken
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
@@ -21,11 +27,29 @@ from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
 from resolvent.wording import listed
 
 Keys = NDArray[np.int64]
+"""Numbers of augmented states, or of steps."""
+
+
+def that_matter(machines: Machines) -> Machines:
+    """Return the machines that matter for acting, without their knowledge of endings.
+
+    >>> from resolvent.environments import House
+    >>> list(that_matter(House().machines()))
+    ['transition', 'reward']
+    """
+    for name, output in (("transition", "observation"), ("reward", "reward")):
+        if name not in machines:
+            raise ModelError(
+                f"planning needs a {name.capitalize()} Machine, and here is "
+                f'{listed(machines)}: infer with "{output}" among outputs='
+            )
+    acting = machines_of((machines[name] for name in KINDS if name in machines), machines.timing)
+    return acting.replacing(doubt=machines.doubt)
 
 
 @dataclass(frozen=True)
-class Space:
-    """All situations and steps there could be, each with a number of its own.
+class StateSpace:
+    """All augmented states and steps that are possible, each with a number of its own.
 
     `sizes` are the numbers of states of the machines that matter, in their order.
     """
@@ -35,29 +59,29 @@ class Space:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, machines: Machines, traces: Alphabets) -> "Space":
-        """Take in all that the machines or the traces name."""
+    def of(cls, machines: Machines, alphabets: Alphabets) -> "StateSpace":
+        """Return the space of all symbols that the machines or the traces name."""
         transition = machines.transition
         return cls(
-            _joined(traces.observations, transition.observations, transition.outputs),
-            _joined(traces.actions, *(machine.actions for machine in machines.values())),
+            _union(alphabets.observations, transition.observations, transition.outputs),
+            _union(alphabets.actions, *(machine.actions for machine in machines.values())),
             tuple(machine.states for machine in machines.values()),
         )
 
     @property
     def situations(self) -> int:
-        """How many situations there could be."""
+        """The number of augmented states that are possible."""
         return len(self.observations) * prod(self.sizes)
 
     def situation(self, observation: Any, states: Sequence[Any]) -> Any:
-        """Return the number of a situation, or of many."""
+        """Return the number of an augmented state, or of many."""
         number = np.int64(observation)
         for size, state in zip(self.sizes, states, strict=True):
             number = number * size + state
         return number
 
     def parts(self, situation: Keys) -> tuple[Codes, tuple[Codes, ...]]:
-        """Return the observation and the states of situations."""
+        """Return the observation and the states of augmented states."""
         states: list[Codes] = []
         for size in reversed(self.sizes):
             situation, state = np.divmod(situation, size)
@@ -65,37 +89,42 @@ class Space:
         return situation.astype(np.int32), tuple(reversed(states))
 
 
+def _union(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
+    values = dict.fromkeys(value for vocabulary in vocabularies for value in vocabulary)
+    return Vocabulary(sorted(values, key=symbol_order))
+
+
 @dataclass(frozen=True, eq=False)
-class Taken:
-    """What traces show of machines, the different steps they take, and how they begin."""
+class StepCounts:
+    """The replay of a shard, its distinct steps, and the ways in which its traces begin."""
 
     shown: Replay
-    steps: Kinds
-    starts: Kinds
+    steps: CountTable
+    starts: CountTable
 
-    def __add__(self, other: "Taken") -> "Taken":
-        return Taken(self.shown + other.shown, self.steps + other.steps, self.starts + other.starts)
+    def __add__(self, other: "StepCounts") -> "StepCounts":
+        return StepCounts(
+            self.shown + other.shown, self.steps + other.steps, self.starts + other.starts
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Taking:
-    """Replays a shard for the steps that are taken in it: to be run anywhere.
+class StepPass:
+    """Counts the distinct steps of a shard; it can be pickled, to run anywhere.
 
-    With `pays` steps that pay otherwise are others. `paid`, if it is given, says in codes of the
-    caller's what each step of the one shard there is paid.
+    With `pays` steps with different rewards are distinct. `paid`, if given, is a column of codes
+    for the rewards of the only shard.
     """
 
     tables: Tables
     pays: bool = False
     paid: Codes | None = None
 
-    def __call__(self, shard: CodedShard) -> Taken:
-        """Return what is taken in a shard, without the alphabets, which whoever asks has."""
+    def __call__(self, shard: CodedShard) -> StepCounts:
+        """Return the steps of a shard, without the alphabets, which the caller has."""
         shown = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
-        paid = self.paid
-        if self.pays and paid is None:
-            paid = paid_at_steps(shard)
-        return Taken(
+        paid = paid_at_steps(shard) if self.pays and self.paid is None else self.paid
+        return StepCounts(
             replace(shown, states={}, alphabets=WITHOUT_ALPHABETS),
             steps_taken(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
             starts_taken(shard, shown.states),
@@ -103,14 +132,23 @@ class Taking:
 
 
 @dataclass(frozen=True, eq=False)
+class Starts:
+    """The distinct ways in which traces begin: the number of traces, and the first one."""
+
+    observation: Codes
+    states: tuple[Codes, ...]
+    label: Codes
+    count: Keys
+    trace: Keys
+
+
+@dataclass(frozen=True, eq=False)
 class Steps:
-    """The different steps that traces take, in the codes of a space, by where they first occur.
+    """The distinct steps of traces, in the codes of a space, in order of first occurrence.
 
     States are −1 where the machines do not know them. `label` is that of the next observation,
-    in the codes of the traces; `read` the one that is read for it, which with a lag is that
-    before. `paid` are codes of the caller's, all 0 unless pay matters. `count` says how often
-    each step is taken, `trace` and `step` where first. `starts` are how traces begin, `labels`
-    all labels.
+    in the codes of the traces; `read` is the one read for it, which with a lag is the label
+    before. `paid` are codes of rewards, all 0 unless rewards matter.
     """
 
     observation: Codes
@@ -124,50 +162,46 @@ class Steps:
     count: Keys
     trace: Keys
     step: Keys
-    starts: "Starts"
+    starts: Starts
     labels: Vocabulary[Label]
 
     @classmethod
-    def of(cls, taken: Taken, alphabets: Alphabets, space: Space) -> "Steps":
-        """Return the steps that traces take, with the states that a replay of them found."""
-        kinds = taken.steps
-        seen = codes_of(alphabets.observations, space.observations, -1)
+    def of(cls, counts: StepCounts, alphabets: Alphabets, space: StateSpace) -> "Steps":
+        """Return the steps of traces, with the states that a replay of them found."""
+        names = [state_of(name) for name in counts.shown.sizes]
+        steps, starts = counts.steps.by_first_place(), counts.starts.by_first_place()
+        observations = codes_of(alphabets.observations, space.observations, -1)
+        (trace, step), (start_trace, _) = steps.places, starts.places
         return cls(
-            seen[kinds["observation"]],
-            _states(taken, kinds),
-            codes_of(alphabets.actions, space.actions, -1)[kinds["action"]],
-            seen[kinds["following"]],
-            kinds["label"],
-            kinds.columns.get("read", kinds["label"]),
-            kinds["ended"].astype(bool),
-            kinds.columns.get("paid", np.zeros(len(kinds), np.int32)),
-            kinds.count,
-            kinds.trace,
-            kinds.step,
+            observations[steps["observation"]],
+            tuple(steps[name] for name in names),
+            codes_of(alphabets.actions, space.actions, -1)[steps["action"]],
+            observations[steps["following"]],
+            steps["label"],
+            steps.columns.get("read", steps["label"]),
+            steps["ended"].astype(bool),
+            steps.columns.get("paid", np.zeros(len(steps), np.int32)),
+            steps.count,
+            trace,
+            step,
             Starts(
-                seen[taken.starts["observation"]],
-                _states(taken, taken.starts),
-                taken.starts["label"],
-                taken.starts.count,
-                taken.starts.trace,
+                observations[starts["observation"]],
+                tuple(starts[name] for name in names),
+                starts["label"],
+                starts.count,
+                start_trace,
             ),
             alphabets.labels,
         )
 
-
-@dataclass(frozen=True, eq=False)
-class Starts:
-    """How traces begin, each way once: how many do so, and which is the first."""
-
-    observation: Codes
-    states: tuple[Codes, ...]
-    label: Codes
-    count: Keys
-    trace: Keys
-
-
-def _states(taken: Taken, kinds: Kinds) -> tuple[Codes, ...]:
-    return tuple(kinds[state_of(kind)] for kind in taken.shown.sizes)
+    def transitions(self, machines: Machines) -> list[Codes]:
+        """Return each machine's next states by state and label code; the last column is −1."""
+        return [
+            TransitionTable(machine.transitions, machine.labels).for_labels(
+                self.labels, others=True
+            )
+            for machine in machines.values()
+        ]
 
 
 def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -178,7 +212,7 @@ def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """A function from numbers to codes, known at some of them."""
+    """A partial function from numbers to codes."""
 
     keys: Keys
     values: Codes
@@ -189,39 +223,32 @@ class Lookup:
         order = np.argsort(keys)
         return cls(keys[order], values[order])
 
-    def __call__(self, wanted: Keys) -> Codes:
-        """Return the value at each number, −1 where none is known."""
-        return look_up(self.keys, self.values, wanted)
+    def __call__(self, numbers: Keys) -> Codes:
+        """Return the value at each number, −1 where there is none."""
+        return look_up(self.keys, self.values, numbers)
 
 
-def as_function(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
-    """Return the lookup that rows of keys and values make, or the first two that disagree.
+def as_lookup(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
+    """Return the lookup that rows of keys and values define, or the first two that disagree.
 
     Keys are below `size`.
 
-    >>> as_function(np.array([7, 3, 7]), np.int32([1, 0, 1]), 8).values.tolist()
+    >>> as_lookup(np.array([7, 3, 7]), np.int32([1, 0, 1]), 8).values.tolist()
     [0, 1]
-    >>> as_function(np.array([7, 3, 7]), np.int32([1, 0, 2]), 8)
+    >>> as_lookup(np.array([7, 3, 7]), np.int32([1, 0, 2]), 8)
     (0, 2)
     """
     distinct, place = distinct_numbers(keys, size)
     first = np.empty(len(distinct), np.int64)
     first[place[::-1]] = np.arange(len(keys))[::-1]  # of equal places, the last one written stays
-    others = np.flatnonzero(values[first][place] != values)
-    if len(others):
-        return int(first[place[others[0]]]), int(others[0])
+    differing = np.flatnonzero(values[first][place] != values)
+    if len(differing):
+        return int(first[place[differing[0]]]), int(differing[0])
     return Lookup(distinct, values[first])
 
 
-def moves_of(machine: Machine, labels: Vocabulary[Label]) -> Codes:
-    """Return the state that each label of the traces leads to; −1, and for label −1, unknown."""
-    codes = np.append(codes_of(labels, machine.labels, -1), -1)
-    lost = np.full((machine.states, 1), -1, np.int32)
-    return np.hstack([machine.transitions, lost])[:, codes]
-
-
-def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64], Codes]:
-    """Return the situations in which traces begin, how many do so, and the first label of one."""
+def start_states(steps: Steps, space: StateSpace) -> tuple[Keys, Keys, Codes]:
+    """Return the augmented states in which traces begin, their counts, and the first label."""
     starts = steps.starts
     lost = np.flatnonzero(~are_known(starts.states))
     if len(lost):
@@ -238,32 +265,8 @@ def starts_of(steps: Steps, space: Space) -> tuple[Keys, NDArray[np.int64], Code
     return distinct, count, starts.label[begins]
 
 
-def places_of(wanted: Keys, situations: Keys, order: NDArray[np.int64]) -> Codes:
-    """Return where each wanted situation stands; −1 stays."""
-    found = order[np.searchsorted(situations, wanted, sorter=order) % len(situations)]
-    return np.where(wanted < 0, -1, found).astype(np.int32)
-
-
-def _joined(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
-    values = dict.fromkeys(value for one in vocabularies for value in one)
-    return Vocabulary(sorted(values, key=symbol_order))
-
-
-__all__ = ["KINDS", "Situation", "by_name", "situation_text", "states_text", "that_matter"]
-
-
-def that_matter(machines: Machines) -> Machines:
-    """Return those of the machines that matter for acting, without anything about endings.
-
-    >>> from resolvent.environments import House
-    >>> list(that_matter(House().machines()))
-    ['transition', 'reward']
-    """
-    for kind, output in (("transition", "observation"), ("reward", "reward")):
-        if kind not in machines:
-            raise ModelError(
-                f"planning needs a {kind.capitalize()} Machine, and here is "
-                f'{listed(machines)}: infer with "{output}" among outputs='
-            )
-    both = machines_of((machines[one] for one in KINDS if one in machines), machines.timing)
-    return both.replacing(doubt=machines.doubt)
+def place_of(numbers: Keys, situations: Keys) -> Codes:
+    """Return the place of each number among the situations, all of which occur; −1 stays."""
+    order = np.argsort(situations)
+    place = order[np.searchsorted(situations, numbers, sorter=order) % len(situations)]
+    return np.where(numbers < 0, -1, place).astype(np.int32)

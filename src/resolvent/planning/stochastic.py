@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from resolvent.arithmetic import log
-from resolvent.planning.confidence import cautious_policy, least_worth, most_worth
-from resolvent.planning.markov_chain import Flags, Numbers, Rows, View
-from resolvent.planning.stochastic_model import Chances
+from resolvent.planning.robust import cautious_policy, lower_bounds, upper_bounds
+from resolvent.planning.markov_chain import DecisionProcess, Flags, Numbers, Rows
+from resolvent.planning.stochastic_model import Outcomes
 from resolvent.planning.value_bounds import in_all
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _ALIKE = 1e-10
 """Of what values may be: differences below this are those of rounding."""
 
 
-class NeverEnds(Exception):  # noqa: N818
+class EndlessReward(Exception):  # noqa: N818
     """Without discount, a policy pays for ever: its situations and actions."""
 
     def __init__(self, situations: list[int], actions: list[int]) -> None:
@@ -30,7 +30,7 @@ class NeverEnds(Exception):  # noqa: N818
         self.situations, self.actions = situations, actions
 
 
-def best_policy(view: View, gamma: float) -> tuple[Rows, Numbers]:
+def optimal_policy(view: DecisionProcess, gamma: float) -> tuple[Rows, Numbers]:
     """Return the policy that is expected to pay most, and what it is worth everywhere.
 
     Policies are improved until none is better but for rounding. Of actions worth the same, the
@@ -40,13 +40,13 @@ def best_policy(view: View, gamma: float) -> tuple[Rows, Numbers]:
     return _discounted(view, gamma) if gamma < 1 else _undiscounted(view)
 
 
-def worth_of(view: View, policy: Rows, gamma: float) -> Numbers:
+def policy_value(view: DecisionProcess, policy: Rows, gamma: float) -> Numbers:
     """Return what a policy is worth in every situation; without discount it has to end surely."""
     chain = view.chain(policy, gamma)
     return chain.worth(gamma, np.zeros(view.situations))
 
 
-def ending_worth(view: View, policy: Rows) -> Numbers | None:
+def terminating_value(view: DecisionProcess, policy: Rows) -> Numbers | None:
     """Return what a policy is worth without discount; None if it does not surely end somewhere.
 
     Where it comes to rest at no cost, it is worth nothing more.
@@ -59,13 +59,13 @@ def ending_worth(view: View, policy: Rows) -> Numbers | None:
     return _ended_worth(view, policy, everywhere, caught)
 
 
-def _varies(view: View) -> Flags:
+def _varies(view: DecisionProcess) -> Flags:
     """Return of which steps something may come that pays."""
     found: Flags = np.bincount(view.row, view.extra != 0, len(view.pay)) > 0
     return found
 
 
-def _discounted(view: View, gamma: float) -> tuple[Rows, Numbers]:
+def _discounted(view: DecisionProcess, gamma: float) -> tuple[Rows, Numbers]:
     rows, value = np.arange(view.situations), np.zeros(view.situations)
     for _ in range(_SWEEPS):
         worth = view.worth(view.ahead(value, gamma), view.share)
@@ -74,7 +74,7 @@ def _discounted(view: View, gamma: float) -> tuple[Rows, Numbers]:
     for _ in range(_ROUNDS):
         value = view.chain(policy, gamma).worth(gamma, value)
         worth = view.worth(view.ahead(value, gamma), view.share)
-        alike = _alike(worth)
+        alike = _tolerance(worth)
         better = worth.max(axis=1) > worth[rows, policy] + alike
         if not better.any():
             break
@@ -83,7 +83,7 @@ def _discounted(view: View, gamma: float) -> tuple[Rows, Numbers]:
     return policy, view.chain(policy, gamma).worth(gamma, value)
 
 
-def _undiscounted(view: View) -> tuple[Rows, Numbers]:
+def _undiscounted(view: DecisionProcess) -> tuple[Rows, Numbers]:
     """Improve a policy that surely ends, as long as another is better.
 
     If a better one did not surely end, it would go round for pay: each of its steps was taken
@@ -102,7 +102,7 @@ def _undiscounted(view: View) -> tuple[Rows, Numbers]:
         value = _ended_worth(view, policy, sure, stays)
         worth = view.worth(view.ahead(np.where(sure, value, 0.0), 1.0), view.share)
         worth = np.where(inside, worth, -np.inf)
-        alike = _alike(np.where(np.isfinite(worth), worth, 0.0))
+        alike = _tolerance(np.where(np.isfinite(worth), worth, 0.0))
         best = worth.max(axis=1)
         better = sure & (best > value + alike)
         idle = rest & ~stays & (value < -alike)
@@ -120,7 +120,7 @@ def _undiscounted(view: View) -> tuple[Rows, Numbers]:
     return chosen, np.where(sure, value, -np.inf)
 
 
-def _ended_worth(view: View, policy: Rows, sure: Flags, stays: Flags) -> Numbers:
+def _ended_worth(view: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> Numbers:
     """Return what a policy that ends surely is worth; 0 where it stays at no cost."""
     chain = view.chain(policy, 1.0)
     goes = (sure & ~stays)[chain.row] & (sure & ~stays)[chain.following]
@@ -133,7 +133,7 @@ def _ended_worth(view: View, policy: Rows, sure: Flags, stays: Flags) -> Numbers
     return np.where(sure, part.worth(1.0, np.zeros(view.situations)), -np.inf)
 
 
-def _resting(view: View) -> tuple[Rows, Flags]:
+def _resting(view: DecisionProcess) -> tuple[Rows, Flags]:
     """Return where one may stay for ever at no cost, and the action that does."""
     free = (view.known & (view.pay == 0) & ~_varies(view)).reshape(-1, view.actions)
     rest = np.append(np.ones(view.situations, bool), [False, False])
@@ -145,7 +145,7 @@ def _resting(view: View) -> tuple[Rows, Flags]:
         rest[:-2] &= ~left
 
 
-def _ending(view: View, allowed: Flags, rest: Flags) -> tuple[Rows, Flags]:
+def _ending(view: DecisionProcess, allowed: Flags, rest: Flags) -> tuple[Rows, Flags]:
     """Return a policy that surely ends, or comes to rest, and from where it does.
 
     Of all that are left, keep those from which allowed steps, none of which may lead out of
@@ -169,17 +169,17 @@ def _ending(view: View, allowed: Flags, rest: Flags) -> tuple[Rows, Flags]:
         sure = near
 
 
-def _all_lead_into(view: View, where: Flags) -> Flags:
+def _all_lead_into(view: DecisionProcess, where: Flags) -> Flags:
     """Return which steps surely lead into some situations, as a table."""
     out = np.bincount(view.row, ~where[view.following], len(view.pay)) > 0
     return ~out.reshape(-1, view.actions)
 
 
-def _ends_surely(view: View, policy: Rows, sure: Flags, stays: Flags) -> bool:
+def _ends_surely(view: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> bool:
     return not _caught(view, policy, sure, stays).any()
 
 
-def _caught(view: View, policy: Rows, sure: Flags, stays: Flags) -> Flags:
+def _caught(view: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> Flags:
     """Return from where a policy cannot come to an end."""
     chain = view.chain(policy, 1.0)
     inside = np.bincount(chain.row, chain.chance, view.situations)
@@ -191,13 +191,13 @@ def _caught(view: View, policy: Rows, sure: Flags, stays: Flags) -> Flags:
         out = out | more
 
 
-def _check_that_it_ends(view: View, policy: Rows, sure: Flags, stays: Flags) -> None:
+def _check_that_it_ends(view: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> None:
     caught = np.flatnonzero(_caught(view, policy, sure, stays))
     if len(caught):
-        raise NeverEnds(caught.tolist(), policy[caught].tolist())
+        raise EndlessReward(caught.tolist(), policy[caught].tolist())
 
 
-def _alike(worth: Numbers) -> float:
+def _tolerance(worth: Numbers) -> float:
     return _ALIKE * float(np.abs(worth).max(initial=0.0))
 
 
@@ -206,7 +206,7 @@ _CAUTION = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expectation:
+class StochasticSolution:
     """For each situation an action, what acting so is expected to pay, and bounds.
 
     With the confidence that was asked for, acting so is worth at least `pessimistic`, and
@@ -220,13 +220,13 @@ class Expectation:
     optimistic: Numbers
 
 
-def expect(
+def solve_stochastic(
     model: "Model",
-    chances: Chances,
+    chances: Outcomes,
     gamma: float,
     reward_range: tuple[float, float],
     confidence: float,
-) -> Expectation:
+) -> StochasticSolution:
     """Find a way to act that is expected to pay much, and say what is sure of it.
 
     What to do is chosen with caution: a step counts for what it is worth if its pay is off by the
@@ -241,15 +241,15 @@ def expect(
     seen = np.maximum(chances.seen, 1).astype(float)
     plain = _view(model, chances, mean, mean, low, gamma, min)
     ahead = min(gamma, _NEARLY_ONE)
-    least = _of_steps(chances, mean, chances.pays.least(1 / (2 * chances.pays.count), low))
+    least = _of_steps(chances, mean, chances.pays.least(1 / (2 * chances.pays.counts.total), low))
     caution = _view(model, chances, least, least, low, ahead, min)
     policy = cautious_policy(caution, _CAUTION / seen, ahead)
     expected: Numbers | None
     if gamma < 1:
-        expected = worth_of(plain, policy, gamma)
+        expected = policy_value(plain, policy, gamma)
     else:
-        surely, most_expected = best_policy(plain, gamma)
-        expected = ending_worth(plain, policy)
+        surely, most_expected = optimal_policy(plain, gamma)
+        expected = terminating_value(plain, policy)
         if expected is None:
             policy, expected = surely, most_expected
     # A third each for what follows a step, for labels and endings, and for what is paid.
@@ -261,9 +261,9 @@ def expect(
     anything = np.full(len(mean), low), np.full(len(mean), high)
     sure = _view(model, chances, least, anything[0], low, gamma, min)
     hope = _view(model, chances, most, anything[1], high, gamma, max)
-    pessimistic = least_worth(sure, chances.radius(delta), gamma, policy)
-    hopeful, optimistic = most_worth(hope, chances.radius(delta), gamma)
-    return Expectation(
+    pessimistic = lower_bounds(sure, chances.radius(delta), gamma, policy)
+    hopeful, optimistic = upper_bounds(hope, chances.radius(delta), gamma)
+    return StochasticSolution(
         policy,
         expected,
         np.minimum(pessimistic, expected),
@@ -274,19 +274,19 @@ def expect(
 
 def _view(
     model: "Model",
-    chances: Chances,
+    chances: Outcomes,
     mean: Numbers,
     otherwise: Numbers,
     reward: float,
     gamma: float,
     worst_or_best: Callable[[float, float], float],
-) -> View:
+) -> DecisionProcess:
     """See what is not known as if it paid this reward, for one step or for ever."""
     for_ever = in_all(reward, gamma)
     unknown, beyond = worst_or_best(reward, for_ever), worst_or_best(0.0, for_ever)
-    return View.of(chances, model.known, mean, otherwise, reward, unknown, beyond)
+    return DecisionProcess.of(chances, model.known, mean, otherwise, reward, unknown, beyond)
 
 
-def _of_steps(chances: Chances, mean: Numbers, paid: Numbers) -> Numbers:
+def _of_steps(chances: Outcomes, mean: Numbers, paid: Numbers) -> Numbers:
     """Return for each step what its row is said to pay; the mean where it has none."""
     return np.where(chances.paid < 0, mean, paid[chances.paid]) if len(paid) else mean

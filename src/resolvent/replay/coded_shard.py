@@ -16,15 +16,15 @@ from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TER
 from resolvent.traces.vocabulary import codes_of
 from resolvent.workers import cores
 
-_WHETHER = Vocabulary([False, True])
+_BOOLEANS = Vocabulary([False, True])
 
 
 @dataclass(frozen=True)
 class Alphabets:
-    """The values that occur in all shards together, each at the position that is its code.
+    """The values of all shards together; a value's code is its position.
 
-    `columns` are those of the rewards and of what else is named; `answers` what
-    machines answer with instead, where a column's values are rounded.
+    `columns` are the values of rewards and further columns; `answers` are the outputs of
+    machines instead, for columns whose values are rounded.
     """
 
     observations: Vocabulary[Symbol]
@@ -39,7 +39,7 @@ class Alphabets:
     ) -> "Alphabets":
         """Make alphabets of the values of every column, by the names of `TraceSet.all_columns`.
 
-        `rounding` says of some columns to how many decimals machines see them.
+        `rounding` is the number of decimals to which machines see some of the columns.
         """
         columns = dict(values)
         observations, labels, actions = (columns.pop(name) for name in BASIC)
@@ -61,15 +61,15 @@ class Alphabets:
         }
 
     def outputs(self, column: str) -> Vocabulary[Any]:
-        """Return what a machine that predicts a column answers with."""
+        """Return the outputs of a machine that predicts a column."""
         if column == OBSERVATION:
             return self.observations
         if column == TERMINATED:
-            return _WHETHER
+            return _BOOLEANS
         return self.answers[column] if column in self.answers else self.columns[column]
 
     def column_number(self, column: str) -> int:
-        """Return by which number the core calls the column that a machine predicts."""
+        """Return the number of a predicted column in the compiled core."""
         if column == OBSERVATION:
             return _core.NEXT_OBSERVATION
         if column == TERMINATED:
@@ -77,7 +77,7 @@ class Alphabets:
         return list(self.columns).index(column)
 
     def in_answers(self, column: str, digits: int) -> Codes:
-        """Return for each value of a column the code of what it is rounded to."""
+        """Return for each value of a column the code of its rounded value."""
         return codes_of(rounded(self.columns[column], digits), self.answers[column], -1)
 
 
@@ -85,8 +85,8 @@ class Alphabets:
 class CodedShard:
     """A shard in common codes, ready to be replayed.
 
-    `first` is the number of its first trace among all traces; `codes` are those of
-    every column by name; `rounding` says to how many decimals machines see a column.
+    `first` is the number of its first trace among all traces; `codes` are the codes of every
+    column by name; `rounding` is the number of decimals to which machines see a column.
     """
 
     first: int
@@ -116,35 +116,35 @@ class CodedShard:
 
     @cached_property
     def key(self) -> NDArray[np.int64]:
-        """A number for each trace that depends on nothing but what it holds.
+        """A hash of the content of each trace.
 
         >>> from resolvent.traces import Trace
-        >>> ways = [Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 0)]
-        >>> a, b, c = CodedShard.alone(TraceSet(ways)).key.tolist()
-        >>> a == c, a == b, CodedShard.alone(TraceSet(ways[2:])).key.tolist() == [a]
+        >>> traces = [Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 0)]
+        >>> a, b, c = CodedShard.alone(TraceSet(traces)).key.tolist()
+        >>> a == c, a == b, CodedShard.alone(TraceSet(traces[2:])).key.tolist() == [a]
         (True, False, True)
         """
         columns, values = self.columns, self.alphabets.values
-        if self.alphabets.answers:  # machines see some columns rounded: others may differ
+        if self.alphabets.answers:  # `columns` are rounded, and traces may differ otherwise
             sizes = {name: len(column) for name, column in values.items()}
             columns = core_columns(self.traces, self.codes, sizes)
         return content_keys(columns, values, cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:
-        """How many steps each trace has."""
+        """The number of steps of each trace."""
         return np.diff(self.traces.offsets)
 
     @cached_property
     def rank(self) -> Codes:
-        """The place of each trace by length and key: the same however they were shuffled."""
+        """The rank of each trace by length and key, whatever the order of traces."""
         rank = np.empty(len(self.traces), np.int32)
         rank[np.lexsort((self.key, self.length))] = np.arange(len(rank), dtype=np.int32)
         return rank
 
     @cached_property
     def columns(self) -> _core.TraceColumns:
-        """The columns as the core replays them, rounded where machines see them so."""
+        """The columns as the core replays them, rounded as machines see them."""
         alphabets, codes = self.alphabets, dict(self.codes)
         sizes = {name: len(values) for name, values in alphabets.values.items()}
         for name in alphabets.answers:
@@ -153,6 +153,6 @@ class CodedShard:
         return core_columns(self.traces, codes, sizes)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The core's columns stay behind; they are made again where they are needed.
+        # The core's columns cannot be pickled; they are computed again on demand.
         fields = ("first", "traces", "codes", "alphabets", "rounding")
         return {name: self.__dict__[name] for name in fields}

@@ -158,11 +158,17 @@ class CountTable(ByValue):
         )
         return table._placed(rows, self.trace, self.step)
 
+    @property
+    def places(self) -> tuple[Int64s, Int64s]:
+        """The trace and the step at which each row first occurs."""
+        if self.trace is None or self.step is None:
+            raise ValueError("the table has no places: give them where the rows are counted")
+        return self.trace, self.step
+
     def by_first_place(self) -> "CountTable":
         """Return the rows in the order in which they first occur."""
-        if self.trace is None or self.step is None:
-            raise ValueError("the table has no places")
-        return self.take(np.lexsort((self.step, self.trace)))
+        trace, step = self.places
+        return self.take(np.lexsort((step, trace)))
 
 
 @dataclass(frozen=True, eq=False)

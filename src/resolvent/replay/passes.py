@@ -1,4 +1,4 @@
-"""One pass over all traces, in memory or in files, shard by shard."""
+"""One pass over all traces, in memory or in files; the counts of shards add up."""
 
 import copy
 import time
@@ -20,13 +20,13 @@ from resolvent.traces.shards import Shards, ShardsInMemory, are_same, gaps_of
 from resolvent.workers import Workers
 
 
-class AddsUp(Protocol):
-    """What pieces show; two of them together show their sum."""
+class Summable(Protocol):
+    """Counts of a shard, which add up."""
 
     def __add__(self, other: Self) -> Self: ...
 
 
-Made = TypeVar("Made", bound=AddsUp)
+Counts = TypeVar("Counts", bound=Summable)
 
 
 def whole(
@@ -39,9 +39,9 @@ def whole(
 ) -> Corpus:
     """Return all traces as machines see them, under common codes.
 
-    `workers` go through those in files once for that, unless they are `known` already: the
-    corpus that machines were inferred from, say. `progress` is told how far that is. What is left
-    out as files are damaged, where a user asks for that, is told by a `TableWarning`.
+    `workers` scan files once for that, unless `known` is a corpus of the same files, such as
+    that of the inference. A `TableWarning` says what is left out of damaged files, if a user
+    asks to skip it.
 
     Raises:
         DamagedFile: when nothing is left.
@@ -53,74 +53,73 @@ def whole(
         corpus = copy.copy(known)
         corpus.workers = workers
     else:
-        told = None
+        report = None
         if isinstance(traces, TraceFolder):
-            told = _telling(progress, READING, len(shards), traces.rows)
-        corpus = Corpus(shards, rounding, told, workers=workers)
+            report = _reporter(progress, READING, len(shards), traces.rows)
+        corpus = Corpus(shards, rounding, report, workers=workers)
         tell_of(gaps_of(corpus.shards), corpus.traces)
     check_columns(machines, corpus.alphabets)
     return corpus
 
 
-def through(
-    corpus: Corpus, work: Callable[[CodedShard], Made], progress: Listener | None = None
-) -> Made:
-    """Go through all pieces of a corpus once, and return what they show together.
+def _are_same(shards: Shards, other: Shards) -> bool:
+    """Return whether shards are the same files under the same transformation."""
+    if isinstance(shards, SensedShards) and isinstance(other, SensedShards):
+        return are_same(shards.shards, other.shards) and shards.senses == other.senses
+    return are_same(shards, other)
 
-    The workers of the corpus do so where it is in files: `work` has to be one that can be
-    pickled then. `progress` is told how far it is.
+
+def through(
+    corpus: Corpus, work: Callable[[CodedShard], Counts], progress: Listener | None = None
+) -> Counts:
+    """Apply `work` to each shard of a corpus once, and return the sum of its results.
+
+    The workers of the corpus do so if it is in files: then `work` has to be picklable.
     """
     if corpus.in_memory:
-        made = [[work(shard)] for shard in corpus.coded() if len(shard.traces)]
-        together: list[Made] = reduce(_added, made) if made else []
+        counts = [[work(shard)] for shard in corpus.coded() if len(shard.traces)]
+        total: list[Counts] = reduce(_sum, counts) if counts else []
     else:
-        pieces = len(corpus.shards)
-        together = corpus.workers.together(
-            _Working(corpus.pieces, work),
-            range(pieces),
-            _added,
+        shards = len(corpus.shards)
+        total = corpus.workers.together(
+            _ReadAndWork(corpus.pieces, work),
+            range(shards),
+            _sum,
             called=REPLAYING,
-            report=_telling(progress, REPLAYING, pieces, corpus.steps),
+            report=_reporter(progress, REPLAYING, shards, corpus.steps),
         )
-    if not together:
+    if not total:
         raise ModelError("there are no traces to replay")
-    return together[0]
+    return total[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Working(Generic[Made]):
-    """Reads a piece and works on it, wherever that is done."""
+class _ReadAndWork(Generic[Counts]):
+    """Reads a shard and works on it; it can be pickled, to run anywhere."""
 
     pieces: CodedPieces
-    work: Callable[[CodedShard], Made]
+    work: Callable[[CodedShard], Counts]
 
-    def __call__(self, number: int) -> list[Made]:
+    def __call__(self, number: int) -> list[Counts]:
         shard = self.pieces.read(number)
         return [self.work(shard)] if len(shard.traces) else []
 
 
-def _added(one: list[Made], other: list[Made]) -> list[Made]:
-    """Put together what pieces show; in the midst of one long trace nothing begins."""
-    return [one[0] + other[0]] if one and other else one or other
+def _sum(counts: list[Counts], more: list[Counts]) -> list[Counts]:
+    """Return the sum of the counts of shards; one in the middle of a long trace has none."""
+    return [counts[0] + more[0]] if counts and more else counts or more
 
 
-def _telling(
-    progress: Listener | None, doing: str, pieces: int, steps: int
+def _reporter(
+    progress: Listener | None, doing: str, shards: int, steps: int
 ) -> Callable[[int], None] | None:
-    """Return what tells a listener how many pieces are done, if there is one."""
+    """Return a function that reports the number of shards that are done to a listener."""
     if progress is None:
         return None
     started = time.perf_counter()
 
-    def tell(done: int) -> None:
+    def report(done: int) -> None:
         seconds = time.perf_counter() - started
-        progress(doing, Progress(0, 0, done, pieces, 1, steps, seconds))
+        progress(doing, Progress(0, 0, done, shards, 1, steps, seconds))
 
-    return tell
-
-
-def _are_same(one: Shards, other: Shards) -> bool:
-    """Whether shards are the same files, seen in the same way."""
-    if isinstance(one, SensedShards) and isinstance(other, SensedShards):
-        return are_same(one.shards, other.shards) and one.senses == other.senses
-    return are_same(one, other)
+    return report

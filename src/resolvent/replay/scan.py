@@ -1,9 +1,9 @@
-"""The first pass over shards in files: their values, sizes and a sample of traces."""
+"""The first pass over shards in files: their values, sizes, and a sample of their traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,25 @@ from resolvent.traces.shards import Shards, arrangements_of, look_at
 Numbered = tuple[NDArray[np.int64], TraceSet]
 """Some traces, and their numbers among all."""
 
+LEAST_STEPS: Final = 50_000
+"""Minimum number of steps that a shard gives to the pool, if it has them."""
+
+_SPARE: Final = 2
+"""Multiple of its share of the pool that a shard gives."""
+
 _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Traces by rising key, of equal ones the first.
+    """A sample of distinct traces, in the order of their keys; of equal traces the first.
 
-    With a limit of `steps` they are those of lowest key that have so many steps together or a
-    little more; and the traces themselves are kept (`sets`), since they would have to be read
-    again. `cut` says of pieces that did not give all that they might have from which key on
-    that is, so that one can tell whether it matters.
+    With a limit of `steps` it holds the traces of lowest key up to that number of steps or a
+    little more, and the traces themselves (`sets`), which would have to be read again otherwise.
+    `cut` names shards that did not give all of their traces: the key from which on, and the
+    number of the shard.
 
-    Two pools are put together by `+`, in any grouping: a trace that has too many before it in one
-    of them has them in both.
+    Pools add up in any grouping: a trace with too many before it in a part has them in the whole.
     """
 
     steps: int | None
@@ -48,114 +53,102 @@ class Pool:
         shard: CodedShard,
         steps: int | None,
         first: int = 0,
-        given: tuple[int, int] | None = None,
+        limit: tuple[int, int] | None = None,
     ) -> "Pool":
         """Return the pool of one shard, whose first trace has the number `first`.
 
-        `given` are the number of its piece and how many steps that should give at most.
+        `limit` is the number of the shard and the number of steps that it gives at most.
         """
         number = first + np.arange(len(shard.traces))
-        found = cls(steps, number, shard.length, shard.key)._lowest()
-        if given is not None and (enough := _enough(found.length, given[1])) < len(found.key):
-            found = replace(found._first(enough), cut=((int(found.key[enough]), given[0]),))
+        pool = cls(steps, number, shard.length, shard.key)._lowest()
+        if limit is not None and (enough := _enough(pool.length, limit[1])) < len(pool.key):
+            pool = replace(pool._first(enough), cut=((int(pool.key[enough]), limit[0]),))
         if steps is None:
-            return found
-        kept = np.sort(found.number)
-        return replace(found, sets=((kept, shard.traces.take(kept - first)),))
+            return pool
+        numbers = np.sort(pool.number)
+        return replace(pool, sets=((numbers, shard.traces.take(numbers - first)),))
 
     def moved(self, by: int) -> "Pool":
-        """Return the same pool for traces whose numbers are higher by so many."""
+        """Return the pool with a constant added to the numbers of its traces."""
         if not by:
             return self
-        sets = tuple((held + by, traces) for held, traces in self.sets)
+        sets = tuple((numbers + by, traces) for numbers, traces in self.sets)
         return replace(self, number=self.number + by, sets=sets)
 
     def __add__(self, other: "Pool") -> "Pool":
         if self.is_full:
             other = other._up_to(int(self.key[-1]))
-        together = Pool(
+        total = Pool(
             self.steps,
             np.append(self.number, other.number),
             np.append(self.length, other.length),
             np.append(self.key, other.key),
             cut=self.cut + other.cut,
         )._lowest()
-        return replace(together, sets=together._needed((*self.sets, *other.sets)))
+        return replace(total, sets=total._needed((*self.sets, *other.sets)))
 
     @property
     def is_full(self) -> bool:
         """Whether traces of higher keys than these do not belong here."""
         return self.steps is not None and int(self.length.sum()) >= self.steps
 
-    def _up_to(self, key: int) -> "Pool":
-        found = self._first(int(np.searchsorted(self.key, key, side="right")))
-        return found if len(found.number) else replace(found, sets=())
-
-    def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
-        """Leave out traces that are not in the pool, once they are half: copying takes time."""
-        if sum(traces.steps for _, traces in sets) <= 2 * int(self.length.sum()):
-            return sets
-        numbers = np.sort(self.number)
-        found = []
-        for held, traces in sets:
-            at = np.minimum(np.searchsorted(numbers, held), len(numbers) - 1)
-            stays = numbers[at] == held
-            if stays.any():
-                found.append((held[stays], traces.take(np.flatnonzero(stays))))
-        return tuple(found)
-
     @property
     def short(self) -> list[int]:
-        """The pieces that may hold traces which belong into the pool and are not there."""
-        return sorted({piece for _, piece in self.cut})
+        """The shards that may hold traces which belong into the pool and are not there."""
+        return sorted({shard for _, shard in self.cut})
 
     def with_all_of(self, more: "Pool") -> "Pool":
-        """Return the pool when the pieces that were cut have given all they have."""
+        """Return the pool after the shards that were cut have given all of their traces."""
         return replace(self, cut=()) + more
 
+    def _up_to(self, key: int) -> "Pool":
+        pool = self._first(int(np.searchsorted(self.key, key, side="right")))
+        return pool if len(pool.number) else replace(pool, sets=())
+
+    def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
+        """Drop traces that are not in the pool, once they are half: copying takes time."""
+        if sum(traces.steps for _, traces in sets) <= 2 * int(self.length.sum()):
+            return sets
+        wanted = np.sort(self.number)
+        needed = []
+        for numbers, traces in sets:
+            at = np.minimum(np.searchsorted(wanted, numbers), len(wanted) - 1)
+            stays = wanted[at] == numbers
+            if stays.any():
+                needed.append((numbers[stays], traces.take(np.flatnonzero(stays))))
+        return tuple(needed)
+
     def _lowest(self) -> "Pool":
-        """Leave out traces that are there already, and those beyond the limit."""
+        """Drop traces that are repeated, and those beyond the limit."""
         # Where keys are equal, the first number comes first.
         order = np.lexsort((self.number, self.key))
         key = self.key[order]
         order = order[np.diff(key, prepend=key[:1] - 1) != 0]
-        sorted_ = replace(
+        pool = replace(
             self, number=self.number[order], length=self.length[order], key=self.key[order]
         )
         if self.steps is None:
-            return sorted_
-        found = sorted_._first(_enough(sorted_.length, self.steps))
-        if int(found.length.sum()) >= self.steps:  # what comes later does not matter
-            found = replace(found, cut=tuple(one for one in self.cut if one[0] <= found.key[-1]))
-        return found
+            return pool
+        pool = pool._first(_enough(pool.length, self.steps))
+        if int(pool.length.sum()) >= self.steps:  # shards that were cut later do not matter
+            pool = replace(pool, cut=tuple(cut for cut in self.cut if cut[0] <= pool.key[-1]))
+        return pool
 
-    def _first(self, many: int) -> "Pool":
-        return replace(
-            self, number=self.number[:many], length=self.length[:many], key=self.key[:many]
-        )
+    def _first(self, n: int) -> "Pool":
+        return replace(self, number=self.number[:n], length=self.length[:n], key=self.key[:n])
 
 
 def _enough(length: NDArray[np.int64], steps: int) -> int:
-    """Return how many of the first traces have so many steps together."""
+    """Return the number of leading traces that have this number of steps together."""
     return int(np.searchsorted(np.cumsum(length), steps)) + 1
-
-
-LEAST_STEPS = 50_000
-"""Steps that a piece gives to the pool at least, if it has them."""
-
-_SPARE = 2
-"""How many times its share of the pool a piece gives."""
-
-Known = Mapping[str, Mapping[type, frozenset[Any]]]
-"""Values by column and type: 1, 1.0 and True are equal, yet not one."""
 
 
 @dataclass(frozen=True)
 class Looking:
-    """Looks at one piece, wherever that is done.
+    """Scans one shard, given by its number; it can be pickled, to run anywhere.
 
-    `pool_steps` are the steps of the whole pool, and `rows` how many steps there are in all; where
-    that is not known every piece gives to the pool all that may belong there.
+    `pool_steps` is the number of steps of the whole pool, `rows` the number of steps in all
+    shards. If that is not known, each shard gives all that may belong into the pool.
     """
 
     shards: Shards
@@ -163,9 +156,9 @@ class Looking:
     rows: int | None = None
 
     def __call__(self, number: int) -> "Look":
-        """Read a piece, and return what there is in it."""
+        """Read a shard, and return its values, sizes and pool."""
         traces, gap = look_at(self.shards, number)
-        stands = arrangements_of(self.shards).get(number)
+        arrangement = arrangements_of(self.shards).get(number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
@@ -175,17 +168,17 @@ class Looking:
             np.array([len(traces)]),
             digested(shard),
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
-            Pool.of(shard, self.pool_steps, given=(number, most)),
+            Pool.of(shard, self.pool_steps, limit=(number, most)),
             () if gap is None else ((number, gap),),
-            () if stands is None else ((number, stands),),
+            () if arrangement is None else ((number, arrangement),),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Pooling:
-    """Looks again at a piece, for all that may belong into the pool.
+    """Scans a shard again, for all traces that may belong into the pool.
 
-    `first` are the numbers of the first traces of all pieces.
+    `first` are the numbers of the first traces of all shards.
     """
 
     shards: Shards
@@ -193,21 +186,23 @@ class Pooling:
     first: NDArray[np.int64]
 
     def __call__(self, number: int) -> Pool:
-        """Read a piece, and return its pool."""
+        """Read a shard, and return its pool."""
         shard = CodedShard.alone(self.shards.read(number))
         return Pool.of(shard, self.pool_steps, int(self.first[number]))
 
 
+_Known = Mapping[str, Mapping[type, frozenset[Any]]]
+"""Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
+
+
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What there is in neighbouring pieces.
+    """The scan of neighboring shards; those of two runs of shards add up, in their order.
 
-    `traces` are how many each piece has. `news` are the values that each piece is the first to
-    have, by its number and column; a piece without any is left out. `gaps` are what cannot be
-    read of pieces, by their numbers, as files are damaged. `arrangements` are how the rows of
-    pieces stand, by their numbers, where that is known: who reads them next need not look again.
-
-    What two runs of pieces hold is put together by `+`, the second following the first.
+    `traces` are the numbers of traces of each shard. `news` are the values that each shard is
+    the first to have, by its number and column; a shard without any is left out. `gaps` are the
+    unreadable parts of damaged files, and `arrangements` the order of their rows where it is
+    known, each by shard number.
     """
 
     traces: NDArray[np.int64]
@@ -219,12 +214,12 @@ class Look:
 
     def __add__(self, other: "Look") -> "Look":
         known, news = self._known, list(self.news)
-        for piece, values in other.news:
-            fresh = {name: _fresh(column, known.get(name, {})) for name, column in values.items()}
+        for shard, values in other.news:
+            fresh = {name: _unknown(column, known.get(name, {})) for name, column in values.items()}
             if any(fresh.values()) or fresh.keys() != self.news[0][1].keys():
-                news.append((piece, fresh))
+                news.append((shard, fresh))
                 known = _with(known, fresh)
-        found = Look(
+        total = Look(
             np.append(self.traces, other.traces),
             self.digest + other.digest,
             tuple(news),
@@ -232,28 +227,28 @@ class Look:
             self.gaps + other.gaps,
             self.arrangements + other.arrangements,
         )
-        found.__dict__["_known"] = known  # it need not be put together again
-        return found
+        total.__dict__["_known"] = known  # saves computing it again
+        return total
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return self.digest.steps
 
     def common(self, shards: Shards) -> CommonValues:
-        """Return the values of every column, put together.
+        """Return the values of every column, of all shards together.
 
         Raises:
-            TraceError: when pieces have other columns than the first, or values of other types.
+            TraceError: when shards have other columns than the first, or values of other types.
         """
         common = CommonValues()
-        for piece, values in self.news:
-            common.add(values, shards.name(piece) or "the traces")
+        for shard, values in self.news:
+            common.add(values, shards.name(shard) or "the traces")
         return common
 
     @cached_property
-    def _known(self) -> Known:
-        known: Known = {}
+    def _known(self) -> _Known:
+        known: _Known = {}
         for _, values in self.news:
             known = _with(known, values)
         return known
@@ -263,25 +258,25 @@ class Look:
 
 
 def digested(shard: CodedShard) -> TraceDigest:
-    """Return what is kept of a shard's traces to tell them from others."""
+    """Return the digest of a shard's traces."""
     return TraceDigest.of(shard.key, shard.traces.steps)
 
 
-def _fresh(values: Sequence[Any], known: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
+def _unknown(values: Sequence[Any], known: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
     """Return the values that are not known."""
-    kinds = {*map(type, values)}
-    if len(kinds) == 1:
-        there = known.get(kinds.pop(), frozenset())
-        return tuple(value for value in values if value not in there)
+    types = {*map(type, values)}
+    if len(types) == 1:
+        same_type = known.get(types.pop(), frozenset())
+        return tuple(value for value in values if value not in same_type)
     return tuple(value for value in values if value not in known.get(type(value), ()))
 
 
-def _with(known: Known, values: Mapping[str, Sequence[Any]]) -> Known:
-    """Return what is known with more values."""
-    more = {name: dict(kinds) for name, kinds in known.items()}
+def _with(known: _Known, values: Mapping[str, Sequence[Any]]) -> _Known:
+    """Return the known values with more of them."""
+    more = {name: dict(by_type) for name, by_type in known.items()}
     for name, column in values.items():
-        of_type = more.setdefault(name, {})
-        for kind in {*map(type, column)}:
-            new = (value for value in column if type(value) is kind)
-            of_type[kind] = of_type.get(kind, frozenset()).union(new)
+        by_type = more.setdefault(name, {})
+        for dtype in {*map(type, column)}:
+            new = (value for value in column if type(value) is dtype)
+            by_type[dtype] = by_type.get(dtype, frozenset()).union(new)
     return more
