@@ -59,7 +59,7 @@ def test_values_that_hardly_differ_from_the_lowest_are_as_low():
 def test_the_worth_of_pay_of_any_size(pay):
     chain = MarkovChain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
     # x = pay + y / 2 and y = x, without discount.
-    assert chain.worth(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
+    assert chain.value(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
 
 
 @settings(deadline=None, max_examples=50)
@@ -109,7 +109,7 @@ def test_worth_solves_the_equations(gamma, size):
     row, following = np.nonzero(table)
     chain = MarkovChain(row, following, table[row, following], pay)
     truth = np.linalg.solve(np.eye(size) - gamma * table, pay)
-    assert chain.worth(gamma, np.zeros(size)) == pytest.approx(truth, rel=1e-8, abs=1e-8)
+    assert chain.value(gamma, np.zeros(size)) == pytest.approx(truth, rel=1e-8, abs=1e-8)
 
 
 def test_counts_leave_the_truth_plausible():

@@ -22,20 +22,20 @@ _TOUCHING = 1e-290
 def worst_probabilities(
     row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the plausible chances that make the mean value of each row least.
+    """Return the plausible probabilities that make the mean value of each row lowest.
 
-    `row` says to which of the rows, as many as there are radii, a value belongs. `lowest` is for
-    each row the worth of what never came; its chance is the second column, 0 in rows that have
-    a value as low as that.
+    `row` is the row of each value; there are as many rows as radii. `lowest` is for each row the
+    value of an unseen outcome. Its probability is the second column, 0 in rows with a value as
+    low as that.
 
-    >>> row, half = np.zeros(2, int), np.full(2, 0.5)
-    >>> shares, rest = worst_probabilities(row, half, np.array([0.0, 1.0]), np.array([0.1]), np.zeros(1))
-    >>> shares.round(3).tolist(), rest.round(3).tolist()
+    >>> row, half, values = np.zeros(2, int), np.full(2, 0.5), np.array([0.0, 1.0])
+    >>> chance, rest = worst_probabilities(row, half, values, np.array([0.1]), np.zeros(1))
+    >>> chance.round(3).tolist(), rest.round(3).tolist()
     ([0.713, 0.287], [0.0])
     """
     rows = len(radius)
     above = value - lowest[row]
-    # Where taking from all is not too far, what never came gets what may be taken.
+    # Where taking from all is within the radius, the unseen outcome gets the rest.
     safe = np.where(above > _TOUCHING, above, 1.0)
     touching = np.bincount(row, above <= _TOUCHING, rows) > 0
     inverse = np.bincount(row, share / safe, rows)
@@ -45,47 +45,45 @@ def worst_probabilities(
     weight = np.where(outside, exp(np.where(outside, distance - radius, 0.0)), 1.0)
     chance = share / safe / np.where(inverse > 0, inverse, 1.0)[row] * weight[row]
     within = np.flatnonzero(~outside & (radius > 0) & (np.bincount(row, minlength=rows) > 0))
-    plain = ~outside[row]
-    chance[plain] = share[plain]
+    chance[~outside[row]] = share[~outside[row]]
     if len(within):
         _shift(row, share, value, radius, within, chance)
     return chance, np.where(outside, 1 - weight, 0.0)
 
 
 def _shift(
-    row: Rows, share: Numbers, value: Numbers, radius: Numbers, which: Rows, chance: Numbers
+    row: Rows, share: Numbers, value: Numbers, radius: Numbers, rows: Rows, chance: Numbers
 ) -> None:
-    """Shift shares towards the worse values of some rows, as far as the radius allows."""
+    """Shift shares towards the lower values of some rows, as far as the radius allows."""
     number = np.full(len(radius), -1)
-    number[which] = np.arange(len(which))
+    number[rows] = np.arange(len(rows))
     at = np.flatnonzero(number[row] >= 0)
-    row, share, value, radius = number[row[at]], share[at], value[at], radius[which]
-    least, most = np.full(len(which), np.inf), np.full(len(which), -np.inf)
+    row, share, value, radius = number[row[at]], share[at], value[at], radius[rows]
+    least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
     np.minimum.at(least, row, value)
     np.maximum.at(most, row, value)
     span = most - least
     flat = span <= 0
     span[flat] = 1.0
     above = (value - least[row]) / span[row]
-    # The chances are share / (above + gap): a small gap shifts far, a large one next to nothing.
-    near, far = np.full(len(which), -40.0), log(4 + 4 / np.sqrt(radius))
+    # The probabilities are share / (above + gap): a small gap shifts far, a large one hardly.
+    near, far = np.full(len(rows), -40.0), log(4 + 4 / np.sqrt(radius))
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         reach = above + exp(middle)[row]
-        inverse = np.bincount(row, share / reach, len(which))
-        distance = np.bincount(row, share * log(reach), len(which)) + log(inverse)
+        inverse = np.bincount(row, share / reach, len(rows))
+        distance = np.bincount(row, share * log(reach), len(rows)) + log(inverse)
         too_far = distance > radius
         near, far = np.where(too_far, middle, near), np.where(too_far, far, middle)
     reach = above + exp(near)[row]  # rather a little too far than not far enough
-    inverse = np.bincount(row, share / reach, len(which))
+    inverse = np.bincount(row, share / reach, len(rows))
     chance[at] = np.where(flat[row], share, share / reach / inverse[row])
 
 
 def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
-    """Return the least true mean of pays between 0 and 1 that such a mean of them leaves plausible.
+    """Return the lowest plausible true mean of numbers between 0 and 1, given their mean.
 
-    The mean of many pays, each between 0 and 1, is no further from the true one than that of as
-    many throws of a coin.
+    The mean of n such numbers is no further from the true one than that of n throws of a coin.
 
     >>> lowest_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
     [0.287, 0.0, 0.905]

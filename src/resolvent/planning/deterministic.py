@@ -1,4 +1,8 @@
-"""Tables of a deterministic world → an optimal policy and its value."""
+"""Tables of a deterministic model → an optimal policy and its value.
+
+No iteration stops when it is close enough: the value of a policy is summed along its path, and
+policies are improved until none is better. Rounding errors are all that is left, and bounded.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +17,14 @@ Places = NDArray[np.intp]
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 _LEAST = float(np.finfo(np.float64).tiny)
-"""Below this, numbers lose digits, and a share of them says nothing of their rounding."""
+"""Smallest normal number: below, rounding errors are no share of a number."""
 _STEPS_AHEAD = 16
+"""Number of sweeps of value iteration before policy iteration."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """For each situation an action and what acting so is worth, give or take the rounding."""
+    """A policy, its value in each situation, and bounds on the rounding error of the values."""
 
     policy: Codes
     value: Numbers
@@ -27,7 +32,7 @@ class Solution:
 
 
 class PayingCycle(Exception):  # noqa: N818
-    """Situations that can be gone round and round for pay, so that nothing bounds it."""
+    """A cycle of situations with a positive sum of rewards, so that returns are unbounded."""
 
     def __init__(self, situations: list[int], actions: list[int]) -> None:
         super().__init__()
@@ -35,15 +40,15 @@ class PayingCycle(Exception):  # noqa: N818
 
 
 def solve(following: Codes, reward: Numbers, gamma: float, near: Codes | None = None) -> Solution:
-    """Return the policy worth most, for rows of situations and columns of actions.
+    """Return the optimal policy of tables with rows of situations and columns of actions.
 
-    `following` is −1 where a step is the last one. Of actions worth the same,
-    the first is taken; without discount, the first of those that end soonest.
-    Where a policy is known that may be near the best one, it is found sooner from there.
+    `following` is −1 where a step is the last one. Of actions of equal value, the first is
+    taken; without discount, the first of those that end soonest. A policy `near` the optimal
+    one, if there is one, is where the search starts.
 
     >>> following, reward = np.int32([[0, 1], [0, -1]]), np.array([[0.0, 0.0], [0.5, 1.0]])
-    >>> solved = solve(following, reward, 0.5)
-    >>> solved.policy.tolist(), solved.value.tolist()
+    >>> solution = solve(following, reward, 0.5)
+    >>> solution.policy.tolist(), solution.value.tolist()
     ([1, 1], [0.5, 1.0])
     """
     last = len(following)
@@ -56,20 +61,20 @@ def solve(following: Codes, reward: Numbers, gamma: float, near: Codes | None = 
 def _discounted(
     following: NDArray[Any], reward: Numbers, gamma: float, near: Codes | None
 ) -> Solution:
-    """Policy iteration: evaluate, take what is better, until nothing is.
+    """Solve by policy iteration.
 
-    Actions come before situations here: what is best of few actions in each of many situations
-    is found several times as fast then.
+    Actions come before situations here: the maximum over few actions in each of many situations
+    is several times as fast then.
     """
     following = np.ascontiguousarray(following.T, np.intp)
     reward = np.ascontiguousarray(reward.T)
     rows = np.arange(reward.shape[1])
-    policy = _first_guess(following, reward, gamma) if near is None else near.astype(np.intp)
+    policy = _value_iteration(following, reward, gamma) if near is None else near.astype(np.intp)
     while True:
-        value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
-        worth = reward + gamma * value[following]
-        first = worth.argmax(axis=0)
-        best, own = worth[first, rows], worth[policy, rows]
+        value, size = _evaluate(following[policy, rows], reward[policy, rows], gamma)
+        of_action = reward + gamma * value[following]
+        first = of_action.argmax(axis=0)
+        best, own = of_action[first, rows], of_action[policy, rows]
         better = np.flatnonzero(best > own)
         doubt = sum(
             np.abs(reward[actions, better]) + gamma * size[following[actions, better]]
@@ -81,28 +86,27 @@ def _discounted(
         policy[better] = first[better]
     doubt = _ROUNDING * (np.abs(reward) + gamma * size[following]) + _LEAST
     best_doubt = doubt[first, rows]
-    policy = (best - worth <= best_doubt + doubt).argmax(axis=0)
-    value, size = _followed(following[policy, rows], reward[policy, rows], gamma)
+    policy = (best - of_action <= best_doubt + doubt).argmax(axis=0)
+    value, size = _evaluate(following[policy, rows], reward[policy, rows], gamma)
     return Solution(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
 
 
-def _first_guess(following: Places, reward: Numbers, gamma: float) -> Places:
-    """Return what to do with few steps ahead: a good policy to begin with, and a cheap one."""
-    value, worth = np.zeros(reward.shape[1] + 1), np.empty(reward.shape)
+def _value_iteration(following: Places, reward: Numbers, gamma: float) -> Places:
+    """Return the best policy for few steps: a good start, and a cheap one."""
+    value, of_action = np.zeros(reward.shape[1] + 1), np.empty(reward.shape)
     for _ in range(_STEPS_AHEAD):
-        np.multiply(np.take(value, following, out=worth, mode="clip"), gamma, out=worth)
-        np.add(reward, worth, out=worth)
-        worth.max(axis=0, out=value[:-1])
-    policy: Places = worth.argmax(axis=0)
+        np.multiply(np.take(value, following, out=of_action, mode="clip"), gamma, out=of_action)
+        np.add(reward, of_action, out=of_action)
+        of_action.max(axis=0, out=value[:-1])
+    policy: Places = of_action.argmax(axis=0)
     return policy
 
 
-def _followed(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers, Numbers]:
-    """Return what one action in each situation is worth, and the same without signs.
+def _evaluate(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers, Numbers]:
+    """Return the values of a policy, and the same with absolute rewards.
 
-    Each round doubles the steps that are summed, so that paths of any length, and
-    those that never end, are done in a few. One entry more, worth nothing, stands
-    for the end.
+    Each round doubles the number of steps that are summed, so that few rounds do for paths of
+    any length, also endless ones. A last entry, 0, stands for the end.
     """
     last = len(reward)
     value, jump = np.append(reward, 0.0), np.append(following, last)
@@ -115,59 +119,57 @@ def _followed(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers
 
 
 def _undiscounted(following: Codes, reward: Numbers) -> Solution:
-    """The best way to an end, or to where one may stay for ever at no cost.
+    """Return the best policy that ends, or that stays for ever at no cost.
 
-    A run that never ends and never comes to rest so is worth nothing one could
-    name; it is not looked for.
+    A path that does neither has no value; no policy takes one.
     """
     last = len(reward)
     goes_on = following < last
-    # First as if one could stop anywhere: only then does each cycle that pays show.
-    _longest(following, np.where(goes_on, reward, -np.inf), np.zeros(last))
+    # First as if one could stop anywhere: only then does each rewarding cycle show.
+    _highest_path(following, np.where(goes_on, reward, -np.inf), np.zeros(last))
     rest = np.ones(last + 1, bool)
     free = goes_on & (reward == 0)
     while np.any(left := rest[:-1] & ~(free & rest[following]).any(axis=1)):
         rest[:-1] &= ~left
     resting = (free & rest[following]).argmax(axis=1)
-    policy, value = _longest(following, reward, np.where(rest[:-1], 0.0, -np.inf))
+    policy, value = _highest_path(following, reward, np.where(rest[:-1], 0.0, -np.inf))
     policy = np.where(policy < 0, resting, policy)
     return Solution(policy.astype(np.int32), value, np.full(last, _slack(reward)))
 
 
-def _longest(following: Codes, reward: Numbers, base: Numbers) -> tuple[Codes, Numbers]:
-    """Return the first action of the way that pays most, −1 for staying, and what it pays."""
+def _highest_path(following: Codes, reward: Numbers, base: Numbers) -> tuple[Codes, Numbers]:
+    """Return the first action of the path of highest return, −1 for staying, and the return."""
     rows, last = np.arange(len(reward)), len(reward)
     value, policy = np.append(base, 0.0), np.full(len(reward), -1, np.int32)
     slack, rounds = _slack(reward), 0
     while True:
-        worth = reward + value[following]
-        first = worth.argmax(axis=1)
-        better = worth[rows, first] > value[:-1] + slack
+        of_action = reward + value[following]
+        first = of_action.argmax(axis=1)
+        better = of_action[rows, first] > value[:-1] + slack
         if not better.any():
             return policy, value[:-1]
         policy[better] = first[better]
-        value[:-1][better] = worth[rows, first][better]
+        value[:-1][better] = of_action[rows, first][better]
         rounds += 1
         if rounds & (rounds - 1) == 0:
             _check_cycles(np.where(policy < 0, last, following[rows, policy]), policy)
 
 
 def _check_cycles(following: Codes, policy: Codes) -> None:
-    """Raise `PayingCycle` if these steps lead round: each was taken for it paid more than before.
+    """Raise `PayingCycle` if these steps form a cycle; each was an improvement when it was chosen.
 
-    Had the steps of a cycle no pay in sum, none of them could have been the last
-    to become better.
+    If the rewards of a cycle had no positive sum, no step could have been the last to improve.
     """
     last = len(following)
     jump = np.append(following, last)
     for _ in range(last.bit_length()):
         jump = jump[jump]
-    caught = np.flatnonzero(jump != last)
-    if len(caught):
-        here, cycle = int(jump[caught[0]]), [int(jump[caught[0]])]
+    endless = np.flatnonzero(jump != last)
+    if len(endless):
+        here, cycle = int(jump[endless[0]]), [int(jump[endless[0]])]
         while (here := int(following[here])) != cycle[0]:
             cycle.append(here)
-        raise PayingCycle(cycle, [int(policy[one]) for one in cycle])
+        raise PayingCycle(cycle, [int(policy[situation]) for situation in cycle])
 
 
 def _slack(reward: Numbers) -> float:

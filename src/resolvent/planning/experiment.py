@@ -1,4 +1,4 @@
-"""The next thing to try: how to get to a step that nobody has taken."""
+"""A model and a policy → the next experiment: how to reach a step that is not known."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,107 +12,100 @@ from resolvent.trust.experiment import seldom_taken
 
 
 def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
-    """Return the experiment that a policy comes to soonest from any of some starts.
+    """Return the experiment that a policy reaches soonest from any of some starts.
 
-    Where there is chance, one that was taken least often goes first.
+    In a stochastic model, the step taken least often comes first.
     """
-    found = [_on_the_way(policy, model, int(start)) for start in starts]
+    experiments = [_unknown_step_from(policy, model, int(start)) for start in starts]
     return min(
-        (one for one in found if one is not None),
-        key=lambda one: (one.taken or 0, len(one.actions or ())),
+        (experiment for experiment in experiments if experiment is not None),
+        key=lambda experiment: (experiment.taken or 0, len(experiment.actions or ())),
         default=None,
     )
 
 
-def _on_the_way(policy: Codes, model: Model, start: int) -> Experiment | None:
+def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | None:
     """Return the first unknown step that a policy takes; None if it only takes known ones.
 
     A step that is unknown because it ends episodes only sometimes is left out: trying it
-    again would not settle it. Where there is chance, it is the step least taken.
+    again would not settle it. In a stochastic model, it is the step least taken.
     """
     if model.chances is not None:
         return _least_taken(model, model.chances, policy, start)
-    here, way = start, list[tuple[int, int]]()
+    here, path = start, list[tuple[int, int]]()
     while model.known[here, action := int(policy[here])]:
-        way.append((here, action))
+        path.append((here, action))
         here = int(model.following[here, action])
-        if here < 0 or len(way) > len(model):
+        if here < 0 or len(path) > len(model):
             return None
     if model.sometimes_ends[here, action]:
         return None
-    return _experiment_after(model, way, (here, action))
+    return _experiment_after(model, path, (here, action))
+
+
+def _least_taken(model: Model, outcomes: Outcomes, policy: Codes, start: int) -> Experiment | None:
+    """Return the step that occurred least often on the likeliest path of a policy.
+
+    If a step is not known, that is the first such step.
+    """
+    here, path, met = start, list[tuple[int, int]](), set[int]()
+    while here >= 0 and here not in met:
+        met.add(here)
+        path.append((here, int(policy[here])))
+        if not model.known[path[-1]]:
+            break
+        here = int(model.following[path[-1]])
+    times = [int(outcomes.seen[state * len(model.actions) + action]) for state, action in path]
+    fewest = times.index(min(times))
+    return _experiment_after(model, path[:fewest], path[fewest], min(times))
 
 
 def nearest_unknown_step(model: Model) -> Experiment | None:
-    """Return the unknown step that the fewest known ones lead to from any start, if there is one.
+    """Return the unknown step nearest to any start, if there is one.
 
     A step that is unknown because it ends episodes only sometimes is left out: trying it
     again would not settle it.
     """
-    came_from: dict[int, tuple[int, int] | None] = {int(start): None for start in model.starts}
-    waiting = list(came_from)
-    for here in waiting:  # grows while it is gone through: the nearest come first
-        unsettled = ~model.known[here] & ~model.sometimes_ends[here]
-        if unsettled.any():
-            return _way_to(model, came_from, here, int(unsettled.argmax()))
+    parent: dict[int, tuple[int, int] | None] = {int(start): None for start in model.starts}
+    queue = list(parent)
+    for here in queue:  # grows during the loop: breadth-first
+        untried = ~model.known[here] & ~model.sometimes_ends[here]
+        if untried.any():
+            path, last = list[tuple[int, int]](), (here, int(untried.argmax()))
+            while (step := parent[here]) is not None:
+                path.append(step)
+                here = step[0]
+            return _experiment_after(model, path[::-1], last, None if model.chances is None else 0)
         for action, following in enumerate(model.following[here].tolist()):
-            if following >= 0 and following not in came_from:
-                came_from[following] = here, action
-                waiting.append(following)
+            if following >= 0 and following not in parent:
+                parent[following] = here, action
+                queue.append(following)
     return None
 
 
-def _least_taken(model: Model, chances: Outcomes, policy: Codes, start: int) -> Experiment | None:
-    """Return the step that a policy takes on its likeliest way and that was seen least often.
-
-    If one is not known, that is the first of these.
-    """
-    here, way, met = start, list[tuple[int, int]](), set[int]()
-    while here >= 0 and here not in met:
-        met.add(here)
-        way.append((here, int(policy[here])))
-        if not model.known[way[-1]]:
-            break
-        here = int(model.following[way[-1]])
-    times = [int(chances.seen[at * len(model.actions) + action]) for at, action in way]
-    fewest = times.index(min(times))
-    return _experiment_after(model, way[:fewest], way[fewest], min(times))
-
-
-def _way_to(
-    model: Model, came_from: dict[int, tuple[int, int] | None], there: int, action: int
-) -> Experiment:
-    way, here = list[tuple[int, int]](), there
-    while (before := came_from[here]) is not None:
-        way.append(before)
-        here = before[0]
-    times = None if model.chances is None else 0
-    return _experiment_after(model, way[::-1], (there, action), times)
-
-
 def _experiment_after(
-    model: Model, way: Sequence[tuple[int, int]], last: tuple[int, int], taken: int | None = None
+    model: Model, path: Sequence[tuple[int, int]], last: tuple[int, int], taken: int | None = None
 ) -> Experiment:
-    """Return the experiment that goes a way, as situations and actions, and then takes a step."""
+    """Return the experiment that follows a path of (situation, action), then takes a last step."""
     there, action = last
-    start, situation = model.named(way[0][0] if way else there), model.named(there)
+    start = path[0][0] if path else there
+    situation = model.named(there)
     return Experiment(
-        _labels_read(model, way, there),
+        _labels_read(model, path, start),
         (situation[0], model.actions[action]),
         seldom_taken(taken or 0),
-        start=start,
-        actions=tuple(model.actions[done] for _, done in way),
+        start=model.named(start),
+        actions=tuple(model.actions[code] for _, code in path),
         situation=situation,
         taken=taken,
     )
 
 
-def _labels_read(model: Model, way: Sequence[tuple[int, int]], there: int) -> tuple[Label, ...]:
-    """Return the labels that are read on a way, but for those that say that nothing happened."""
-    start = way[0][0] if way else there
+def _labels_read(model: Model, path: Sequence[tuple[int, int]], start: int) -> tuple[Label, ...]:
+    """Return the labels that are read on a path, without empty ones."""
     codes = [
         *model.read_first[model.starts == start].tolist(),
-        *(int(model.read[one]) for one in way),
+        *(int(model.read[step]) for step in path),
     ]
     labels = (model.labels[code] for code in codes if code >= 0)
     return tuple(label for label in labels if label != NO_EVENT)

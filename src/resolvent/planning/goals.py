@@ -1,4 +1,8 @@
-"""An experiment → how far an episode is with it, label by label."""
+"""Experiments → goals of an episode; traces → steps seen that lead to them.
+
+Input: an experiment and machines, or machines and traces. Output: a `Goal` that follows an
+episode label by label, and the most frequent outcomes of steps.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +13,8 @@ import numpy as np
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.situations import KINDS
 from resolvent.planning.steps import StepPass
-from resolvent.replay import Tables, through, whole
+from resolvent.replay.passes import through, whole
+from resolvent.replay.replaying import Tables
 from resolvent.replay.steps import state_of
 from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
 from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION
@@ -21,16 +26,19 @@ States: TypeAlias = tuple[int, ...]
 """The states of all machines, in their order."""
 
 UNREACHABLE: Final = -1
-"""How far an episode is that can no longer get there."""
+"""Progress of an episode that cannot reach its goal any more."""
+
+MOST_GUESSES: Final = 3
+"""Maximum number of outcomes kept for a step by its observation alone."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What has to be read before an experiment's question.
+    """The states and labels that have to come before the query of an experiment.
 
-    How far an episode is, is a number, 0 at first. `wanted` are states of some of the machines,
-    by their places. Without `labels`, being in these states is all. With `labels`, they have to
-    be read one after another, from the beginning if `exact`, else from the wanted states on.
+    The progress of an episode is a number, 0 at first. `wanted` are states of some machines, by
+    their places. Without `labels`, these states are the goal. With `labels`, they have to be read
+    one after another, from the start of the episode if `exact`, else from the wanted states on.
     Labels that are `trivial` do not count.
     """
 
@@ -40,7 +48,7 @@ class Aim:
     trivial: frozenset[Label]
 
     def after(self, reached: int, states: States | None, label: Label) -> int:
-        """Return how far it is once a label is read in these states."""
+        """Return the progress after reading a label in these states."""
         if label in self.trivial or reached == UNREACHABLE or not (self.labels or self.exact):
             return reached
         is_next = reached < len(self.labels) and self.labels[reached] == label
@@ -51,7 +59,7 @@ class Aim:
         return 1 if self.labels[0] == label and self._fits(states) else 0
 
     def is_reached(self, reached: int, states: States | None) -> bool:
-        """Whether the question may be asked now."""
+        """Return whether the query can be made now."""
         return reached == len(self.labels) if self.labels or self.exact else self._fits(states)
 
     def _fits(self, states: States | None) -> bool:
@@ -59,26 +67,29 @@ class Aim:
 
 
 def aim_of(experiment: Experiment, machines: Machines) -> Aim:
-    """Return what has to be read for an experiment, as these machines read labels."""
-    kinds = list(machines)
+    """Return the goal of an experiment, as these machines read labels."""
+    names = list(machines)
     if experiment.situation is not None:
-        acting = [kind for kind in KINDS if kind in machines]
+        acting = [name for name in KINDS if name in machines]
         states = zip(acting, experiment.situation[1:], strict=False)
-        wanted = tuple((kinds.index(kind), state) for kind, state in states)
-        return Aim(wanted, (), False, frozenset())
-    history, about = experiment.history, _about(experiment, machines)
-    trivial = frozenset.intersection(*(frozenset(one.trivial_labels) for one in about.values()))
+        return Aim(
+            tuple((names.index(name), state) for name, state in states), (), False, frozenset()
+        )
+    history, about = experiment.history, _machines_of(experiment, machines)
+    trivial = frozenset.intersection(
+        *(frozenset(machine.trivial_labels) for machine in about.values())
+    )
     if not experiment.exact:
-        # All that is known of where the labels lead; the rest has to be read.
+        # The longest prefix of known transitions; the other labels have to be read.
         for known in range(len(history), -1, -1):
-            led = {kind: one.run(history[:known]) for kind, one in about.items()}
-            if UNSEEN not in led.values():
-                wanted = tuple((kinds.index(kind), state) for kind, state in led.items())
+            after = {name: machine.run(history[:known]) for name, machine in about.items()}
+            if UNSEEN not in after.values():
+                wanted = tuple((names.index(name), state) for name, state in after.items())
                 return Aim(wanted, history[known:], False, trivial)
     return Aim((), history, True, trivial)
 
 
-def _about(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
+def _machines_of(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
     """Return the machines whose states matter for an experiment."""
     if experiment.machine is None or experiment.machine not in machines:
         return dict(machines.items())
@@ -88,12 +99,8 @@ def _about(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
     return {name: machines[name] for name in names}
 
 
-MOST_GUESSES: Final = 3
-"""So many of what may come of a step elsewhere are thought of."""
-
-
 class Came(NamedTuple):
-    """What came of a step: what was seen, which label was read, whether it was the last."""
+    """The outcome of a step: next observation, label read, and whether the episode ended."""
 
     observation: Symbol
     label: Label
@@ -102,10 +109,10 @@ class Came(NamedTuple):
 
 @dataclass(frozen=True)
 class StepsSeen:
-    """The steps that traces took.
+    """The outcomes of the steps of traces.
 
-    `taken` has what came of them most often by observation and states, and by action;
-    `elsewhere` all that did by observation alone, the most frequent first.
+    `taken` is the most frequent outcome by observation and states, and by action. `elsewhere`
+    are outcomes by observation alone, and by action, the most frequent first.
     """
 
     actions: tuple[Symbol, ...]
@@ -114,7 +121,7 @@ class StepsSeen:
 
 
 def steps_seen(machines: Machines, traces: TraceSet | TraceFolder) -> StepsSeen:
-    """Return which steps traces took, with the states that machines were in.
+    """Return the outcomes of the steps of traces, with the states that machines were in.
 
     >>> import resolvent as rs
     >>> traces = rs.collect(rs.environments.House(), episodes=20, seed=0)
@@ -124,20 +131,20 @@ def steps_seen(machines: Machines, traces: TraceSet | TraceFolder) -> StepsSeen:
     """
     corpus = whole(machines, as_traces(traces), Threads())
     alphabets = corpus.alphabets
-    found = through(corpus, StepPass(Tables.of(machines, alphabets))).steps
-    trace, step = found.places
-    order = np.lexsort((step, trace, -found.count))
-    columns = [found.columns.get("read", found[LABEL]), found["ended"]]
-    columns += [found[name] for name in (OBSERVATION, ACTION, "following")]
-    columns += [found[state_of(kind)] for kind in machines]
+    steps = through(corpus, StepPass(Tables.of(machines, alphabets))).steps
+    trace, step = steps.places
+    order = np.lexsort((step, trace, -steps.count))
+    columns = [steps.columns.get("read", steps[LABEL]), steps["ended"]]
+    columns += [steps[name] for name in (OBSERVATION, ACTION, "following")]
+    columns += [steps[state_of(name)] for name in machines]
     taken: dict[tuple[Symbol, States | None], dict[Symbol, Came]] = {}
     elsewhere: dict[Symbol, dict[Symbol, list[Came]]] = {}
-    for read, ended, seen, done, led, *states in np.stack(columns, axis=1)[order].tolist():
+    for read, ended, seen, done, following, *states in np.stack(columns, axis=1)[order].tolist():
         observation, action = alphabets.observations[seen], alphabets.actions[done]
-        came = Came(alphabets.observations[led], alphabets.labels[read], bool(ended))
+        outcome = Came(alphabets.observations[following], alphabets.labels[read], bool(ended))
         if not states or min(states) >= 0:
-            taken.setdefault((observation, tuple(states)), {}).setdefault(action, came)
-        others = elsewhere.setdefault(observation, {}).setdefault(action, [])
-        if len(others) < MOST_GUESSES and came not in others:
-            others.append(came)
+            taken.setdefault((observation, tuple(states)), {}).setdefault(action, outcome)
+        guesses = elsewhere.setdefault(observation, {}).setdefault(action, [])
+        if len(guesses) < MOST_GUESSES and outcome not in guesses:
+            guesses.append(outcome)
     return StepsSeen(tuple(alphabets.actions), taken, elsewhere)

@@ -51,7 +51,7 @@ class RewardCounts(ByValue):
         >>> pay.counts.key.tolist(), pay.counts.total.tolist(), pay.mean.tolist()
         ([4, 9], [2, 1], [0.5, 2.0])
         """
-        # Sums do not depend on the order of traces: equal rewards are counted before they are added.
+        # Equal rewards are counted before they are added, so that sums are the same in any order.
         distinct, code = np.unique(rewards, return_inverse=True)
         return cls(GroupedCounts.of(keys, code, count), distinct)
 

@@ -1,11 +1,10 @@
-"""Machines + traces → the best way to act that they can tell, and how much better any could be.
+"""Machines + traces → a policy, with bounds on its value and on the value of any policy.
 
-Two values are computed exactly. The pessimistic one takes an unknown step to be
-worth the least that any world could make of it, the optimistic one the most. The
-plan acts by the first, so it is worth at least that; no way to act is worth more
-than the second. Where both are equal, the plan is optimal in every world that
-agrees with the machines on what they know. Where machines answer with chance, `chance/`
-finds what to expect, and both values hold with a confidence.
+The pessimistic value assumes that an unknown step leads to the lowest rewards, the optimistic
+value that it leads to the highest. The policy of a plan maximizes the pessimistic value, so its
+true value is at least that; no policy has more than the optimistic value. If both are equal, the
+plan is optimal in every environment that agrees with the machines on what they know. For
+stochastic machines both bounds hold with a confidence.
 """
 
 from collections.abc import Callable, Iterable
@@ -54,25 +53,23 @@ def plan(
     on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> "Plan":
-    """Find the best way to act, from machines and traces alone.
+    """Find the best policy from machines and traces alone.
 
-    The traces tell where episodes begin, which labels follow and where they end;
-    they may be others than those the machines were inferred from. A scanned place is gone
-    through twice, or once with the result of its own inference, by those that `on` names, as
-    for `infer`; `progress` is told how far they are. With gamma 1
-    nothing is discounted, which needs a world where one cannot be paid for ever.
+    The traces show where episodes begin and end, and which labels follow; they may be others
+    than those the machines were inferred from. Files are read twice, or once with the result of
+    their own inference; `on` and `progress` are those of `infer`. With gamma 1 nothing is
+    discounted, which needs an environment without endless rewards.
 
-    Steps that are not known are taken to pay within `reward_range`, by default
-    the least and the most that was ever paid. A question that always got the same
-    answer is known only in states in which these traces ask it; trust its answer
-    in all others with `trust_constants`, and the bounds hold only if it is right.
+    Unknown steps are assumed to have rewards within `reward_range`, by default the lowest and
+    the highest that occurred. An output that was the same in all states is known only in states
+    where these traces show it; `trust_constants` assumes it in all others, and the bounds hold
+    only if that is right.
 
-    Where machines answer with chance, so does the model: `value` is then what the plan is
-    expected to pay by the shares of what came, and the bounds hold with this `confidence`,
-    by how often each step was taken. With gamma 1 episodes have to end surely.
+    For stochastic machines, `value` is the expected return by relative frequencies, and the
+    bounds hold with `confidence`. With gamma 1, episodes have to end surely.
 
-    Where the traces never show that one thing pays more than another, there is nothing
-    to plan for: `vacuous` says so then, and the plan is not called optimal.
+    If all rewards in the traces are equal, there is nothing to plan for: `vacuous` says so, and
+    the plan is not called optimal.
 
     >>> from resolvent.environments import House
     >>> from resolvent.pipeline import infer
@@ -90,16 +87,16 @@ def plan(
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
     check_arguments(plan, locals(), leaving=["machines", "traces"])
-    found, machines = machines, machines_in(machines)
+    result, machines = machines, machines_in(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     traces, known = as_traces(traces), None
-    if isinstance(found, InferenceResult):
-        known = found.standing.corpus
+    if isinstance(result, InferenceResult):
+        known = result.standing.corpus
         if isinstance(traces, TraceSet):
-            traces = _without_broken(found, traces)
+            traces = _without_outliers(result, traces)
     with telling_of_memory("a model was made"), at_work(on) as workers:
         model = Model.of(
             machines,
@@ -110,30 +107,27 @@ def plan(
             progress=progress,
         )
     reward_range = reward_range or model.reward_range
-    best = optimize(model, gamma, reward_range, confidence)
-    return Plan(machines, model, gamma, reward_range, *best)
+    bounded_policy = optimize(model, gamma, reward_range, confidence)
+    return Plan(machines, model, gamma, reward_range, *bounded_policy)
 
 
-def _without_broken(found: InferenceResult, traces: TraceSet) -> TraceSet:
-    """Leave out traces that inference found to be broken, if these are the ones it was given."""
-    made = found.machines.provenance
-    if not found.broken or made is None or len(traces) != found.traces:
+def _without_outliers(result: InferenceResult, traces: TraceSet) -> TraceSet:
+    """Return the traces without the outliers of the inference, if it was made from these."""
+    provenance = result.machines.provenance
+    if not result.broken or provenance is None or len(traces) != result.traces:
         return traces
-    others = traces.take(np.setdiff1d(np.arange(len(traces)), found.broken))
-    return others if made.is_of(found.senses.on(others)) else traces
+    inliers = traces.take(np.setdiff1d(np.arange(len(traces)), result.broken))
+    return inliers if provenance.is_of(result.senses.on(inliers)) else traces
 
 
 @dataclass(frozen=True, eq=False)
 class Plan(ByValue):
-    """What to do in every situation, and what that is worth.
+    """A policy, and bounds on its value.
 
-    `policy` holds the code of an action for each situation of the model. Acting
-    by it is worth at least `pessimistic`; nothing is worth more than `optimistic`,
-    as long as no step pays outside `reward_range`.
-
-    Where machines answer with chance, both hold with `confidence`, and `expected` is what
-    acting by the plan pays on average if all chances are the shares that were seen. Else both
-    are None.
+    `policy` is the code of an action for each augmented state of the model. Its value is at
+    least `pessimistic`, and no policy has a value above `optimistic`, if all rewards are within
+    `reward_range`. For stochastic machines both bounds hold with `confidence`, and `expected` is
+    the value of the policy by relative frequencies; otherwise these two are None.
     """
 
     machines: Machines
@@ -149,37 +143,36 @@ class Plan(ByValue):
 
     @property
     def value(self) -> float:
-        """What acting by the plan is worth, on average over where traces began.
+        """The mean value of the plan over the starts of the traces.
 
-        That is at least so much, or, where there is chance, what it is expected to pay.
+        It is a lower bound, or for stochastic machines the expected return.
         """
         return self.model.at_starts(self.pessimistic if self.expected is None else self.expected)
 
     @property
     def bound(self) -> float:
-        """By how much acting otherwise could be better, at most, on average over the starts."""
+        """The most by which another policy could be better, on average over the starts."""
         return self.model.at_starts(self.gaps)
 
     @property
     def largest_gap(self) -> float:
-        """By how much acting otherwise could be better, at most, from the worst of the starts."""
+        """The most by which another policy could be better from any start."""
         return float(self.gaps[self.model.starts].max())
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no way to act is better, in any world that agrees with the machines.
+        """Whether no policy is better, in any environment that agrees with the machines.
 
-        False for a plan that is vacuous: where nothing was ever paid, nothing is known
-        of what is better. False also where machines answer with chance: nothing is sure then.
+        False for a vacuous plan, and for stochastic machines, where nothing is certain.
         """
         return self.largest_gap == 0 and self.vacuous is None and self.confidence is None
 
     @property
     def vacuous(self) -> str | None:
-        """Why the plan says nothing of how to act, in words; None where it does.
+        """The reason why all policies look alike, in words; None if they do not.
 
-        That is so where every reward seen was the same, and how long an episode lasts
-        made no difference either: it was 0, or no step ended an episode.
+        That is so if all rewards seen are equal and the length of an episode makes no
+        difference either: they are 0, or no step ended an episode.
         """
         least, most = self.model.reward_range
         if least < most:
@@ -196,26 +189,26 @@ class Plan(ByValue):
     def assumes_rewards(self) -> bool:
         """Whether the value and the bound rest on rewards that were never seen.
 
-        That is so where `reward_range` is wider than what was paid, and steps are unknown.
+        That is so if `reward_range` is wider than the rewards seen, and steps are unknown.
         """
         return self.reward_range != self.model.reward_range and self.model.unknown > 0
 
     @property
     def advice(self) -> str | None:
-        """What to try next, in words; None where there is nothing to hope for."""
-        told = None if self.next_experiment is None else str(self.next_experiment)
+        """The next thing to try, in words; None if nothing could improve the plan."""
+        experiment = None if self.next_experiment is None else str(self.next_experiment)
         if self.vacuous is None:
-            return told
-        if told is None:
+            return experiment
+        if experiment is None:
             return (
                 "collect traces in which something else is paid, longer ones or by another policy"
             )
         if self.assumes_rewards:
-            return told
-        return f"{told}; or say with reward_range=(low, high) what such steps may pay"
+            return experiment
+        return f"{experiment}; or say with reward_range=(low, high) what such steps may pay"
 
     def gap(self, observation: Any) -> float:
-        """Return by how much acting otherwise could be better when an episode begins here."""
+        """Return the most by which another policy could be better in an episode that begins here."""
         symbol, model = as_symbol(observation), self.model
         here = model.starts[model.observation[model.starts] == (model.observations.get(symbol))]
         if not len(here):
@@ -224,24 +217,24 @@ class Plan(ByValue):
 
     @cached_property
     def gaps(self) -> NDArray[np.float64]:
-        """The optimistic less the pessimistic value of every situation."""
+        """The optimistic minus the pessimistic value of every augmented state."""
         same = self.optimistic == self.pessimistic  # both may be infinite
         return np.subtract(self.optimistic, self.pessimistic, out=np.zeros(len(same)), where=~same)
 
     def action(self, observation: Any, *states: int, **named: int) -> Symbol:
-        """Return what to do in a situation; `ModelError` if it is not one of the model's.
+        """Return the action in an augmented state; `ModelError` if the model does not have it.
 
-        The states are those of the Transition Machine, the Reward Machine and, if there
-        is one, the machine that tells when episodes end; or `transition_state=` and so on.
+        The states are those of the Transition Machine, the Reward Machine and, if there is one,
+        the machine that predicts termination; or give `transition_state=` and so on.
         """
-        names = [f"{kind}_state" for kind in self.model.states]
-        given = {**dict(zip(names, states, strict=False)), **named}
-        if set(given) != set(names) or len(states) + len(named) != len(names):
+        names = [f"{name}_state" for name in self.model.states]
+        by_name = {**dict(zip(names, states, strict=False)), **named}
+        if set(by_name) != set(names) or len(states) + len(named) != len(names):
             raise OptionError(f"a situation is an observation with {', '.join(names)}: give each")
-        for name, state in given.items():
+        for name, state in by_name.items():
             if not isinstance(state, int | np.integer):
                 raise OptionError(f"{name}={shown(state)}: give the number of a state")
-        situation: Situation = (as_symbol(observation), *(given[name] for name in names))
+        situation: Situation = (as_symbol(observation), *(by_name[name] for name in names))
         number = self.model.situation(*situation)
         if number is None:
             raise ModelError(
@@ -252,21 +245,18 @@ class Plan(ByValue):
 
     @cached_property
     def next_experiment(self) -> Experiment | None:
-        """The unknown step that hope leads to soonest; None when there is nothing to hope for.
+        """The nearest untried step that could still improve the plan; None if there is none.
 
-        The optimistic policy is followed from each start where a gap is left. A
-        step that is unknown because it ends episodes only sometimes is left out:
-        trying it again would not settle it. A plan that is vacuous has no reason to hope
-        for one step more than for another: then it is the nearest.
-
-        Where machines answer with chance, the likeliest way is followed, and if all its steps
-        are known, it is the one that was taken least often.
+        It is the first unknown step of the optimistic policy, from any start with a gap. A step
+        that ends episodes only sometimes is left out: trying it again would not settle it. For a
+        vacuous plan it is the nearest unknown step. For stochastic machines the likeliest path
+        is followed; if all its steps are known, it is the one taken least often.
         """
-        hopeful = self.model.starts[self.gaps[self.model.starts] > 0]
-        soonest = first_unknown_step(self.optimistic_policy, self.model, hopeful)
-        if soonest is None and self.vacuous is not None:
+        starts = self.model.starts[self.gaps[self.model.starts] > 0]
+        experiment = first_unknown_step(self.optimistic_policy, self.model, starts)
+        if experiment is None and self.vacuous is not None:
             return nearest_unknown_step(self.model)
-        return soonest
+        return experiment
 
     def run(
         self,
@@ -283,17 +273,16 @@ class Plan(ByValue):
         on_unseen: Literal["raise", "random"] | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> "Runs":
-        """Act by the plan in an environment, and return what it paid.
+        """Execute the plan in an environment, and return the returns of the episodes.
 
-        The environment is the plain one, not wrapped; labels are found as
-        `AugmentObservation` finds them; `options` go to every reset. In a situation the plan
-        does not know, it raises `ModelError` with `on_unseen="raise"`, or with "random" does
-        anything, by the seed. By default it raises, but not where machines answer with
-        chance: there, anything may come now and then. `progress` is called with the share of
-        episodes done, after each.
+        The environment is the plain one, not wrapped; labels are computed as in
+        `AugmentObservation`; `options` go to every reset. In an augmented state that the plan
+        does not know, it raises `ModelError` with `on_unseen="raise"`, or acts at random, by the
+        seed, with "random", which is the default for stochastic machines. `progress` is called
+        with the share of episodes done, after each.
 
-        The episodes are kept as traces, with further `columns` as `collect` takes them,
-        and those that paid what the plan had ruled out are named:
+        The episodes are recorded as traces, with further `columns` as for `collect`. Those whose
+        returns the plan had ruled out are in `contradicts`:
 
         >>> import gymnasium as gym, resolvent as rs
         >>> env = gym.make("resolvent/House-v0")
@@ -321,10 +310,9 @@ class Plan(ByValue):
         )
 
     def policy_in(self, env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
-        """Return the plan as a policy of an environment inside `AugmentObservation`.
+        """Return the plan as a policy of an environment wrapped in `AugmentObservation`.
 
-        It takes what the environment shows and returns an action, as `collect`
-        wants it.
+        It maps an observation of the wrapped environment to an action, as for `collect`.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> env = gym.make("resolvent/House-v0")
@@ -339,12 +327,12 @@ class Plan(ByValue):
         return policy_in(self, env)
 
     def save(self, path: str | Path) -> None:
-        """Write the policy to a JSON file, whole or not at all: a row for each situation."""
+        """Write the policy to a JSON file, atomically: a row for each augmented state."""
         plan_io.save(self, path)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent plan --json` prints them."""
-        following = self.next_experiment
+        experiment = self.next_experiment
         return {
             "gamma": self.gamma,
             "reward_range": list(self.reward_range),
@@ -360,7 +348,7 @@ class Plan(ByValue):
             "starts": len(self.model.starts),
             "unknown_steps": self.model.unknown,
             "sometimes_ending_steps": int(self.model.sometimes_ends.sum()),
-            "next_experiment": None if following is None else following.as_dict(),
+            "next_experiment": None if experiment is None else experiment.as_dict(),
             "advice": self.advice,
             **self._confidence_dict(),
         }
@@ -383,7 +371,7 @@ class Plan(ByValue):
         return f"Plan(value {self.value:.4g}, {verdict}, gamma {self.gamma:g}; {self.model!r})"
 
     def _repr_html_(self) -> str:
-        """Show the figures in a notebook, and what to do in the first situations."""
+        """Return the figures and the first rows of the policy as HTML."""
         return plan_io.html_of(self)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A plan → what is said of it: in lines, and in a notebook with what to do first."""
+"""A plan → text, a table for notebooks, and a versioned JSON file with a row for each situation."""
 
 from math import isfinite
 from pathlib import Path
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def text_of(plan: "Plan") -> str:
-    """Say what the plan is worth and what is not known, a line for each fact."""
+    """Return the figures of the plan, one a line."""
     return "\n".join(f"{name:<12} {text}" for name, text in _facts(plan))
 
 
 def html_of(plan: "Plan") -> str:
-    """Show the figures in a notebook, and what to do in the first situations."""
+    """Return the figures and the first rows of the policy as HTML."""
     model = plan.model
     situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
     pictures = shown_together(observation for observation, *_ in situations)
@@ -147,12 +147,12 @@ class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def json_number(number: float) -> float | None:
-    """Return a number, or None where it is infinite, which JSON has no word for."""
+    """Return a number, or None where it is infinite, which JSON cannot represent."""
     return float(number) if isfinite(number) else None
 
 
 def content_of(plan: "Plan") -> PlanFile:
-    """Return what a plan's file holds."""
+    """Return the content of a plan's file."""
     model = plan.model
     rows = [
         Row(
@@ -177,14 +177,14 @@ def content_of(plan: "Plan") -> PlanFile:
 
 
 def save(plan: "Plan", path: str | Path) -> None:
-    """Write what to do in every situation, whole or not at all."""
+    """Write a plan to a file, atomically."""
     content = content_of(plan)
     with atomic_write(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
 
 
 def load(path: str | Path) -> PlanFile:
-    """Read what `save` wrote."""
+    """Read a file written by `save`."""
     content = read_json(path, PlanFile, "a plan that Resolvent wrote")
     try:
         for row in content.policy:

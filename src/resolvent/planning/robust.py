@@ -8,122 +8,137 @@ leads back to where the step began.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from resolvent.planning.confidence import worst_probabilities
-from resolvent.planning.markov_chain import DecisionProcess, Numbers, Rows
+from resolvent.planning.confidence import Numbers, Rows, worst_probabilities
+from resolvent.planning.markov_chain import DecisionProcess
 
-_ROUNDS = 100
-_FIRST_SWEEPS = 16
-_SWEEPS = 2_000
-_ALIKE = 1e-9
-_CLOSE = 1e-9
-"""Of what values may be: when rounds count as settled. What they still miss is accounted for."""
+_ROUNDS: Final = 100
+_FIRST_SWEEPS: Final = 16
+_SWEEPS: Final = 2_000
+_TOLERANCE: Final = 1e-9
+"""Share of the largest value below which a difference is rounding."""
+
+_CONVERGED: Final = 1e-9
+"""Share of the largest value below which changes end the iteration; bounds account for them."""
 
 
-def cautious_policy(view: DecisionProcess, radius: Numbers, gamma: float) -> Rows:
-    """Return the policy that is worth most if chances are as bad as their radius allows.
-
-    Each is improved by what its steps are worth at worst_probabilities, until none is better.
-    """
-    rows: Rows = np.arange(view.situations)
-    value = np.zeros(view.situations)
+def cautious_policy(process: DecisionProcess, radius: Numbers, gamma: float) -> Rows:
+    """Return the policy of highest value if probabilities are as bad as their radius allows."""
+    rows: Rows = np.arange(process.situations)
+    value = np.zeros(process.situations)
     for _ in range(_FIRST_SWEEPS):
-        value = _robust_backup(view, radius, gamma, value, rows).worth.max(axis=1)
-    policy = _robust_backup(view, radius, gamma, value, rows).worth.argmax(axis=1)
+        value = _worst_backup(process, radius, gamma, value, rows).value.max(axis=1)
+    policy: Rows = _worst_backup(process, radius, gamma, value, rows).value.argmax(axis=1)
     for _ in range(_ROUNDS):
-        taken = rows * view.actions + policy
-        _, value = _robust_values(view.only(taken), radius[taken], gamma, _first, value, rows)
-        worth = _robust_backup(view, radius, gamma, value, rows).worth
-        better = worth.max(axis=1) > worth[rows, policy] + _ALIKE * float(np.abs(worth).max())
+        steps = rows * process.actions + policy
+        _, value = _iterate(process.only(steps), radius[steps], gamma, _first, value, rows)
+        of_action = _worst_backup(process, radius, gamma, value, rows).value
+        tolerance = _TOLERANCE * float(np.abs(of_action).max())
+        better = of_action.max(axis=1) > of_action[rows, policy] + tolerance
         if not better.any():
             break
-        policy = np.where(better, worth.argmax(axis=1), policy)
-    chosen: Rows = policy
-    return chosen
+        policy = np.where(better, of_action.argmax(axis=1), policy)
+    return policy
 
 
-def lower_bounds(view: DecisionProcess, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
-    """Return what a policy is worth at least, whatever the chances are within their radius.
+def lower_bounds(process: DecisionProcess, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
+    """Return the lowest value of a policy, for any probabilities within their radius.
 
-    `view.beyond` must be the least that going on can be worth, where nobody knows.
+    `process.beyond` must be the lowest value that is possible where nothing is known.
     """
-    taken = np.arange(view.situations) * view.actions + policy
-    return _robust_values(view.only(taken), radius[taken], gamma, _first)[1]
+    steps = np.arange(process.situations) * process.actions + policy
+    return _iterate(process.only(steps), radius[steps], gamma, _first)[1]
 
 
-def upper_bounds(view: DecisionProcess, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
-    """Return a policy for which one may hope most, and what any is worth at most.
+def upper_bounds(process: DecisionProcess, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
+    """Return an optimistic policy, and the highest value of any policy.
 
-    `view.beyond` must be the most that going on can be worth, where nobody knows.
+    `process.beyond` must be the highest value that is possible where nothing is known.
     """
-    # The most is the least of what is lost.
-    lost = replace(view, pay=-view.pay, extra=-view.extra, beyond=-view.beyond, odd=-view.odd)
-    policy, value = _robust_values(lost, radius, gamma, lambda worth: worth.argmin(axis=1))
+    # The highest value is the lowest loss.
+    losses = replace(
+        process,
+        pay=-process.pay,
+        extra=-process.extra,
+        beyond=-process.beyond,
+        unseen_pay=-process.unseen_pay,
+    )
+    policy, value = _iterate(losses, radius, gamma, lambda of_action: of_action.argmin(axis=1))
     return policy, -value
 
 
-def _first(worth: Numbers) -> Rows:
-    return np.zeros(len(worth), np.int64)
+def _first(of_action: Numbers) -> Rows:
+    return np.zeros(len(of_action), np.int64)
 
 
-class _RobustBackup(NamedTuple):
-    """What steps are worth at worst_probabilities, and how: where what never came leads to, −1 for an end."""
+class _WorstBackup(NamedTuple):
+    """Lowest values of steps, and the probabilities that yield them.
 
-    worth: Numbers
+    `rest` is the probability of unseen outcomes, which lead to `target`; −1 for an end.
+    """
+
+    value: Numbers
     chance: Numbers
     rest: Numbers
-    led: Rows
+    target: Rows
 
 
-def _robust_backup(
-    view: DecisionProcess, radius: Numbers, gamma: float, value: Numbers, leads: Rows | None = None
-) -> _RobustBackup:
-    """Return what each step is worth at worst if what follows is worth so much.
-
-    What never came ends the episode, or leads to where it `leads` from each situation, or to
-    any situation.
-    """
-    ahead = view.ahead(value, gamma)
-    led = np.full(view.situations, value.argmin()) if leads is None else leads
-    led = np.where(value[led] < 0, led, -1)
-    odd = view.odd + gamma * np.where(led < 0, 0.0, value[led]).repeat(view.actions)
-    chance, rest = worst_probabilities(view.row, view.share, ahead, radius, odd)
-    worth = view.worth(ahead, chance) + (rest * odd).reshape(-1, view.actions)
-    return _RobustBackup(worth, chance, rest.reshape(-1, view.actions), led)
-
-
-def _robust_values(
-    view: DecisionProcess,
+def _worst_backup(
+    process: DecisionProcess,
     radius: Numbers,
     gamma: float,
-    pick: Callable[[Numbers], Rows],
-    guess: Numbers | None = None,
-    leads: Rows | None = None,
-) -> tuple[Rows, Numbers]:
-    """Return the actions picked by what they are worth at least, and what that comes to.
+    value: Numbers,
+    target: Rows | None = None,
+) -> _WorstBackup:
+    """Return the lowest value of each step, given the values of the next situations.
 
-    Policies, and the worst chances for each, are improved in turn. By as much as the last round
-    would still change, taken for ever, the values are lowered: they are bounds in any case.
+    An unseen outcome ends the episode, or leads to the target of its situation, or by default to
+    any situation.
     """
-    rows = np.arange(view.situations)
-    value = np.zeros(view.situations) if guess is None else guess
-    if gamma == 1 and not _only_gains(view):
-        return pick(view.worth(view.ahead(value, gamma), view.share)), value - np.inf
+    ahead = process.ahead(value, gamma)
+    target = np.full(process.situations, value.argmin()) if target is None else target
+    target = np.where(value[target] < 0, target, -1)
+    unseen = process.unseen_pay + gamma * np.where(target < 0, 0.0, value[target]).repeat(
+        process.actions
+    )
+    chance, rest = worst_probabilities(process.row, process.share, ahead, radius, unseen)
+    of_action = process.backup(ahead, chance) + (rest * unseen).reshape(-1, process.actions)
+    return _WorstBackup(of_action, chance, rest.reshape(-1, process.actions), target)
+
+
+def _iterate(
+    process: DecisionProcess,
+    radius: Numbers,
+    gamma: float,
+    select: Callable[[Numbers], Rows],
+    guess: Numbers | None = None,
+    target: Rows | None = None,
+) -> tuple[Rows, Numbers]:
+    """Return the actions selected by their lowest values, and lower bounds on the values.
+
+    Policies, and the worst probabilities for each, are improved in turn. The values are lowered
+    by the change that the last round would still make, taken for ever: they are bounds in any
+    case.
+    """
+    rows = np.arange(process.situations)
+    value = np.zeros(process.situations) if guess is None else guess
+    if gamma == 1 and not _has_only_gains(process):
+        return select(process.backup(process.ahead(value, gamma), process.share)), value - np.inf
     for _ in range(_ROUNDS if gamma < 1 else _SWEEPS):
-        found = _robust_backup(view, radius, gamma, value, leads)
-        policy = pick(found.worth)
-        change = found.worth[rows, policy] - value
-        scale = float(np.abs(value).max(initial=0.0) + np.abs(found.worth).max(initial=0.0))
-        close = _CLOSE * scale * (1 - gamma if gamma < 1 else 1) + float(np.finfo(np.float64).tiny)
-        if np.abs(change).max(initial=0.0) <= close:
+        worst = _worst_backup(process, radius, gamma, value, target)
+        policy = select(worst.value)
+        change = worst.value[rows, policy] - value
+        scale = float(np.abs(value).max(initial=0.0) + np.abs(worst.value).max(initial=0.0))
+        small = _CONVERGED * scale * (1 - gamma if gamma < 1 else 1)
+        if np.abs(change).max(initial=0.0) <= small + float(np.finfo(np.float64).tiny):
             break
         if gamma < 1:
-            chain = view.chain(policy, gamma, found.chance)
-            chain = chain.plus(found.rest[rows, policy], view.odd, found.led)
-            value = chain.worth(gamma, value)
+            chain = process.chain(policy, gamma, worst.chance)
+            chain = chain.plus(worst.rest[rows, policy], process.unseen_pay, worst.target)
+            value = chain.value(gamma, value)
         else:  # nothing is lost on the way, so that each sweep only adds to a bound
             value = value + np.maximum(change, 0.0)
     if gamma == 1:
@@ -131,7 +146,7 @@ def _robust_values(
     return policy, value - max(0.0, -float(change.min(initial=0.0))) / (1 - gamma)
 
 
-def _only_gains(view: DecisionProcess) -> bool:
-    """Whether no step loses anything, so that values of few steps are bounds for many."""
-    worths = (view.pay, view.extra, np.array([view.odd]))
-    return view.beyond >= 0 and all(float(one.min(initial=0.0)) >= 0 for one in worths)
+def _has_only_gains(process: DecisionProcess) -> bool:
+    """Return whether no reward is negative, so that values of few steps are bounds for many."""
+    rewards = (process.pay, process.extra, np.array([process.unseen_pay]))
+    return process.beyond >= 0 and all(float(column.min(initial=0.0)) >= 0 for column in rewards)

@@ -1,8 +1,7 @@
-"""What a plan promises from a situation, and whether episodes that were played keep it.
+"""Bounds on the return of a plan, and episodes whose returns violate them.
 
-The machines say that the world is deterministic. So one episode that pays anything else
-than the plan promised from where it began shows that they are wrong. Where they answer with
-chance, only the mean of many episodes can.
+Deterministic machines are refuted by one episode with a return outside of the plan's bounds.
+Stochastic machines are refuted by the mean return of many episodes.
 """
 
 import math
@@ -24,25 +23,24 @@ if TYPE_CHECKING:
 
 
 _ERRORS = 3
-"""Standard errors by which a mean has to miss what was promised."""
+"""Number of standard errors by which a mean has to miss the bounds."""
 
 _LARGEST_SUM = 1e307
-"""Sums of rewards stay below: floating-point numbers end at 1.8e308."""
+"""Largest sum of rewards: floating-point numbers end at 1.8e308."""
 
 _ENOUGH = 10
-"""Episodes below which a standard error says too little."""
+"""Minimum number of episodes for a standard error."""
 
 _ROUNDING = 1e-9
-"""Differences of this share of what is at stake are those of floating-point numbers."""
+"""Share of the larger return below which a difference is rounding."""
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """An episode that paid what the plan had ruled out; `episode` is None for the mean of all.
+    """An episode whose return the plan had ruled out; `episode` is None for the mean of all.
 
-    `least` and `most` are what the plan promised: discounted, from where the episode
-    began, and within its length where it was cut. They are equal unless the plan takes a
-    step that is unknown.
+    `least` and `most` are the plan's bounds: discounted, from the start of the episode, and
+    within its length if it was truncated. They are equal unless the plan takes an unknown step.
     """
 
     episode: int | None
@@ -59,7 +57,7 @@ class Contradiction:
         }
 
     def __str__(self) -> str:
-        """Say it in a line.
+        """Return a line of text.
 
         >>> print(Contradiction(3, 0.5, 0.5, 0.0))
         episode 3 was promised 0.5 and paid 0
@@ -76,7 +74,7 @@ class Contradiction:
 
 
 def in_all(reward: float, gamma: float, steps: float = math.inf) -> float:
-    """Return what so many steps are worth together that pay this much each.
+    """Return the discounted sum of an equal reward in each of a number of steps.
 
     >>> in_all(1.0, 0.5), in_all(1.0, 0.5, 2), in_all(-1.0, 1.0), in_all(0.0, 1.0)
     (2.0, 1.5, -inf, 0.0)
@@ -87,7 +85,7 @@ def in_all(reward: float, gamma: float, steps: float = math.inf) -> float:
 
 
 def too_large_to_add_up(largest: float, gamma: float, situations: int) -> str | None:
-    """Say that rewards are so large that what they add up to is no number, if they are.
+    """Return a text if rewards are so large that their sums are not finite, else None.
 
     >>> too_large_to_add_up(1e308, 0.95, 4)[:45]
     'rewards as large as 1e+308 cannot be added up'
@@ -102,16 +100,16 @@ def too_large_to_add_up(largest: float, gamma: float, situations: int) -> str | 
 
 
 def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:
-    """Return what the plan pays from a situation in so many steps, at least and at most.
+    """Return bounds on the plan's return from a situation within a number of steps.
 
-    They differ only where the plan comes to a step that is unknown.
+    They differ only where the plan reaches an unknown step.
     """
     model, gamma, here = plan.model, plan.gamma, start
     total, weight = 0.0, 1.0
-    for taken in range(len(model) + 1 if math.isinf(steps) else int(steps)):
+    for done in range(len(model) + 1 if math.isinf(steps) else int(steps)):
         action = int(plan.policy[here])
         if not model.known[here, action]:
-            (least, most), left = plan.reward_range, steps - taken
+            (least, most), left = plan.reward_range, steps - done
             return (
                 total + weight * min(least, in_all(least, gamma, left)),
                 total + weight * max(most, in_all(most, gamma, left)),
@@ -121,7 +119,7 @@ def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, f
         here = int(model.following[here, action])
         if here < 0:
             return total, total
-    if math.isinf(steps):  # it goes in a circle
+    if math.isinf(steps):  # the plan runs in a cycle
         total = float(plan.pessimistic[start])
     return total, total
 
@@ -129,7 +127,7 @@ def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, f
 def returns_of(
     traces: TraceSet, gamma: float = 1.0, digits: int | None = None
 ) -> NDArray[np.float64]:
-    """Return what each episode paid, discounted, its rewards rounded to `digits` if given.
+    """Return the discounted return of each episode, its rewards rounded to `digits` if given.
 
     >>> from resolvent.traces import Trace
     >>> returns_of(TraceSet([Trace("abc", [None] * 3, "xy", [1, 4])]), 0.5).tolist()
@@ -145,77 +143,77 @@ def returns_of(
 def contradictions(
     plan: "Plan", traces: TraceSet, starts: Sequence[int | None]
 ) -> tuple[Contradiction, ...]:
-    """Return the episodes, played by the plan, that paid what it had ruled out.
+    """Return the episodes of the plan whose returns it had ruled out.
 
-    `starts` are the situations in which they began, None where the plan does not know
-    it. If no episode from a known start contradicts the plan and there are others, the
-    mean of all is compared with its value: it must not lie more than three standard
-    errors below. Where machines answer with chance, the mean of all that began in known
-    situations must not lie more than three standard errors outside of the plan's bounds.
+    `starts` are the situations in which they began, None where the plan does not know it. If no
+    episode from a known start contradicts the plan and there are others, the mean of all must
+    not be more than three standard errors below its value. For a stochastic model, the mean of
+    all episodes from known starts must not be more than three standard errors outside of the
+    plan's bounds.
     """
     levels = plan.machines.senses.rewards
     if levels is not None and plan.model.chances is None:
-        traces = levels.on(traces)  # what varies around a level was promised as that level
+        traces = levels.on(traces)  # the plan predicts the level of a noisy reward
     paid = returns_of(traces, plan.gamma, plan.machines.reward.reward_digits)
     lengths = np.diff(traces.offsets).tolist()
     if plan.model.chances is not None:
-        return _of_chance(plan, traces, paid, starts)
-    allowed = lru_cache(maxsize=None)(partial(promise, plan))
-    found = []
+        return _of_stochastic(plan, traces, paid, starts)
+    bounds = lru_cache(maxsize=None)(partial(promise, plan))
+    violations = []
     for number, start in enumerate(starts):
         if start is None:
             continue
-        least, most = allowed(start, math.inf if traces.terminated[number] else lengths[number])
-        got = float(paid[number])
-        if not _at_most(least, got) or not _at_most(got, most):
-            found.append(Contradiction(number, least, most, got))
-    if found or None not in starts or len(starts) < _ENOUGH:
-        return tuple(found)
+        least, most = bounds(start, math.inf if traces.terminated[number] else lengths[number])
+        actual = float(paid[number])
+        if not _at_most(least, actual) or not _at_most(actual, most):
+            violations.append(Contradiction(number, least, most, actual))
+    if violations or None not in starts or len(starts) < _ENOUGH:
+        return tuple(violations)
     return _of_the_mean(plan, traces, paid, lengths)
 
 
 def _of_the_mean(
     plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], lengths: list[int]
 ) -> tuple[Contradiction, ...]:
-    # An episode that was cut might have gone on to pay the most there is.
-    hoped = max(0.0, in_all(plan.reward_range[1], plan.gamma))
-    if math.isinf(hoped) and not traces.terminated.all():
+    # A truncated episode might have gone on with the highest reward.
+    rest = max(0.0, in_all(plan.reward_range[1], plan.gamma))
+    if math.isinf(rest) and not traces.terminated.all():
         return ()
     discount = powers(plan.gamma, max(lengths) + 1).tolist()
-    still = [
-        0.0 if over else discount[length] * hoped
+    future = [
+        0.0 if over else discount[length] * rest
         for over, length in zip(traces.terminated.tolist(), lengths, strict=True)
     ]
-    returns = paid + still
+    returns = paid + future
     error = float(returns.std(ddof=1)) / math.sqrt(len(returns))
     if _at_most(plan.value, float(returns.mean()) + _ERRORS * error):
         return ()
     return (Contradiction(None, plan.value, math.inf, float(paid.mean())),)
 
 
-def _of_chance(
+def _of_stochastic(
     plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], starts: Sequence[int | None]
 ) -> tuple[Contradiction, ...]:
     began = [number for number, start in enumerate(starts) if start is not None]
     if len(began) < _ENOUGH:
         return ()
     places = np.array([starts[number] for number in began])
-    # An episode that was cut might have gone on to pay the least or the most there is.
+    # A truncated episode might have gone on with the lowest or the highest reward.
     lengths, over = np.diff(traces.offsets)[began], traces.terminated[began]
     discount = powers(plan.gamma, int(lengths.max()) + 1)[lengths]
-    still = float(np.where(over, 0.0, discount).mean())
+    weight = float(np.where(over, 0.0, discount).mean())
     mean = float(paid[began].mean())
     error = _ERRORS * float(paid[began].std(ddof=1)) / math.sqrt(len(began))
     low, high = plan.reward_range
-    lost = still * min(0.0, in_all(low, plan.gamma)) if still else 0.0
-    hoped = still * max(0.0, in_all(high, plan.gamma)) if still else 0.0
+    loss = weight * min(0.0, in_all(low, plan.gamma)) if weight else 0.0
+    gain = weight * max(0.0, in_all(high, plan.gamma)) if weight else 0.0
     least, most = float(plan.pessimistic[places].mean()), float(plan.optimistic[places].mean())
-    if _at_most(least, mean + hoped + error) and _at_most(mean + lost - error, most):
+    if _at_most(least, mean + gain + error) and _at_most(mean + loss - error, most):
         return ()
     return (Contradiction(None, least, most, mean),)
 
 
 def _at_most(less: float, more: float) -> bool:
-    """Whether one number is at most another, give or take rounding."""
-    slack = _ROUNDING * max([1.0, *(abs(one) for one in (less, more) if math.isfinite(one))])
+    """Return whether a number is at most another, up to rounding."""
+    slack = _ROUNDING * max([1.0, *(abs(number) for number in (less, more) if math.isfinite(number))])
     return less <= more + slack

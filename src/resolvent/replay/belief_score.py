@@ -1,7 +1,7 @@
-"""Machines in doubt about their states + traces → how well they foretell each step.
+"""Machines with uncertain states + traces → how well they predict each step.
 
-Before each step there is a belief about states, from the labels recorded and the steps taken so
-far. What is foretold is the likeliest answer under all of it.
+Before each step there is a belief about states, from the labels recorded and the steps before.
+The prediction is the most likely output under all of it.
 """
 
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from resolvent.traces.vocabulary import codes_of
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_AT_ONCE = 20_000
-"""Steps that are scored at once: for each there are as many numbers as states, squared."""
+_CHUNK = 20_000
+"""Number of steps scored at once; each takes as many numbers as states, squared."""
 
 
 def believed_score(machines: Machines, traces: TraceSet) -> Score:
-    """Say how many steps are foretold right by what is believed of states before each of them.
+    """Return the number of steps predicted right by the belief about states before each step.
 
     >>> from resolvent.environments import House
     >>> from resolvent.noise import Doubt, LabelNoise
@@ -163,8 +163,8 @@ def _score(
         axis=1,
     )
     together = MachineScore()
-    for first in range(0, len(believed), _AT_ONCE):
-        rows = np.arange(first, min(first + _AT_ONCE, len(believed)))
+    for first in range(0, len(believed), _CHUNK):
+        rows = np.arange(first, min(first + _CHUNK, len(believed)))
         pair, shares = asked.pair[rows], believed[rows]
         known = main[pair] >= 0
         weight = np.where(known, shares, 0.0)

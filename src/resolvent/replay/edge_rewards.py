@@ -1,4 +1,4 @@
-"""A pair of machines and its traces → the Reward Machine with its rewards on the edges."""
+"""A pair of machines + its traces → the Reward Machine with its rewards on the edges."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from resolvent.traces.vocabulary import Codes
 
 
 def rewards_on_edges(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
-    """Return what `EdgeRewardMachine.from_pair` does."""
+    """Return the Reward Machine with rewards on its edges; see `EdgeRewardMachine.from_pair`."""
     if not len(traces):
         raise ModelError("there are no traces: give those the machines were inferred from")
     if pair.timing.lag:
@@ -59,7 +59,7 @@ def _edges(labels_of: dict[tuple[int, int, float], list[Label]]) -> tuple[Edge, 
 
 
 def _target(reward: RewardMachine, source: int, label: Label, ends: bool) -> int:
-    """Return where an edge leads: one state more than the machine has stands for the end."""
+    """Return the target of an edge; one state more than the machine has stands for the end."""
     target = reward.step(source, label)
     return reward.states if ends or target is UNSEEN else target
 
@@ -73,11 +73,11 @@ def _check_known(states: Codes, traces: TraceSet) -> None:
             f"give the traces it was inferred from"
         )
     starts = states[traces.offsets[:-1]]
-    other = int(np.argmax(starts != starts[0]))
-    if other:
+    differing = int(np.argmax(starts != starts[0]))
+    if differing:
         raise ModelError(
-            f"trace 0 starts in state {starts[0]} of the reward machine and trace {other} in state "
-            f"{starts[other]}, for their first labels differ: a machine with rewards on its edges "
+            f"trace 0 starts in state {starts[0]} of the reward machine and trace {differing} in state "
+            f"{starts[differing]}, for their first labels differ: a machine with rewards on its edges "
             f"starts in one state"
         )
 
@@ -87,9 +87,9 @@ def _not_a_function(
 ) -> ModelError:
     label = traces.labels[int(traces.after_step(traces.label_codes)[rows[0]])]
     places = ((*traces.place(row), paid[row]) for row in rows)
-    one, other = (f"{amount:g} in trace {trace}, step {step}" for trace, step, amount in places)
+    first, second = (f"{amount:g} in trace {trace}, step {step}" for trace, step, amount in places)
     return ModelError(
-        f"in state {state} of the reward machine the label {label_text(label)!r} pays {one}, and "
-        f"{other}: the reward depends on observation and action too, which a machine with rewards "
+        f"in state {state} of the reward machine the label {label_text(label)!r} pays {first}, and "
+        f"{second}: the reward depends on observation and action too, which a machine with rewards "
         f"on its edges cannot see; give what pays a label of its own"
     )
