@@ -208,7 +208,7 @@ class Plan(ByValue):
         return f"{experiment}; or say with reward_range=(low, high) what such steps may pay"
 
     def gap(self, observation: Any) -> float:
-        """Return the most by which another policy could be better in an episode that begins here."""
+        """Return the most by which another policy could be better from this observation."""
         symbol, model = as_symbol(observation), self.model
         here = model.starts[model.observation[model.starts] == (model.observations.get(symbol))]
         if not len(here):

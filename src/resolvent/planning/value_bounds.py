@@ -215,5 +215,7 @@ def _of_stochastic(
 
 def _at_most(less: float, more: float) -> bool:
     """Return whether a number is at most another, up to rounding."""
-    slack = _ROUNDING * max([1.0, *(abs(number) for number in (less, more) if math.isfinite(number))])
+    slack = _ROUNDING * max(
+        [1.0, *(abs(number) for number in (less, more) if math.isfinite(number))]
+    )
     return less <= more + slack

@@ -56,11 +56,12 @@ def believed_score(machines: Machines, traces: TraceSet) -> Score:
 
 @dataclass(frozen=True, eq=False)
 class _Questions:
-    """What one machine is asked in traces, each question once, in all states together.
+    """The distinct queries of traces to one machine, in all joint states.
 
-    `pair` says for each step which question it asks; for each question and state, `number` is
-    the machine's own. `answer` says which answer came, of those that came at all: `chance` says
-    how likely they are. `output` is what came, as the machine codes it, in `samples` as it is.
+    `pair` is the query of each step; `number` the machine's number of each query in each joint
+    state. `answer` is the place of each step's query and output among the distinct ones, and
+    `chance` the probability of these in each joint state. `output` is the actual output in the
+    machine's codes, −1 for none; `samples` has the outputs themselves.
     """
 
     pair: Numbers
@@ -91,7 +92,7 @@ class _Questions:
 def _numbers(
     machine: Machine, belief: Belief, traces: TraceSet, seen: Numbers, done: Numbers
 ) -> Numbers:
-    """Return the numbers of a machine's questions: a row for each, a column for each state."""
+    """Return the numbers of a machine's queries as [query, joint state]."""
     states = belief.joint[:, 0] if machine.supplemented else np.zeros(len(belief.joint), np.int64)
     count = int(states.max()) + 1
     named: list[Any] = [
@@ -107,7 +108,7 @@ def _numbers(
 
 
 def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -> Floats:
-    """Return how likely answers are in all states together; nan where these were never asked."""
+    """Return the probabilities of outputs in all joint states; nan where there is no query."""
     place = list(belief.machines).index(machine.kind)
     states = np.broadcast_to(belief.joint[:, place].astype(np.int32), number.shape)
     asked = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
@@ -116,11 +117,11 @@ def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -
 
 
 def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> Floats:
-    """Return how likely all states together are before each step, going through traces at once."""
+    """Return the belief about joint states before each step, for all traces in parallel."""
     read = Histories.of(traces, belief.machines.timing).beta
     if belief.machines.doubt.starts:
         read = read.copy()
-        read[traces.offsets[:-1]] = -1  # how it began nobody sees
+        read[traces.offsets[:-1]] = -1  # the initial state is hidden
     tells = [telling(one.chance) for one in questions]
     lengths = np.diff(traces.offsets)
     longest = np.argsort(-lengths, kind="stable")
@@ -153,7 +154,7 @@ def _score(
     flat = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(asked.number.ravel())
     main = machine.answer_many(*flat).reshape(asked.number.shape)
     level = machine.knowledge_many(*flat).reshape(asked.number.shape)
-    # How likely the main answer of each state is in each other state: question, answer, state.
+    # Probability of the main output of each state in each state: [query, output, state].
     width = len(belief.joint)
     of_main = np.stack(
         [
@@ -162,32 +163,32 @@ def _score(
         ],
         axis=1,
     )
-    together = MachineScore()
+    total = MachineScore()
     for first in range(0, len(believed), _CHUNK):
         rows = np.arange(first, min(first + _CHUNK, len(believed)))
         pair, shares = asked.pair[rows], believed[rows]
         known = main[pair] >= 0
         weight = np.where(known, shares, 0.0)
         mass = weight.sum(axis=1)
-        told = mass > 0
-        weight[told] /= mass[told, None]
-        foretold = (weight[:, None, :] * np.nan_to_num(of_main[pair])).sum(-1)
-        best = np.where(known, foretold, -1.0).argmax(axis=1)
+        is_known = mass > 0
+        weight[is_known] /= mass[is_known, None]
+        forecast = (weight[:, None, :] * np.nan_to_num(of_main[pair])).sum(-1)
+        best = np.where(known, forecast, -1.0).argmax(axis=1)
         likeliest = weight.argmax(axis=1)
         each = np.arange(len(rows))
         predicted = main[pair, best]
         right = predicted == asked.output[rows]
-        rests_on = np.where(told, level[pair, likeliest], UNSEEN_CODE)
-        came = (weight * np.nan_to_num(asked.chance[asked.answer[rows]])).sum(axis=1)
+        basis = np.where(is_known, level[pair, likeliest], UNSEEN_CODE)
+        actual = (weight * np.nan_to_num(asked.chance[asked.answer[rows]])).sum(axis=1)
         counts = MachineScore(
-            right=int((right & (rests_on == WITNESSED_CODE)).sum()),
-            wrong=int((~right & (rests_on == WITNESSED_CODE)).sum()),
-            assumed_right=int((right & (rests_on == ASSUMED_CODE)).sum()),
-            assumed_wrong=int((~right & (rests_on == ASSUMED_CODE)).sum()),
-            unseen=int((rests_on == UNSEEN_CODE).sum()),
+            right=int((right & (basis == WITNESSED_CODE)).sum()),
+            wrong=int((~right & (basis == WITNESSED_CODE)).sum()),
+            assumed_right=int((right & (basis == ASSUMED_CODE)).sum()),
+            assumed_wrong=int((~right & (basis == ASSUMED_CODE)).sum()),
+            unseen=int((basis == UNSEEN_CODE).sum()),
         )
         mismatch = None
-        if len(wrong := np.flatnonzero(~right & told)):
+        if len(wrong := np.flatnonzero(~right & is_known)):
             at = int(wrong[0])
             mismatch = _mismatch(
                 machine,
@@ -196,16 +197,16 @@ def _score(
                 row=int(rows[at]),
                 state=int(belief.joint[likeliest[at], place]),
                 predicted=int(predicted[at]),
-                assumed=bool(rests_on[at] == ASSUMED_CODE),
+                assumed=bool(basis[at] == ASSUMED_CODE),
             )
         forecasts = Forecasts.of(
-            came[told],
-            np.minimum(foretold[each, best][told], 1.0),
-            right[told],
-            np.ones(int(told.sum()), np.int64),
+            actual[is_known],
+            np.minimum(forecast[each, best][is_known], 1.0),
+            right[is_known],
+            np.ones(int(is_known.sum()), np.int64),
         )
-        together = together.then(replace(counts, first_mismatch=mismatch, forecasts=forecasts), 0)
-    return together
+        total = total.then(replace(counts, first_mismatch=mismatch, forecasts=forecasts), 0)
+    return total
 
 
 def _mismatch(

@@ -76,9 +76,9 @@ def _check_known(states: Codes, traces: TraceSet) -> None:
     differing = int(np.argmax(starts != starts[0]))
     if differing:
         raise ModelError(
-            f"trace 0 starts in state {starts[0]} of the reward machine and trace {differing} in state "
-            f"{starts[differing]}, for their first labels differ: a machine with rewards on its edges "
-            f"starts in one state"
+            f"trace 0 starts in state {starts[0]} of the reward machine and trace {differing} in "
+            f"state {starts[differing]}, for their first labels differ: a machine with rewards on "
+            f"its edges starts in one state"
         )
 
 

@@ -25,22 +25,21 @@ Numbers = NDArray[np.int64]
 def score(
     machines: Machines, traces: TraceSet | TraceFolder, on: str | Workers = "threads"
 ) -> Score:
-    """Replay traces through machines: how many steps are right, wrong, unseen.
+    """Replay traces, and return the number of steps predicted right, wrong, or not at all.
 
-    A label that was never seen leaves the state unknown until the trace ends; then only
-    answers that are the same in every state can be given, and count as assumed. Machines in
-    doubt about their states, since labels lie or starts are hidden, answer by what they
-    believe before each step. A scanned place is gone through once, piece by piece, by those that
-    `on` names, as for `infer`.
+    A label that was never seen leaves the state unknown until the trace ends; then only outputs
+    that are the same in every state are predicted, and count as assumed. Machines with uncertain
+    states predict by their belief before each step. Files are read once, shard by shard, by the
+    workers that `on` names, as for `infer`.
     """
     return scored(machines, as_traces(traces), on).score
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The score of machines on some traces, and how many these are; those of pieces add up.
+    """The score of machines on some traces; scores of shards add up.
 
-    `gaps` are what is left out of pieces, by their numbers, as files are damaged.
+    `gaps` are the unreadable parts of damaged files, by shard number.
     """
 
     score: Score
@@ -49,7 +48,7 @@ class Scored:
     gaps: Mapping[int, Gap] = field(default_factory=dict)
 
     def __add__(self, later: "Scored") -> "Scored":
-        """Return both together; the traces of the second come after those of the first."""
+        """Return the sum; the traces of the second come after those of the first."""
         return Scored(
             self.score.then(later.score, self.traces),
             self.traces + later.traces,
@@ -65,19 +64,19 @@ def scored(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Scored:
-    """Score machines as `score` does; `progress` is told how many pieces are done."""
+    """Score machines as `score` does; `progress` is called with the number of shards done."""
     if isinstance(traces, TraceSet):
         return _scored(machines, traces)
-    work, pieces = _PieceScored(machines, traces), range(len(traces))
+    work, shards = _ShardScore(machines, traces), range(len(traces))
     with at_work(on) as workers:
-        found = workers.together(work, pieces, Scored.__add__, called=REPLAYING, report=progress)
-    tell_of(found.gaps, found.traces)
-    return found
+        total = workers.together(work, shards, Scored.__add__, called=REPLAYING, report=progress)
+    tell_of(total.gaps, total.traces)
+    return total
 
 
 @dataclass(frozen=True)
-class _PieceScored:
-    """Scores machines on one piece of a place, by its number: to be run anywhere."""
+class _ShardScore:
+    """Scores machines on one shard, given by its number; it can be pickled, to run anywhere."""
 
     machines: Machines
     folder: TraceFolder
@@ -92,33 +91,33 @@ class _PieceScored:
 def _scored(machines: Machines, traces: TraceSet) -> Scored:
     seen = machines.senses.on(traces)
     if machines.doubt:
-        found = believed_score(machines, seen)
+        total = believed_score(machines, seen)
     else:
-        found = score_of(machines, replay_traces(machines, seen))
-    return Scored(found, len(traces), traces.steps)
+        total = score_of(machines, replay_traces(machines, seen))
+    return Scored(total, len(traces), traces.steps)
 
 
 def score_of(machines: Machines, shown: Replay) -> Score:
-    """Score machines by what traces show, states that are not known included."""
+    """Score machines by the counts of a replay that includes unknown states."""
     return Score(
-        {kind: _score(machine, shown.machines[kind], shown) for kind, machine in machines.items()}
+        {name: _score(machine, shown.machines[name], shown) for name, machine in machines.items()}
     )
 
 
 def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScore:
     rows = sightings.answers
     states = shown.sizes.get("transition", 1)
-    asked = in_machine_codes(machine, rows, shown.alphabets, states)
+    coded = in_machine_codes(machine, rows, shown.alphabets, states)
     state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
-    predicted = machine.answer_many(state, asked.question)
-    level = machine.knowledge_many(state, asked.question)
-    right = predicted == asked.output
-    told = level != UNSEEN_CODE
+    predicted = machine.answer_many(state, coded.question)
+    level = machine.knowledge_many(state, coded.question)
+    right = predicted == coded.output
+    predicts = level != UNSEEN_CODE
 
     def steps(which: NDArray[np.bool_]) -> int:
         return int(count[which].sum())
 
-    wrong = np.flatnonzero(~right & told)
+    wrong = np.flatnonzero(~right & predicts)
     first = None
     if len(wrong):
         row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
@@ -143,15 +142,23 @@ def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScor
         steps(~right & (level == ASSUMED_CODE)),
         steps(level == UNSEEN_CODE) + sightings.unasked,
         first,
-        _forecasts(machine, state[told], asked.question[told], asked.output[told], count[told]),
+        _forecasts(
+            machine,
+            state[predicts],
+            coded.question[predicts],
+            coded.output[predicts],
+            count[predicts],
+        ),
     )
 
 
 def _forecasts(
     machine: Machine, state: Codes, question: Numbers, output: Codes, count: Numbers
 ) -> Forecasts:
-    """Say how likely a machine holds the answers that came, each so often."""
+    """Return the probabilities of the actual outputs, each with its count."""
     main = machine.answer_many(state, question)
-    told = smoothing_of(machine), state, question
-    of_output, of_main = (chances(machine, *told, one) for one in (output, main))
+    smoothing = smoothing_of(machine)
+    of_output, of_main = (
+        chances(machine, smoothing, state, question, outputs) for outputs in (output, main)
+    )
     return Forecasts.of(of_output, of_main, main == output, count)
