@@ -6,7 +6,7 @@ episode label by label, and the most frequent outcomes of steps.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -84,7 +84,9 @@ def aim_of(experiment: Experiment, machines: Machines) -> Aim:
         for known in range(len(history), -1, -1):
             after = {name: machine.run(history[:known]) for name, machine in about.items()}
             if UNSEEN not in after.values():
-                wanted = tuple((names.index(name), state) for name, state in after.items())
+                wanted: tuple[tuple[int, Any], ...] = tuple(
+                    (names.index(name), state) for name, state in after.items()
+                )
                 return Aim(wanted, history[known:], False, trivial)
     return Aim((), history, True, trivial)
 

@@ -423,7 +423,7 @@ def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.
     example[question] = output  # any one of a query's outputs
     varies = np.zeros(questions, bool)
     varies[question[output != example[question]]] = True
-    return varies[question]  # type: ignore[no-any-return]
+    return varies[question]
 
 
 def sort_answers(answers: Rows) -> Rows:
