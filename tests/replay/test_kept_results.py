@@ -12,9 +12,8 @@ from resolvent._util.cache import Packing, digest_of
 from resolvent._util.parallel import Threads
 from resolvent.replay.corpus import Corpus, Fetching
 from resolvent.replay.keeping import RESULTS, keeping
-from resolvent.replay.looking import Looking, Pooling
-from resolvent.replay.replaying import Replaying
-from resolvent.replay.tables import Tables
+from resolvent.replay.replaying import Replaying, Tables
+from resolvent.replay.scan import Looking, Pooling
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.scan.shards import StoredShards

@@ -1,30 +1,32 @@
-"""Replay: machines + traces → what the traces show of the machines. Nobody else walks traces.
+"""Replay: machines + traces → counts that add up over shards, threads and time.
 
-One compiled pass goes through a shard; what it returns are plain columns, which add up
-over shards, threads and time. Refinement, evidence, scores, plans, the supplement and
-the report all read them.
+No other package walks traces. One compiled pass goes through a shard; refinement, evidence,
+scores, plans, the supplement and the report read the counts that it returns.
 """
 
-from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus
-from resolvent.replay.kinds import Kinds
+from resolvent.replay.counts import CountTable, GroupedCounts, Replay, Rows, Sightings
+from resolvent.replay.passes import through, whole
 from resolvent.replay.replaying import (
+    Tables,
+    in_machine_codes,
     replay,
     replay_shard,
     replay_traces,
     states_at_steps,
 )
-from resolvent.replay.scoring import Scored, score, score_of, scored
-from resolvent.replay.shown import Replay, Rows, Sightings
+from resolvent.replay.score import Scored, score, score_of, scored
 from resolvent.replay.steps import StepsAsked, steps_asked
-from resolvent.replay.tables import Tables
-from resolvent.replay.translating import in_machine_codes
-from resolvent.replay.whole import through, whole
+
+Kinds = CountTable
 
 __all__ = [
     "Alphabets",
     "CodedShard",
     "Corpus",
+    "CountTable",
+    "GroupedCounts",
     "Kinds",
     "Replay",
     "Rows",

@@ -1,4 +1,4 @@
-"""All traces that an inference is about: shards under common codes, gone through repeatedly."""
+"""All traces of an inference: shards under common codes, which can be read repeatedly."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TracePlace
-from resolvent.replay.coded import Alphabets, CodedShard
-from resolvent.replay.looking import Look, Looking, Pooling, digested
-from resolvent.replay.pool import Numbered, Pool
+from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent.replay.scan import Look, Looking, Numbered, Pool, Pooling, digested
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
@@ -22,18 +21,17 @@ from resolvent.traces.source import JoinedShards, Shards, ShardsInMemory
 from resolvent.workers import Threads, Workers
 
 POOL_STEPS = 1_000_000
-"""Steps of a folder's traces that are kept in memory to sample from."""
+"""Maximum number of steps of traces in files that are kept in memory to sample from."""
 
 READING = "reading"
-"""What the first look through pieces of files is called, and reading single traces again."""
+"""Name, in progress reports, of the scan of files and of reading single traces again."""
 
 
 @dataclass(frozen=True, eq=False)
 class CodedPieces:
-    """Pieces of traces, each read and put into common codes wherever that is done.
+    """Shards that are read and put into common codes one by one; picklable, to run anywhere.
 
-    `first` are the numbers of their first traces among all, and after the last one how many
-    there are.
+    `first` are the numbers of their first traces among all, and at the end the number of traces.
     """
 
     shards: Shards
@@ -42,35 +40,34 @@ class CodedPieces:
     rounding: Mapping[str, int]
 
     def read(self, number: int) -> CodedShard:
-        """Read one piece."""
+        """Read one shard."""
         return self.coded(number, self.shards.read(number))
 
     def coded(self, number: int, traces: TraceSet) -> CodedShard:
-        """Return one piece, whose traces are read already."""
+        """Return one shard, given its traces."""
         return CodedShard.among(int(self.first[number]), traces, self.alphabets, self.rounding)
 
 
 @dataclass(frozen=True)
 class Fetching:
-    """Reads some traces of a piece, given by its number and theirs within it."""
+    """Reads some traces of a shard, given by its number and theirs within it."""
 
     shards: Shards
 
     def __call__(self, wanted: tuple[int, NDArray[np.int64]]) -> TraceSet:
-        """Read a piece, and return those of its traces."""
+        """Read a shard, and return those of its traces."""
         number, traces = wanted
         return self.shards.read(number).take(traces)
 
 
 class Corpus:
-    """Shards of traces, looked through once for the values that occur in them.
+    """Shards of traces under common codes, which can be read repeatedly.
 
-    Goes through the shards in common codes as often as it is asked to. What is
-    in memory already is coded once. From files, `workers` read pieces and drop them, but for a
-    pool of traces to sample from. `rounding` says to how many decimals machines see some of the
-    columns.
+    They are scanned once for the values that occur in them. Shards in memory are coded once;
+    those in files are read by `workers` and dropped, but for a pool of traces to sample from.
+    `rounding` is the number of decimals to which machines see some of the columns.
 
-    It never changes: `extended` returns a corpus with more traces, at the cost of those.
+    A corpus is immutable: `extended` returns one with more traces, at the cost of those.
     """
 
     def __init__(
@@ -104,7 +101,7 @@ class Corpus:
             self._fetched = list(look.pool.sets)
         self._first = np.array([0, *np.cumsum(counts)], np.int64)
         if self.in_memory:
-            self._held = self._coded_anew()
+            self._held = self._coded_shards()
 
     def _alphabets_in_memory(self, progress: Callable[[int], None] | None) -> Alphabets:
         if len(self.shards) == 1:  # its values are in order already
@@ -117,14 +114,14 @@ class Corpus:
         return _alphabets(common.values(), self.rounding)
 
     def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> Look:
-        """Look through all pieces, and again at those that gave too little to the pool.
+        """Scan all shards, and again those that gave too little to the pool.
 
-        Each gives about twice its share. That is too little only where others hold hardly anything
-        but repeats.
+        Each gives about twice its share, which is too little only where other shards hold
+        hardly anything but repeated traces.
         """
-        shards, pieces = self.shards, range(len(self.shards))
-        looking = Looking(shards, pool_steps, shards.rows)
-        look: Look = self.workers.together(looking, pieces, add, called=READING, report=progress)
+        shards, numbers = self.shards, range(len(self.shards))
+        scan = Looking(shards, pool_steps, shards.rows)
+        look: Look = self.workers.together(scan, numbers, add, called=READING, report=progress)
         shards.remember(dict(look.arrangements))
         if short := look.pool.short:
             pooling = Pooling(
@@ -138,7 +135,7 @@ class Corpus:
 
     @property
     def traces(self) -> int:
-        """How many traces there are."""
+        """The number of traces."""
         return int(self._first[-1])
 
     @property
@@ -152,9 +149,9 @@ class Corpus:
         return isinstance(self.shards, ShardsInMemory)
 
     def extended(self, traces: TraceSet) -> "Corpus":
-        """Return a corpus that has these traces too, as one more shard.
+        """Return a corpus with these traces as one more shard.
 
-        As long as they bring no new values, nothing is done to the shards there are.
+        The other shards are coded again only if the traces have values of their own.
         """
         more = copy.copy(self)
         more.shards = _joined(self.shards, traces)
@@ -185,44 +182,40 @@ class Corpus:
         if self._hashed is not None and not common.made_floats:
             more._hashed = self._hashed + digested(CodedShard.alone(traces))
         if self._held is not None:
-            more._held = more._coded_anew()
+            more._held = more._coded_shards()
         return more
 
     @property
     def pieces(self) -> CodedPieces:
-        """The shards and their common codes, to be read wherever that is done."""
+        """The shards and their common codes, which can be read anywhere."""
         return CodedPieces(self.shards, self._first, self.alphabets, self.rounding)
 
-    def _coded_anew(self) -> list[CodedShard]:
+    def _coded_shards(self) -> list[CodedShard]:
         pieces = self.pieces
         return [pieces.coded(number, traces) for number, traces in enumerate(self.shards)]
 
     def coded(self, since: int = 0) -> Iterator[CodedShard]:
-        """Go through the shards in common codes, from number `since` on."""
+        """Iterate over the shards in common codes, from number `since` on."""
         if self._held is not None:
             return iter(self._held[since:])
         pieces = self.pieces
         return (pieces.read(number) for number in range(since, len(self.shards)))
 
     def sample(self, steps: int) -> NDArray[np.int64]:
-        """Return the numbers of some traces, rising, with so many steps or a little more.
+        """Return the numbers of a sample of traces, rising, of this number of steps or a few more.
 
-        They are those of lowest key, as good as random and yet the same however
-        traces are shuffled or repeated. From a folder there are no more than the
-        pool holds.
+        The sample has the traces of lowest key: they are as good as random, and the same however
+        traces are shuffled or repeated. From files there are no more than the pool holds.
         """
         enough = int(np.searchsorted(np.cumsum(self._by_key.length), steps)) + 1
         return np.sort(self._by_key.number[:enough])
 
     def by_key(self) -> NDArray[np.int64]:
-        """Return the numbers of traces that differ from each other, by rising key."""
+        """Return the numbers of distinct traces, by rising key."""
         return self._by_key.number
 
     def distinct(self) -> NDArray[np.int64]:
-        """Return the numbers of traces that differ from each other, rising.
-
-        Of equal ones that is the first; from a folder those in the pool.
-        """
+        """Return the numbers of distinct traces, rising; from files those in the pool."""
         return np.sort(self._by_key.number)
 
     @property
@@ -235,36 +228,34 @@ class Corpus:
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
         """Return the traces with these numbers, which must rise.
 
-        What was read from a folder once is kept, for it will be asked for again.
+        Traces read from files are kept, since they are usually needed again.
         """
         if self.in_memory and len(self.shards) == 1:
             traces = self.shards.read(0)
             return traces if len(numbers) == len(traces) else traces.take(numbers)
-        kept = [held[np.isin(held, numbers)] for held, _ in self._fetched]
-        sets = [
-            traces.take(np.flatnonzero(np.isin(held, numbers))) for held, traces in self._fetched
-        ]
-        missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *kept]))
+        held = [own[np.isin(own, numbers)] for own, _ in self._fetched]
+        sets = [traces.take(np.flatnonzero(np.isin(own, numbers))) for own, traces in self._fetched]
+        missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *held]))
         of_shard = np.searchsorted(self._first, missing, side="right") - 1
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
-        local = [(shard, those - self._first[shard]) for shard, those in wanted]
+        local = [(shard, rows - self._first[shard]) for shard, rows in wanted]
         workers: Workers = Threads(1) if self.in_memory else self.workers
-        found = workers.each(Fetching(self.shards), local, called=READING)
-        for (_, those), traces in zip(wanted, found, strict=True):
-            kept.append(those)
+        fetched = workers.each(Fetching(self.shards), local, called=READING)
+        for (_, rows), traces in zip(wanted, fetched, strict=True):
+            held.append(rows)
             sets.append(traces)
             if not self.in_memory:
-                self._fetched.append((those, traces))
-        order = np.argsort(np.concatenate(kept))
+                self._fetched.append((rows, traces))
+        order = np.argsort(np.concatenate(held))
         return TraceSet.concatenate(sets).take(order)
 
     def together(self) -> TraceSet:
-        """Return all traces as one set; for those in memory."""
+        """Return all traces, which have to be in memory, as one set."""
         sets = list(self.shards)
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
     def place(self, trace: int, step: int) -> TracePlace:
-        """Say where a step is, given its trace's number among all."""
+        """Return the place of a step, given its trace's number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
         source = self.shards.name(shard)
         if source is None:
@@ -274,7 +265,7 @@ class Corpus:
     @property
     def digest(self) -> str:
         """The digest of all traces, as `TraceSet.digest` of them together would be."""
-        with self._hashing:  # whoever asks while it is under way waits for it
+        with self._hashing:  # computed once, also by several threads
             if self._digest is None:
                 if self._hashed is None:
                     self._hashed = sum(map(digested, self.coded()), TraceDigest())
@@ -283,7 +274,7 @@ class Corpus:
 
     @property
     def digest_in_sequence(self) -> str:
-        """The digest that files of machines held at first; it goes through all traces."""
+        """The digest in files of machines of format 1; it reads all traces."""
         parts = (
             (shard.codes, shard.length, shard.traces.terminated, shard.traces.truncated)
             for shard in self.coded()
@@ -291,28 +282,28 @@ class Corpus:
         return digest_in_sequence(self.alphabets.values, parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A cluster cannot be written down, and codes follow from the traces.
-        made_again = {"_hashing": None, "_held": None, "workers": Threads()}
-        return {**self.__dict__, "_digest": self.digest, **made_again}
+        # Workers cannot be pickled, and codes follow from the traces.
+        replaced = {"_hashing": None, "_held": None, "workers": Threads()}
+        return {**self.__dict__, "_digest": self.digest, **replaced}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hashing = Lock()
         if self.in_memory:
-            self._held = self._coded_anew()
+            self._held = self._coded_shards()
 
     def __copy__(self) -> "Corpus":
-        # What pickling leaves out would have to be made again, from all traces.
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        # Pickling would drop codes that have to be computed from all traces.
+        corpus = object.__new__(type(self))
+        corpus.__dict__.update(self.__dict__)
+        return corpus
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Corpus":
-        return self  # it never changes
+        return self  # it is immutable
 
 
 def _holds(known: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
-    """Whether values are known, and of known types: 1 and 1.0 and True are equal, yet not one."""
+    """Return whether all values are known, with their types: 1, 1.0 and True are equal."""
     same = {*map(type, values)} <= {*map(type, known)}
     return same and all(value in known for value in values)
 

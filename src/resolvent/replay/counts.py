@@ -1,11 +1,11 @@
 """Counts of distinct rows of integer columns, which add up over shards.
 
 Input: columns of codes, one entry a row. Output: the distinct rows in sorted order, the number
-of occurrences of each, and where it first occurs.
+of occurrences of each, and where it first occurs. `Replay` holds all that a replay counts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from resolvent.by_value import ByValue
 from resolvent.machines.columns import places
-from resolvent.traces.vocabulary import DENSE, distinct_pairs
+from resolvent.replay.coded_shard import Alphabets
+from resolvent.traces.vocabulary import DENSE, Codes, distinct_pairs
 
 Integers: TypeAlias = NDArray[Any]
 """A column of codes, of any integer type; negative ones are allowed."""
 
 Int64s: TypeAlias = NDArray[np.int64]
+
+Rows = NDArray[np.void]
+"""A structured array: one record a row."""
 
 _LARGEST: Final = np.iinfo(np.int64).max
 """Largest number that a row can be packed into."""
@@ -32,27 +36,45 @@ def number_rows(columns: Mapping[str, Integers], rows: int) -> tuple[int, Intege
     [1, 0, 1]
     """
     number: Integers = np.zeros(rows, np.int32)
-    size, ranked = min(rows, 1), True  # numbers are below size; ranked: all of these occur
+    size, is_ranked = min(rows, 1), True  # numbers are below size; ranked: all of these occur
     for column in columns.values():
-        low = int(column.min(initial=0))
-        width = int(column.max(initial=0)) - low + 1
-        if size * width > _LARGEST:  # packing would overflow: pack ranks instead
-            (size, number), ranked = _ranked(number), True
-            if size * width > _LARGEST:
-                (width, column), low = _ranked(column), 0
+        size, number, width, column = _fitted(size, number, column)
         if size * width <= DENSE:
-            shifted = (column - low if low else column).astype(np.int32, copy=False)
-            distinct, number = distinct_pairs(number, shifted, size, width)
-            size, ranked = len(distinct), True
+            column, number = (codes.astype(np.int32, copy=False) for codes in (column, number))
+            distinct, number = distinct_pairs(number, column, size, width)
+            size, is_ranked = len(distinct), True
         else:
-            number = number.astype(np.int64) * width + (column - low)
-            size, ranked = size * width, False
-    return (size, number) if ranked else _ranked(number)
+            number = number.astype(np.int64) * width + column
+            size, is_ranked = size * width, False
+    return (size, number) if is_ranked else _ranked(number)
+
+
+def pack_rows(columns: Mapping[str, Integers], rows: int) -> Int64s:
+    """Return one number a row, such that the numbers are in the order of the rows."""
+    size, number = 1, np.zeros(rows, np.int64)
+    for column in columns.values():
+        size, number, width, column = _fitted(size, number, column)
+        size, number = size * width, number.astype(np.int64) * width + column
+    return number
+
+
+def _fitted(size: int, number: Integers, column: Integers) -> tuple[int, Integers, int, Integers]:
+    """Return numbers below a size and a column from 0 to below a width that can be packed.
+
+    Where their product would overflow, the numbers and then the column become ranks.
+    """
+    low = int(column.min(initial=0))
+    width = int(column.max(initial=0)) - low + 1
+    if size * width > _LARGEST:
+        size, number = _ranked(number)
+    if size * width > _LARGEST:
+        return size, number, *_ranked(column)
+    return size, number, width, column - low if low else column
 
 
 def _ranked(numbers: Integers) -> tuple[int, Integers]:
     distinct, rank = np.unique(numbers, return_inverse=True)
-    return len(distinct), rank.astype(np.int32)
+    return len(distinct), rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +158,17 @@ class CountTable(ByValue):
         )
         return table._placed(rows, self.trace, self.step)
 
+    @property
+    def places(self) -> tuple[Int64s, Int64s]:
+        """The trace and the step at which each row first occurs."""
+        if self.trace is None or self.step is None:
+            raise ValueError("the table has no places: give them where the rows are counted")
+        return self.trace, self.step
+
     def by_first_place(self) -> "CountTable":
         """Return the rows in the order in which they first occur."""
-        if self.trace is None or self.step is None:
-            raise ValueError("the table has no places")
-        return self.take(np.lexsort((self.step, self.trace)))
+        trace, step = self.places
+        return self.take(np.lexsort((step, trace)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,3 +266,217 @@ class GroupedCounts(ByValue):
             np.concatenate([self.value[from_self], other.value[from_other]]),
             np.concatenate([self.count[from_self], other.count[from_other]]),
         )
+
+
+_COUNTED = [
+    ("output", np.int32),
+    ("count", np.int64),
+    ("trace", np.int64),  # the first, or that of least length and then least key
+    ("step", np.int32),
+    ("length", np.int64),
+    ("key", np.int64),
+    ("early_trace", np.int64),  # the place with the fewest steps before it, if asked for
+    ("early_step", np.int32),
+]
+ANSWER: Final = np.dtype([("state", np.int32), ("question", np.int64), *_COUNTED])
+MOVE: Final = np.dtype([("state", np.int32), ("label", np.int32), *_COUNTED])
+SITUATION: Final = np.dtype([("number", np.int64), ("count", np.int64), ("ended", np.int64)])
+
+
+@dataclass(frozen=True, eq=False)
+class Sightings:
+    """Counts of the outputs and transitions that traces show of one machine.
+
+    `answers` has a row for each state, query and output, sorted by these: the number of
+    occurrences, and the trace that stands for them. State −1 is "not known". Traces conflict
+    where a query has several outputs in a state. `moves` has a row for each state and label;
+    one with output −1 has no target in the machine, so that the state is not known after it.
+    `unasked` is the number of steps at which a supplemented machine had no query, since the
+    state of the Transition Machine was not known.
+    """
+
+    answers: Rows
+    moves: Rows
+    unasked: int = 0
+
+    @classmethod
+    def nothing(cls) -> "Sightings":
+        """Return the counts of no traces."""
+        return cls(np.empty(0, ANSWER), np.empty(0, MOVE))
+
+    @property
+    def known(self) -> Rows:
+        """The answers in states that are known."""
+        return self.answers[int(np.searchsorted(self.answers["state"], 0)) :]
+
+    @cached_property
+    def conflicts(self) -> Rows:
+        """The answers of state and query pairs with several outputs.
+
+        They are sorted by state, query, and the length and key of the trace that shows them.
+        """
+        rows = self.known
+        same = (rows["state"][1:] == rows["state"][:-1]) & (
+            rows["question"][1:] == rows["question"][:-1]
+        )
+        differs = np.zeros(len(rows), bool)
+        differs[1:] = same
+        differs[:-1] |= same
+        conflicts: Rows = rows[differs]
+        return conflicts[_order(conflicts, "state", "question", "length", "key", "output")]
+
+    @property
+    def missing(self) -> Rows:
+        """The transitions for which the machine has no target."""
+        return self.moves[self.moves["output"] < 0]
+
+    def __add__(self, other: "Sightings") -> "Sightings":
+        return Sightings(
+            _sum_rows(self.answers, other.answers, ("state", "question", "output")),
+            _sum_rows(self.moves, other.moves, ("state", "label")),
+            self.unasked + other.unasked,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Counts of all that traces show of some machines, in the codes of `alphabets`.
+
+    A query is observation code × number of actions + action code; to a supplemented machine
+    the observation's code is observation code × number of transition states + transition
+    state. `situations` count augmented states with an action, packed into one number, and how
+    often the trace was terminated there. If the answers of the last machine hold these counts
+    already (`counted`), only those that ended are listed.
+
+    `sizes` are the numbers of states. `states` are those at every step, if asked for.
+    """
+
+    alphabets: Alphabets
+    machines: Mapping[str, Sightings]
+    sizes: Mapping[str, int]
+    situations: Rows
+    counted: bool
+    traces: int
+    steps: int
+    states: Mapping[str, Codes] = field(default_factory=dict)
+
+    @cached_property
+    def endings(self) -> Rows:
+        """The situations in which traces were terminated, each with its number of occurrences."""
+        ended = self.situations[self.situations["ended"] > 0].copy()
+        if self.counted:
+            name, last = list(self.machines.items())[-1]
+            actions = len(self.alphabets.actions)
+            observation, action = np.divmod(last.known["question"], actions)
+            number = (observation * self.sizes[name] + last.known["state"]) * actions + action
+            order = np.argsort(number, kind="stable")
+            total = np.append(0, np.cumsum(last.known["count"][order]))
+            first, after = (
+                np.searchsorted(number, ended["number"], side, sorter=order)
+                for side in ("left", "right")
+            )
+            ended["count"] = total[after] - total[first]
+        return ended
+
+    def situation(self, numbers: Int64s) -> tuple[Int64s, ...]:
+        """Return the observation, the states and the action that situations consist of."""
+        parts = []
+        for size in (len(self.alphabets.actions), *reversed(list(self.sizes.values()))):
+            numbers, part = np.divmod(numbers, size)
+            parts.append(part)
+        return (numbers, *reversed(parts))
+
+    @property
+    def unexplained(self) -> frozenset[str]:
+        """The names of the machines that do not explain all traces."""
+        return frozenset(
+            name
+            for name, counts in self.machines.items()
+            if len(counts.conflicts) or len(counts.missing)
+        )
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the machines explain every step of every trace."""
+        return not self.unexplained
+
+    def __add__(self, other: "Replay") -> "Replay":
+        """Return the counts of two shards together; their order makes no difference."""
+        if other.alphabets is not self.alphabets and other.alphabets != self.alphabets:
+            raise ValueError("two replays add up only in the same codes")
+        return Replay(
+            self.alphabets,
+            {name: counts + other.machines[name] for name, counts in self.machines.items()},
+            self.sizes,
+            _sum_situations(np.concatenate([self.situations, other.situations])),
+            self.counted,
+            self.traces + other.traces,
+            self.steps + other.steps,
+        )
+
+
+def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.bool_]:
+    """Return for each row whether its query has another output in some other row."""
+    if questions > DENSE:
+        questions, question = _ranked(question)
+    example = np.empty(questions, np.int32)
+    example[question] = output  # any one of a query's outputs
+    varies = np.zeros(questions, bool)
+    varies[question[output != example[question]]] = True
+    return varies[question]
+
+
+def sort_answers(answers: Rows) -> Rows:
+    """Return answers in the order in which `Sightings` hold them."""
+    return answers[_order(answers, "state", "question", "output")]
+
+
+def _order(rows: Rows, *fields: str) -> Int64s:
+    return np.lexsort([rows[field] for field in reversed(fields)])
+
+
+def _sum_rows(rows: Rows, more: Rows, keys: tuple[str, ...]) -> Rows:
+    """Return rows with equal keys as one; both are sorted by their keys, which are distinct.
+
+    Counts are summed and the better places kept. This costs a copy of the longer rows, and
+    little more if the others are few.
+    """
+    if len(rows) < len(more):
+        rows, more = more, rows
+    if len(more) == 0:
+        return rows
+    columns = {key: np.concatenate([rows[key], more[key]]) for key in keys}
+    number = pack_rows(columns, len(rows) + len(more))
+    number, wanted = number[: len(rows)], number[len(rows) :]
+    at = np.searchsorted(number, wanted)
+    is_there = number[np.minimum(at, len(rows) - 1)] == wanted
+    total, place, same = rows.copy(), at[is_there], more[is_there]
+    total["count"][place] += same["count"]
+    for names, order in (
+        (("trace", "step", "length", "key"), ("length", "key", "trace")),
+        (("early_trace", "early_step"), ("early_step", "early_trace")),
+    ):
+        better = _come_before(same, total[place], order)
+        for name in names:
+            total[name][place[better]] = same[name][better]
+    return np.insert(total, at[~is_there], more[~is_there])
+
+
+def _come_before(rows: Rows, other: Rows, order: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which rows come before those beside them."""
+    before, same = np.zeros(len(rows), bool), np.ones(len(rows), bool)
+    for name in order:
+        before |= same & (rows[name] < other[name])
+        same &= rows[name] == other[name]
+    return before
+
+
+def _sum_situations(situations: Rows) -> Rows:
+    if len(situations) == 0:
+        return situations
+    situations = situations[np.argsort(situations["number"], kind="stable")]
+    start = np.flatnonzero(np.diff(situations["number"], prepend=-1))
+    total = situations[start].copy()
+    for name in ("count", "ended"):
+        total[name] = np.add.reduceat(situations[name], start)
+    return total

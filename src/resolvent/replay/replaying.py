@@ -1,35 +1,89 @@
-"""Machines + traces → what the traces show: the one place where they meet.
+"""Machines + traces → counts of all that the traces show of the machines.
 
-Each shard is replayed by the compiled core; what the shards show is added up, so that a
-conflict between two of them is found as well.
+The compiled core replays each shard; the counts of shards add up, so that conflicts between
+shards are found as well. Everything is in codes that all shards share.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
-from resolvent.machines import Machines
-from resolvent.replay.coded import Alphabets, CodedShard
+from resolvent.machines import Machine, Machines
+from resolvent.machines.transition_table import TransitionTable
+from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import CodedPieces, Corpus
-from resolvent.replay.shown import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
-from resolvent.replay.tables import Tables
+from resolvent.replay.counts import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
+from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.column_names import OBSERVATION, TERMINATED
+from resolvent.traces.vocabulary import codes_of, distinct_numbers
 from resolvent.wording import listed, short
 from resolvent.workers import Threads, Workers, cores
 
-REPLAYING = "replaying"
-"""What going through pieces of files with machines is called."""
+REPLAYING: Final = "replaying"
+"""Name of this pass in progress reports."""
 
-WITHOUT_ALPHABETS = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
+WITHOUT_ALPHABETS: Final = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
+"""Stands in for alphabets in results of workers: the caller has them, and they may be large."""
+
+_UNRANKED: Final = np.empty(0, np.int32)
 
 
-_AS_THEY_LIE = np.empty(0, np.int32)
+@dataclass(frozen=True, eq=False)
+class MachineTable:
+    """A machine as the core replays it: next states by state and common label code."""
+
+    kind: str
+    transitions: Codes
+    states: int
+    column: int
+    supplemented: bool
+
+    @classmethod
+    def of(
+        cls, machine: Machine, alphabets: Alphabets, trivial: Collection[Label]
+    ) -> "MachineTable":
+        """Return the table of a machine; trivial labels loop on every state."""
+        table = TransitionTable(machine.transitions, machine.labels).for_labels(alphabets.labels)
+        loops = [alphabets.labels.code(label) for label in trivial]
+        table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
+        return cls(
+            machine.kind,
+            table.ravel(),
+            machine.states,
+            alphabets.column_number(machine.predicts),
+            machine.supplemented,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Several machines as the core replays them."""
+
+    machines: tuple[MachineTable, ...]
+    timing: LabelTiming
+
+    @classmethod
+    def of(
+        cls, machines: Machines, alphabets: Alphabets, trivial: Collection[Label] = ()
+    ) -> "Tables":
+        """Return the tables of machines, in the codes of the alphabets.
+
+        Trivial labels loop on every state, also where the machines do not know them.
+        """
+        tables = (MachineTable.of(machine, alphabets, trivial) for machine in machines.values())
+        return cls(tuple(tables), machines.timing)
+
+    def transitions(self, kind: str) -> Codes:
+        """Return the next states of one machine as [state, label]."""
+        table = next(table for table in self.machines if table.kind == kind)
+        return table.transitions.reshape(table.states, -1)
 
 
 def replay(
@@ -41,45 +95,41 @@ def replay(
     shortest: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Replay:
-    """Replay all traces of a corpus through machines, or those from shard `since` on.
+    """Replay all traces of a corpus, or those from shard `since` on.
 
-    Trivial labels change no state, whether the machines know them or not. What the
-    traces show is witnessed by the shortest of them; with `shortest` off by the first,
-    which is faster.
+    Trivial labels change no state, whether the machines know them or not. Each count refers to
+    the shortest trace that shows it; with `shortest` off to the first, which is faster.
     """
     tables = Tables.of(machines, corpus.alphabets, trivial)
     numbers = range(since, len(corpus.shards))
     if not numbers:
         raise ModelError("there are no traces to replay")
     if corpus.in_memory:
-        shown = []
+        replays = []
         for number, shard in enumerate(corpus.coded(since), since + 1):
-            shown.append(replay_shard(tables, shard, shortest=shortest))
+            replays.append(replay_shard(tables, shard, shortest=shortest))
             if progress:
                 progress(number)
-        return reduce(Replay.__add__, shown)
-    # Traces that came later are in memory.
+        return reduce(Replay.__add__, replays)
+    # Traces that were added later are in memory.
     workers: Workers = Threads() if since else corpus.workers
     work = Replaying(corpus.pieces, tables, shortest)
-    together = workers.together(work, numbers, Replay.__add__, called=REPLAYING, report=progress)
-    return replace(together, alphabets=corpus.alphabets)
+    total = workers.together(work, numbers, Replay.__add__, called=REPLAYING, report=progress)
+    return replace(total, alphabets=corpus.alphabets)
 
 
 @dataclass(frozen=True, eq=False)
 class Replaying:
-    """Replays one piece, wherever that is done.
-
-    What it returns is without alphabets: whoever asks has them, and they may be large.
-    """
+    """Reads and replays one shard, given by its number; it can be pickled, to run anywhere."""
 
     pieces: CodedPieces
     tables: Tables
     shortest: bool
 
     def __call__(self, number: int) -> Replay:
-        """Read and replay a piece."""
-        shown = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
-        return replace(shown, alphabets=WITHOUT_ALPHABETS)
+        """Return the counts of a shard, without alphabets."""
+        counts = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
+        return replace(counts, alphabets=WITHOUT_ALPHABETS)
 
 
 def replay_traces(
@@ -90,11 +140,11 @@ def replay_traces(
     earliest: bool = False,
     states: bool = False,
 ) -> Replay:
-    """Replay traces in memory, which may be of another world, through machines.
+    """Replay traces in memory, which may be of another environment.
 
-    `unknown_states`: count answers also where a label left the state unknown; `earliest`:
-    find for all that is shown the place with the fewest steps before it, too; `states`:
-    keep the state of every machine at every step.
+    `unknown_states`: count outputs also after a label left the state unknown; `earliest`: find
+    for each count also the place with the fewest steps before it; `states`: keep the state of
+    every machine at every step.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
@@ -123,7 +173,7 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
 
 
 def rounding_of(machines: Machines) -> dict[str, int]:
-    """Return to how many decimals machines see the columns that they predict."""
+    """Return the number of decimals to which machines see the columns that they predict."""
     return {
         machine.predicts: machine.digits
         for machine in machines.values()
@@ -132,12 +182,12 @@ def rounding_of(machines: Machines) -> dict[str, int]:
 
 
 def check_columns(machines: Machines, alphabets: Alphabets) -> None:
-    """Refuse traces that lack a column which one of the machines predicts."""
+    """Refuse traces without a column that one of the machines predicts."""
     known = (OBSERVATION, TERMINATED, *alphabets.columns)
-    for kind, machine in machines.items():
+    for name, machine in machines.items():
         if machine.predicts not in known:
             raise ModelError(
-                f"the {short(kind)} machine predicts {short(machine.predicts)}, which these "
+                f"the {short(name)} machine predicts {short(machine.predicts)}, which these "
                 f"traces do not have (they have {listed(known)}): read that column with them"
             )
 
@@ -152,67 +202,56 @@ def replay_shard(
     earliest: bool = False,
     states: bool = False,
 ) -> Replay:
-    """Replay one shard: a pure function of tables and columns, to be run anywhere."""
-    if not len(shard.alphabets.labels):  # there are no traces, and no columns in the tables
-        return _nothing(tables, shard, states)
-    numbered = answers and _can_number_situations(tables, shard)
-    found = shard.columns.replay(
-        [(one.transitions, one.column, one.supplemented) for one in tables.machines],
-        rank=shard.rank if shortest else _AS_THEY_LIE,
+    """Replay one shard: a pure function of tables and columns, which can run anywhere."""
+    names = [table.kind for table in tables.machines]
+    sizes = {table.kind: table.states for table in tables.machines}
+    if not len(shard.alphabets.labels):  # no traces, and tables without columns
+        return Replay(
+            shard.alphabets,
+            {name: Sightings.nothing() for name in names},
+            sizes,
+            np.empty(0, SITUATION),
+            counted=False,
+            traces=0,
+            steps=0,
+            states={name: np.empty(0, np.int32) for name in names} if states else {},
+        )
+    columns = shard.columns.replay(
+        [(table.transitions, table.column, table.supplemented) for table in tables.machines],
+        rank=shard.rank if shortest else _UNRANKED,
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=answers,
-        situations=numbered,
+        situations=answers and _can_number_situations(tables, shard),
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
         threads=cores(),
     )
-    situations = np.empty(len(found["situation_number"]), SITUATION)
-    for name in SITUATION.names or ():
-        situations[name] = found[f"situation_{name}"]
-    kinds = [one.kind for one in tables.machines]
+    situations = np.empty(len(columns["situation_number"]), SITUATION)
+    for field in SITUATION.names or ():
+        situations[field] = columns[f"situation_{field}"]
+    by_name = dict(zip(names, columns["machines"], strict=True))
     return Replay(
         shard.alphabets,
-        {
-            kind: _sightings(one, shard, shortest)
-            for kind, one in zip(kinds, found["machines"], strict=True)
-        },
-        {one.kind: one.states for one in tables.machines},
+        {name: _sightings(own, shard, shortest) for name, own in by_name.items()},
+        sizes,
         situations,
-        found["counted"],
+        columns["counted"],
         len(shard.traces),
         shard.traces.steps,
-        {kind: one["states"] for kind, one in zip(kinds, found["machines"], strict=True)}
-        if states
-        else {},
-    )
-
-
-def _nothing(tables: Tables, shard: CodedShard, states: bool) -> Replay:
-    """Return what no traces at all show."""
-    kinds = [one.kind for one in tables.machines]
-    return Replay(
-        shard.alphabets,
-        {kind: Sightings.nothing() for kind in kinds},
-        {one.kind: one.states for one in tables.machines},
-        np.empty(0, SITUATION),
-        counted=False,
-        traces=0,
-        steps=0,
-        states={kind: np.empty(0, np.int32) for kind in kinds} if states else {},
+        {name: own["states"] for name, own in by_name.items()} if states else {},
     )
 
 
 def _can_number_situations(tables: Tables, shard: CodedShard) -> bool:
-    """Whether each observation, state of every machine and action fits into one number.
+    """Return whether each observation, state of every machine and action fits into one number.
 
-    They hardly ever do not. Then it is known where no episode ends that none does; else the
-    machines are too many.
+    If not, which is rare, that matters only where episodes end.
     """
-    sizes = [one.states for one in tables.machines]
-    questions = len(shard.alphabets.observations) * len(shard.alphabets.actions)
-    if prod(sizes) * questions < 2**63:
+    sizes = [table.states for table in tables.machines]
+    queries = len(shard.alphabets.observations) * len(shard.alphabets.actions)
+    if prod(sizes) * queries < 2**63:
         return True
     if shard.traces.terminated.any():
         raise ModelError(
@@ -222,26 +261,64 @@ def _can_number_situations(tables: Tables, shard: CodedShard) -> bool:
     return False
 
 
-def _sightings(found: dict[str, Any], shard: CodedShard, shortest: bool) -> Sightings:
-    answers = _rows(ANSWER, found, "answer", shard, shortest)
-    clashes = _rows(ANSWER, found, "clash", shard, shortest)
+def _sightings(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> Sightings:
+    answers = _rows(ANSWER, columns, "answer", shard, shortest)
+    clashes = _rows(ANSWER, columns, "clash", shard, shortest)
     if len(clashes) or np.any(answers["state"][-1:] < 0):
         answers = sort_answers(np.concatenate([answers, clashes]))
-    return Sightings(answers, _rows(MOVE, found, "move", shard, shortest), found["unasked"])
+    return Sightings(answers, _rows(MOVE, columns, "move", shard, shortest), columns["unasked"])
 
 
 def _rows(
-    kind: np.dtype[np.void], found: dict[str, Any], name: str, shard: CodedShard, shortest: bool
+    dtype: np.dtype[np.void], columns: dict[str, Any], name: str, shard: CodedShard, shortest: bool
 ) -> Rows:
-    rows = np.zeros(len(found[f"{name}_state"]), kind)
-    for field in kind.names or ():
-        if f"{name}_{field}" in found:
-            rows[field] = found[f"{name}_{field}"]
+    rows = np.zeros(len(columns[f"{name}_state"]), dtype)
+    for field in dtype.names or ():
+        if f"{name}_{field}" in columns:
+            rows[field] = columns[f"{name}_{field}"]
     if shortest:
         rows["length"], rows["key"] = shard.length[rows["trace"]], shard.key[rows["trace"]]
-    else:  # of traces in different shards, the first stands for what they show
+    else:  # of traces in different shards, the first is kept
         rows["key"] = rows["trace"] + shard.first
     rows["trace"] += shard.first
-    if f"{name}_early_trace" in found:
+    if f"{name}_early_trace" in columns:
         rows["early_trace"] += shard.first
     return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InMachineCodes:
+    """Columns beside rows of answers: `question` and `output` are −1 where a machine has none."""
+
+    question: NDArray[np.int64]
+    output: Codes
+
+
+def in_machine_codes(
+    machine: Machine, answers: Rows, alphabets: Alphabets, transition_states: int
+) -> InMachineCodes:
+    """Recode the queries and outputs of answers from the codes of traces to those of a machine.
+
+    A query to a supplemented machine is about a pair of an observation and one of
+    `transition_states`.
+    """
+    seen, done = np.divmod(answers["question"], len(alphabets.actions))
+    observed = _observation_codes(machine, seen, alphabets, transition_states)
+    action = codes_of(alphabets.actions, machine.actions, -1)[done]
+    query = observed.astype(np.int64) * len(machine.actions) + action
+    query[(observed < 0) | (action < 0)] = -1
+    values = alphabets.outputs(machine.predicts)
+    return InMachineCodes(query, codes_of(values, machine.outputs, -1)[answers["output"]])
+
+
+def _observation_codes(
+    machine: Machine, seen: NDArray[np.int64], alphabets: Alphabets, transition_states: int
+) -> Codes:
+    """Return the machine's codes of observations, or of pairs with a state; −1 for unknown."""
+    if not machine.supplemented:
+        return codes_of(alphabets.observations, machine.observations, -1)[seen]
+    distinct, place = distinct_numbers(seen, len(alphabets.observations) * transition_states)
+    observation, state = np.divmod(distinct, transition_states)
+    named = map(list(alphabets.observations).__getitem__, observation.tolist())
+    pairs = zip(named, state.tolist(), strict=True)
+    return codes_of(pairs, machine.observations, -1)[place]

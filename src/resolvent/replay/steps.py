@@ -1,4 +1,8 @@
-"""Traces + the states that machines are in there → what machines are asked, step by step."""
+"""Machine states at the steps of traces → queries to machines, and counts of distinct steps.
+
+Input: traces or a shard, and the states that a replay found. Output: columns with an entry for
+each step, or a `CountTable` of distinct steps.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,21 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.machines import Machine, Machines
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.counts import CountTable
 from resolvent.samples import Histories, rounded
 from resolvent.traces import Codes, TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import codes_of, distinct_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepsAsked:
-    """What one machine is asked at every step of some traces, in its own codes.
+    """The query to a machine at every step of some traces, in its own codes.
 
-    `labels` are read before the step (−1 for none, anything at or above their
-    number for one the machine does not know), `states` are −1 where not known,
-    `questions` −1 where it never met the observation or action, and `outputs`,
-    what the traces answer, the number of its outputs where it knows no such one.
+    `labels` are read before the step: −1 for none, the number of labels or more for one that
+    the machine does not know. `states` are −1 where not known, `questions` −1 where the machine
+    never met the observation or action. `outputs` are those of the traces: the number of outputs
+    for one that the machine does not know.
     """
 
     machine: Machine
@@ -32,27 +39,27 @@ class StepsAsked:
 
     @property
     def predicted(self) -> Codes:
-        """What the machine answers at every step, assumed answers included; −1 for nothing."""
+        """The machine's output at every step, generalized ones included; −1 for none."""
         return self.machine.answer_many(self.states, self.questions)
 
 
 def steps_asked(
     machines: Machines, traces: TraceSet, states: Mapping[str, Codes]
 ) -> dict[str, StepsAsked]:
-    """Say what machines are asked at every step, and what the traces answer.
+    """Return the query to each machine at every step, and the output of the traces.
 
     `states` are those that a replay of these traces found.
     """
     histories = Histories.of(traces, machines.timing)
     return {
-        kind: StepsAsked(
+        name: StepsAsked(
             machine,
             _labels_read(machine, histories),
-            states[kind],
-            _questions(machine, machines, traces, states),
-            _answered(machine, traces),
+            states[name],
+            _queries(machine, machines, traces, states),
+            _outputs(machine, traces),
         )
-        for kind, machine in machines.items()
+        for name, machine in machines.items()
     }
 
 
@@ -64,31 +71,31 @@ def _labels_read(machine: Machine, histories: Histories) -> Codes:
     return np.append(codes, np.int32(-1))[histories.beta]
 
 
-def _questions(
+def _queries(
     machine: Machine, machines: Machines, traces: TraceSet, states: Mapping[str, Codes]
 ) -> NDArray[np.int64]:
     seen = traces.at_step(traces.observation_codes)
     if machine.supplemented:
-        observed = _paired(machine, traces, states["transition"], machines.transition.states)
+        observed = _supplemented(machine, traces, states["transition"], machines.transition.states)
     else:
         observed = codes_of(traces.observations, machine.observations, -1)[seen]
     done = codes_of(traces.actions, machine.actions, -1)[traces.action_codes]
-    questions = observed.astype(np.int64) * len(machine.actions) + done
-    questions[(observed < 0) | (done < 0)] = -1
-    return questions
+    queries = observed.astype(np.int64) * len(machine.actions) + done
+    queries[(observed < 0) | (done < 0)] = -1
+    return queries
 
 
-def _paired(machine: Machine, traces: TraceSet, state: Codes, states: int) -> Codes:
+def _supplemented(machine: Machine, traces: TraceSet, state: Codes, states: int) -> Codes:
     """Return for each step the machine's code of (observation, transition state)."""
     # One state more, for "not known": no observation is paired with that one.
     seen, count = traces.at_step(traces.observation_codes), len(traces.observations)
-    kept, codes = distinct_pairs(seen, state + np.int32(1), count, states + 1)
-    pairs = (divmod(key, states + 1) for key in kept.tolist())
-    named = ((traces.observations[code], state - 1) for code, state in pairs)
+    distinct, codes = distinct_pairs(seen, state + np.int32(1), count, states + 1)
+    pairs = (divmod(pair, states + 1) for pair in distinct.tolist())
+    named = ((traces.observations[code], own - 1) for code, own in pairs)
     return codes_of(named, machine.observations, -1)[codes]
 
 
-def _answered(machine: Machine, traces: TraceSet) -> Codes:
+def _outputs(machine: Machine, traces: TraceSet) -> Codes:
     values: Iterable[Any]
     if machine.predicts == OBSERVATION:
         values, codes = traces.observations, traces.after_step(traces.observation_codes)
@@ -97,3 +104,61 @@ def _answered(machine: Machine, traces: TraceSet) -> Codes:
     if machine.digits is not None:
         values = rounded(values, machine.digits)
     return codes_of(values, machine.outputs, len(machine.outputs))[codes]
+
+
+def steps_taken(
+    shard: CodedShard,
+    states: Mapping[str, Codes],
+    *,
+    paid: Codes | None = None,
+    lag: bool = False,
+) -> CountTable:
+    """Return the distinct steps of a shard, in common codes, with their first places.
+
+    The columns are `observation`, `action`, `following` and `label` (those after the step),
+    `ended`, and the states of machines by `state_of` their names; `paid` if it is given; and
+    with `lag` also `read`, the label before the step.
+    """
+    traces, codes = shard.traces, shard.codes
+    ended = np.zeros(traces.steps, np.int32)
+    ended[traces.offsets[1:] - 1] = traces.terminated
+    columns = {
+        OBSERVATION: traces.at_step(codes[OBSERVATION]),
+        ACTION: codes[ACTION],
+        "following": traces.after_step(codes[OBSERVATION]),
+        LABEL: traces.after_step(codes[LABEL]),
+        "ended": ended,
+        **{state_of(name): column for name, column in states.items()},
+    }
+    if paid is not None:
+        columns["paid"] = paid
+    if lag:
+        columns["read"] = traces.at_step(codes[LABEL])
+    trace = np.repeat(np.arange(len(shard.length)), shard.length)
+    step = np.arange(traces.steps) - traces.offsets[trace]
+    return CountTable.of(columns, trace=trace + shard.first, step=step)
+
+
+def starts_taken(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
+    """Return the distinct starts of a shard's traces: `observation`, `label`, and the states."""
+    traces = shard.traces
+    rows, number = traces.offsets[:-1], np.arange(len(traces))
+    columns = {
+        OBSERVATION: shard.codes[OBSERVATION][rows + number],
+        LABEL: shard.codes[LABEL][rows + number],
+        **{state_of(name): column[rows] for name, column in states.items()},
+    }
+    return CountTable.of(columns, trace=shard.first + number, step=np.zeros_like(number))
+
+
+def state_of(kind: str) -> str:
+    """Return the column name of a machine's states; machines may have the names of columns."""
+    return f"state of {kind}"
+
+
+def paid_at_steps(shard: CodedShard) -> Codes:
+    """Return the reward of every step, in the codes of the outputs of a Reward Machine."""
+    codes, alphabets = shard.codes[REWARD], shard.alphabets
+    if REWARD not in alphabets.answers:
+        return codes
+    return _core.recode(codes, alphabets.in_answers(REWARD, shard.rounding[REWARD]))

@@ -1,1 +1,0 @@
-"""Planning under chance: how often what came of each step → expected values, and their bounds."""

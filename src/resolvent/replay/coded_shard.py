@@ -1,0 +1,158 @@
+"""Traces in codes that several shards share, ready for the compiled pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.samples import rounded
+from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
+from resolvent.traces.choosing import content_keys, core_columns
+from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
+from resolvent.traces.vocabulary import codes_of
+from resolvent.workers import cores
+
+_BOOLEANS = Vocabulary([False, True])
+
+
+@dataclass(frozen=True)
+class Alphabets:
+    """The values of all shards together; a value's code is its position.
+
+    `columns` are the values of rewards and further columns; `answers` are the outputs of
+    machines instead, for columns whose values are rounded.
+    """
+
+    observations: Vocabulary[Symbol]
+    labels: Vocabulary[Label]
+    actions: Vocabulary[Symbol]
+    columns: Mapping[str, Vocabulary[Any]]
+    answers: Mapping[str, Vocabulary[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, values: Mapping[str, Vocabulary[Any]], rounding: Mapping[str, int] | None = None
+    ) -> "Alphabets":
+        """Make alphabets of the values of every column, by the names of `TraceSet.all_columns`.
+
+        `rounding` is the number of decimals to which machines see some of the columns.
+        """
+        columns = dict(values)
+        observations, labels, actions = (columns.pop(name) for name in BASIC)
+        answers = {
+            name: Vocabulary(sorted(set(rounded(columns[name], digits))))
+            for name, digits in (rounding or {}).items()
+            if name in columns
+        }
+        return cls(observations, labels, actions, columns, answers)
+
+    @property
+    def values(self) -> dict[str, Vocabulary[Any]]:
+        """The values of every column, by the names of `TraceSet.all_columns`."""
+        return {
+            OBSERVATION: self.observations,
+            LABEL: self.labels,
+            ACTION: self.actions,
+            **self.columns,
+        }
+
+    def outputs(self, column: str) -> Vocabulary[Any]:
+        """Return the outputs of a machine that predicts a column."""
+        if column == OBSERVATION:
+            return self.observations
+        if column == TERMINATED:
+            return _BOOLEANS
+        return self.answers[column] if column in self.answers else self.columns[column]
+
+    def column_number(self, column: str) -> int:
+        """Return the number of a predicted column in the compiled core."""
+        if column == OBSERVATION:
+            return _core.NEXT_OBSERVATION
+        if column == TERMINATED:
+            return _core.WHETHER_TERMINATED
+        return list(self.columns).index(column)
+
+    def in_answers(self, column: str, digits: int) -> Codes:
+        """Return for each value of a column the code of its rounded value."""
+        return codes_of(rounded(self.columns[column], digits), self.answers[column], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedShard:
+    """A shard in common codes, ready to be replayed.
+
+    `first` is the number of its first trace among all traces; `codes` are the codes of every
+    column by name; `rounding` is the number of decimals to which machines see a column.
+    """
+
+    first: int
+    traces: TraceSet
+    codes: Mapping[str, Codes]
+    alphabets: Alphabets
+    rounding: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def alone(cls, traces: TraceSet, rounding: Mapping[str, int] | None = None) -> "CodedShard":
+        """Return a trace set as a shard in its own codes."""
+        rounding = rounding or {}
+        alphabets = Alphabets.of(traces.values, rounding)
+        return cls(0, traces, traces.codes, alphabets, rounding)
+
+    @classmethod
+    def among(
+        cls, first: int, traces: TraceSet, alphabets: Alphabets, rounding: Mapping[str, int]
+    ) -> "CodedShard":
+        """Return a trace set as a shard in codes that it shares with others."""
+        known = alphabets.values
+        codes = traces.codes
+        for name, values in traces.values.items():
+            if values != known[name]:
+                codes[name] = _core.recode(codes[name], codes_of(values, known[name], -1))
+        return cls(first, traces, codes, alphabets, rounding)
+
+    @cached_property
+    def key(self) -> NDArray[np.int64]:
+        """A hash of the content of each trace.
+
+        >>> from resolvent.traces import Trace
+        >>> traces = [Trace([0, 1], [None, None], ["go"], [r]) for r in (0, 1, 0)]
+        >>> a, b, c = CodedShard.alone(TraceSet(traces)).key.tolist()
+        >>> a == c, a == b, CodedShard.alone(TraceSet(traces[2:])).key.tolist() == [a]
+        (True, False, True)
+        """
+        columns, values = self.columns, self.alphabets.values
+        if self.alphabets.answers:  # `columns` are rounded, and traces may differ otherwise
+            sizes = {name: len(column) for name, column in values.items()}
+            columns = core_columns(self.traces, self.codes, sizes)
+        return content_keys(columns, values, cores())
+
+    @cached_property
+    def length(self) -> NDArray[np.int64]:
+        """The number of steps of each trace."""
+        return np.diff(self.traces.offsets)
+
+    @cached_property
+    def rank(self) -> Codes:
+        """The rank of each trace by length and key, whatever the order of traces."""
+        rank = np.empty(len(self.traces), np.int32)
+        rank[np.lexsort((self.key, self.length))] = np.arange(len(rank), dtype=np.int32)
+        return rank
+
+    @cached_property
+    def columns(self) -> _core.TraceColumns:
+        """The columns as the core replays them, rounded as machines see them."""
+        alphabets, codes = self.alphabets, dict(self.codes)
+        sizes = {name: len(values) for name, values in alphabets.values.items()}
+        for name in alphabets.answers:
+            codes[name] = _core.recode(codes[name], alphabets.in_answers(name, self.rounding[name]))
+            sizes[name] = len(alphabets.answers[name])
+        return core_columns(self.traces, codes, sizes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The core's columns cannot be pickled; they are computed again on demand.
+        fields = ("first", "traces", "codes", "alphabets", "rounding")
+        return {name: self.__dict__[name] for name in fields}

@@ -1,0 +1,116 @@
+"""One pass over all traces, in memory or in files; the counts of shards add up."""
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, Protocol, Self, TypeVar
+
+from resolvent.errors import ModelError
+from resolvent.machines import Machines
+from resolvent.progress import Listener, Progress
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.corpus import READING, CodedPieces, Corpus
+from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
+from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces.source import Shards, ShardsInMemory, tell_of
+from resolvent.workers import Workers
+
+
+class Summable(Protocol):
+    """Counts of a shard, which add up."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+
+Counts = TypeVar("Counts", bound=Summable)
+
+
+def whole(
+    machines: Machines,
+    traces: TraceSet | TraceFolder,
+    workers: Workers,
+    *,
+    known: Corpus | None = None,
+    progress: Listener | None = None,
+) -> Corpus:
+    """Return all traces as machines see them, under common codes.
+
+    `workers` scan files once for that, unless `known` is a corpus of the same files, such as
+    that of the inference. A `TableWarning` says what is left out of damaged files, if a user
+    asks to skip it.
+
+    Raises:
+        DamagedFile: when nothing is left.
+        ModelError: when the traces have no column that a machine predicts.
+    """
+    shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
+    shards, rounding = machines.senses.on_shards(shards), rounding_of(machines)
+    if known and known.shards.is_same(shards) and known.rounding == rounding:
+        corpus = copy.copy(known)
+        corpus.workers = workers
+    else:
+        report = None
+        if isinstance(traces, TraceFolder):
+            report = _reporter(progress, READING, len(shards), traces.rows)
+        corpus = Corpus(shards, rounding, report, workers=workers)
+        tell_of(corpus.shards.gaps, corpus.traces)
+    check_columns(machines, corpus.alphabets)
+    return corpus
+
+
+def through(
+    corpus: Corpus, work: Callable[[CodedShard], Counts], progress: Listener | None = None
+) -> Counts:
+    """Apply `work` to each shard of a corpus once, and return the sum of its results.
+
+    The workers of the corpus do so if it is in files: then `work` has to be picklable.
+    """
+    if corpus.in_memory:
+        counts = [[work(shard)] for shard in corpus.coded() if len(shard.traces)]
+        total: list[Counts] = reduce(_sum, counts) if counts else []
+    else:
+        shards = len(corpus.shards)
+        total = corpus.workers.together(
+            _ReadAndWork(corpus.pieces, work),
+            range(shards),
+            _sum,
+            called=REPLAYING,
+            report=_reporter(progress, REPLAYING, shards, corpus.steps),
+        )
+    if not total:
+        raise ModelError("there are no traces to replay")
+    return total[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadAndWork(Generic[Counts]):
+    """Reads a shard and works on it; it can be pickled, to run anywhere."""
+
+    pieces: CodedPieces
+    work: Callable[[CodedShard], Counts]
+
+    def __call__(self, number: int) -> list[Counts]:
+        shard = self.pieces.read(number)
+        return [self.work(shard)] if len(shard.traces) else []
+
+
+def _sum(counts: list[Counts], more: list[Counts]) -> list[Counts]:
+    """Return the sum of the counts of shards; one in the middle of a long trace has none."""
+    return [counts[0] + more[0]] if counts and more else counts or more
+
+
+def _reporter(
+    progress: Listener | None, doing: str, shards: int, steps: int
+) -> Callable[[int], None] | None:
+    """Return a function that reports the number of shards that are done to a listener."""
+    if progress is None:
+        return None
+    started = time.perf_counter()
+
+    def report(done: int) -> None:
+        seconds = time.perf_counter() - started
+        progress(doing, Progress(0, 0, done, shards, 1, steps, seconds))
+
+    return report

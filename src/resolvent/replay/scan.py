@@ -1,0 +1,279 @@
+"""The first pass over shards in files: their values, sizes, and a sample of their traces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.traces import TraceSet
+from resolvent.traces.common_values import CommonValues
+from resolvent.traces.digest import TraceDigest
+from resolvent.traces.source import Arrangement, Gap, Shards
+
+Numbered = tuple[NDArray[np.int64], TraceSet]
+"""Some traces, and their numbers among all."""
+
+LEAST_STEPS: Final = 50_000
+"""Minimum number of steps that a shard gives to the pool, if it has them."""
+
+_SPARE: Final = 2
+"""Multiple of its share of the pool that a shard gives."""
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """A sample of distinct traces, in the order of their keys; of equal traces the first.
+
+    With a limit of `steps` it holds the traces of lowest key up to that number of steps or a
+    little more, and the traces themselves (`sets`), which would have to be read again otherwise.
+    `cut` names shards that did not give all of their traces: the key from which on, and the
+    number of the shard.
+
+    Pools add up in any grouping: a trace with too many before it in a part has them in the whole.
+    """
+
+    steps: int | None
+    number: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    length: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    key: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    sets: tuple[Numbered, ...] = ()
+    cut: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        shard: CodedShard,
+        steps: int | None,
+        first: int = 0,
+        limit: tuple[int, int] | None = None,
+    ) -> "Pool":
+        """Return the pool of one shard, whose first trace has the number `first`.
+
+        `limit` is the number of the shard and the number of steps that it gives at most.
+        """
+        number = first + np.arange(len(shard.traces))
+        pool = cls(steps, number, shard.length, shard.key)._lowest()
+        if limit is not None and (enough := _enough(pool.length, limit[1])) < len(pool.key):
+            pool = replace(pool._first(enough), cut=((int(pool.key[enough]), limit[0]),))
+        if steps is None:
+            return pool
+        numbers = np.sort(pool.number)
+        return replace(pool, sets=((numbers, shard.traces.take(numbers - first)),))
+
+    def moved(self, by: int) -> "Pool":
+        """Return the pool with a constant added to the numbers of its traces."""
+        if not by:
+            return self
+        sets = tuple((numbers + by, traces) for numbers, traces in self.sets)
+        return replace(self, number=self.number + by, sets=sets)
+
+    def __add__(self, other: "Pool") -> "Pool":
+        if self.is_full:
+            other = other._up_to(int(self.key[-1]))
+        total = Pool(
+            self.steps,
+            np.append(self.number, other.number),
+            np.append(self.length, other.length),
+            np.append(self.key, other.key),
+            cut=self.cut + other.cut,
+        )._lowest()
+        return replace(total, sets=total._needed((*self.sets, *other.sets)))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether traces of higher keys than these do not belong here."""
+        return self.steps is not None and int(self.length.sum()) >= self.steps
+
+    @property
+    def short(self) -> list[int]:
+        """The shards that may hold traces which belong into the pool and are not there."""
+        return sorted({shard for _, shard in self.cut})
+
+    def with_all_of(self, more: "Pool") -> "Pool":
+        """Return the pool after the shards that were cut have given all of their traces."""
+        return replace(self, cut=()) + more
+
+    def _up_to(self, key: int) -> "Pool":
+        pool = self._first(int(np.searchsorted(self.key, key, side="right")))
+        return pool if len(pool.number) else replace(pool, sets=())
+
+    def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
+        """Drop traces that are not in the pool, once they are half: copying takes time."""
+        if sum(traces.steps for _, traces in sets) <= 2 * int(self.length.sum()):
+            return sets
+        wanted = np.sort(self.number)
+        needed = []
+        for numbers, traces in sets:
+            at = np.minimum(np.searchsorted(wanted, numbers), len(wanted) - 1)
+            stays = wanted[at] == numbers
+            if stays.any():
+                needed.append((numbers[stays], traces.take(np.flatnonzero(stays))))
+        return tuple(needed)
+
+    def _lowest(self) -> "Pool":
+        """Drop traces that are repeated, and those beyond the limit."""
+        # Where keys are equal, the first number comes first.
+        order = np.lexsort((self.number, self.key))
+        key = self.key[order]
+        order = order[np.diff(key, prepend=key[:1] - 1) != 0]
+        pool = replace(
+            self, number=self.number[order], length=self.length[order], key=self.key[order]
+        )
+        if self.steps is None:
+            return pool
+        pool = pool._first(_enough(pool.length, self.steps))
+        if int(pool.length.sum()) >= self.steps:  # shards that were cut later do not matter
+            pool = replace(pool, cut=tuple(cut for cut in self.cut if cut[0] <= pool.key[-1]))
+        return pool
+
+    def _first(self, n: int) -> "Pool":
+        return replace(self, number=self.number[:n], length=self.length[:n], key=self.key[:n])
+
+
+def _enough(length: NDArray[np.int64], steps: int) -> int:
+    """Return the number of leading traces that have this number of steps together."""
+    return int(np.searchsorted(np.cumsum(length), steps)) + 1
+
+
+@dataclass(frozen=True)
+class Looking:
+    """Scans one shard, given by its number; it can be pickled, to run anywhere.
+
+    `pool_steps` is the number of steps of the whole pool, `rows` the number of steps in all
+    shards. If that is not known, each shard gives all that may belong into the pool.
+    """
+
+    shards: Shards
+    pool_steps: int
+    rows: int | None = None
+
+    def __call__(self, number: int) -> "Look":
+        """Read a shard, and return its values, sizes and pool."""
+        traces, gap, arrangement = self.shards.scan(number)
+        most = self.pool_steps
+        if self.rows:
+            share = _SPARE * self.pool_steps * traces.steps // self.rows
+            most = min(max(share, LEAST_STEPS), most)
+        shard = CodedShard.alone(traces)
+        return Look(
+            np.array([len(traces)]),
+            digested(shard),
+            ((number, {name: tuple(values) for name, values in traces.values.items()}),),
+            Pool.of(shard, self.pool_steps, limit=(number, most)),
+            () if gap is None else ((number, gap),),
+            () if arrangement is None else ((number, arrangement),),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """Scans a shard again, for all traces that may belong into the pool.
+
+    `first` are the numbers of the first traces of all shards.
+    """
+
+    shards: Shards
+    pool_steps: int
+    first: NDArray[np.int64]
+
+    def __call__(self, number: int) -> Pool:
+        """Read a shard, and return its pool."""
+        shard = CodedShard.alone(self.shards.read(number))
+        return Pool.of(shard, self.pool_steps, int(self.first[number]))
+
+
+_Known = Mapping[str, Mapping[type, frozenset[Any]]]
+"""Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The scan of neighboring shards; those of two runs of shards add up, in their order.
+
+    `traces` are the numbers of traces of each shard. `news` are the values that each shard is
+    the first to have, by its number and column; a shard without any is left out. `gaps` are the
+    unreadable parts of damaged files, and `arrangements` the order of their rows where it is
+    known, each by shard number.
+    """
+
+    traces: NDArray[np.int64]
+    digest: TraceDigest
+    news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
+    pool: Pool
+    gaps: tuple[tuple[int, Gap], ...] = ()
+    arrangements: tuple[tuple[int, Arrangement], ...] = ()
+
+    def __add__(self, other: "Look") -> "Look":
+        known, news = self._known, list(self.news)
+        for shard, values in other.news:
+            fresh = {name: _unknown(column, known.get(name, {})) for name, column in values.items()}
+            if any(fresh.values()) or fresh.keys() != self.news[0][1].keys():
+                news.append((shard, fresh))
+                known = _with(known, fresh)
+        total = Look(
+            np.append(self.traces, other.traces),
+            self.digest + other.digest,
+            tuple(news),
+            self.pool + other.pool.moved(int(self.traces.sum())),
+            self.gaps + other.gaps,
+            self.arrangements + other.arrangements,
+        )
+        total.__dict__["_known"] = known  # saves computing it again
+        return total
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return self.digest.steps
+
+    def common(self, shards: Shards) -> CommonValues:
+        """Return the values of every column, of all shards together.
+
+        Raises:
+            TraceError: when shards have other columns than the first, or values of other types.
+        """
+        common = CommonValues()
+        for shard, values in self.news:
+            common.add(values, shards.name(shard) or "the traces")
+        return common
+
+    @cached_property
+    def _known(self) -> _Known:
+        known: _Known = {}
+        for _, values in self.news:
+            known = _with(known, values)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
+
+def digested(shard: CodedShard) -> TraceDigest:
+    """Return the digest of a shard's traces."""
+    return TraceDigest.of(shard.key, shard.traces.steps)
+
+
+def _unknown(values: Sequence[Any], known: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
+    """Return the values that are not known."""
+    types = {*map(type, values)}
+    if len(types) == 1:
+        same_type = known.get(types.pop(), frozenset())
+        return tuple(value for value in values if value not in same_type)
+    return tuple(value for value in values if value not in known.get(type(value), ()))
+
+
+def _with(known: _Known, values: Mapping[str, Sequence[Any]]) -> _Known:
+    """Return the known values with more of them."""
+    more = {name: dict(by_type) for name, by_type in known.items()}
+    for name, column in values.items():
+        by_type = more.setdefault(name, {})
+        for dtype in {*map(type, column)}:
+            new = (value for value in column if type(value) is dtype)
+            by_type[dtype] = by_type.get(dtype, frozenset()).union(new)
+    return more

@@ -1,0 +1,164 @@
+"""Machines + traces → the number of steps that are predicted right, wrong, or not at all."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
+from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
+from resolvent.machines.likelihood.chances import chances
+from resolvent.machines.likelihood.forecasts import Forecasts
+from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.replay.belief_score import believed_score
+from resolvent.replay.counts import Replay, Sightings
+from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
+from resolvent.traces import Codes, TraceFolder, TraceSet
+from resolvent.traces.gap import Gap, tell_of
+from resolvent.traces.given import as_traces
+from resolvent.workers import Workers, at_work
+
+Numbers = NDArray[np.int64]
+
+
+def score(
+    machines: Machines, traces: TraceSet | TraceFolder, on: str | Workers = "threads"
+) -> Score:
+    """Replay traces, and return the number of steps predicted right, wrong, or not at all.
+
+    A label that was never seen leaves the state unknown until the trace ends; then only outputs
+    that are the same in every state are predicted, and count as assumed. Machines with uncertain
+    states predict by their belief before each step. Files are read once, shard by shard, by the
+    workers that `on` names, as for `infer`.
+    """
+    return scored(machines, as_traces(traces), on).score
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The score of machines on some traces; scores of shards add up.
+
+    `gaps` are the unreadable parts of damaged files, by shard number.
+    """
+
+    score: Score
+    traces: int
+    steps: int
+    gaps: Mapping[int, Gap] = field(default_factory=dict)
+
+    def __add__(self, later: "Scored") -> "Scored":
+        """Return the sum; the traces of the second come after those of the first."""
+        return Scored(
+            self.score.then(later.score, self.traces),
+            self.traces + later.traces,
+            self.steps + later.steps,
+            {**self.gaps, **later.gaps},
+        )
+
+
+def scored(
+    machines: Machines,
+    traces: TraceSet | TraceFolder,
+    on: str | Workers = "threads",
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Scored:
+    """Score machines as `score` does; `progress` is called with the number of shards done."""
+    if isinstance(traces, TraceSet):
+        return _scored(machines, traces)
+    work, shards = _ShardScore(machines, traces), range(len(traces))
+    with at_work(on) as workers:
+        total = workers.together(work, shards, Scored.__add__, called=REPLAYING, report=progress)
+    tell_of(total.gaps, total.traces)
+    return total
+
+
+@dataclass(frozen=True)
+class _ShardScore:
+    """Scores machines on one shard, given by its number; it can be pickled, to run anywhere."""
+
+    machines: Machines
+    folder: TraceFolder
+
+    def __call__(self, number: int) -> Scored:
+        if not self.folder.skips:
+            return _scored(self.machines, self.folder.read(number))
+        traces, gap, _ = self.folder.scan(number)
+        return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
+
+
+def _scored(machines: Machines, traces: TraceSet) -> Scored:
+    seen = machines.senses.on(traces)
+    if machines.doubt:
+        total = believed_score(machines, seen)
+    else:
+        total = score_of(machines, replay_traces(machines, seen))
+    return Scored(total, len(traces), traces.steps)
+
+
+def score_of(machines: Machines, shown: Replay) -> Score:
+    """Score machines by the counts of a replay that includes unknown states."""
+    return Score(
+        {name: _score(machine, shown.machines[name], shown) for name, machine in machines.items()}
+    )
+
+
+def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScore:
+    rows = sightings.answers
+    states = shown.sizes.get("transition", 1)
+    coded = in_machine_codes(machine, rows, shown.alphabets, states)
+    state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
+    predicted = machine.answer_many(state, coded.question)
+    level = machine.knowledge_many(state, coded.question)
+    right = predicted == coded.output
+    predicts = level != UNSEEN_CODE
+
+    def steps(which: NDArray[np.bool_]) -> int:
+        return int(count[which].sum())
+
+    wrong = np.flatnonzero(~right & predicts)
+    first = None
+    if len(wrong):
+        row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
+        observed, action = np.divmod(rows["question"][row], len(shown.alphabets.actions))
+        if machine.supplemented:
+            observed //= states
+        first = Mismatch(
+            machine=machine.kind,
+            trace=int(rows["trace"][row]),
+            step=int(rows["step"][row]),
+            observation=shown.alphabets.observations[int(observed)],
+            action=shown.alphabets.actions[int(action)],
+            state=int(rows["state"][row]),
+            predicted=machine.outputs[int(predicted[row])],
+            actual=shown.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
+            assumed=bool(level[row] == ASSUMED_CODE),
+        )
+    return MachineScore(
+        steps(right & (level == WITNESSED_CODE)),
+        steps(~right & (level == WITNESSED_CODE)),
+        steps(right & (level == ASSUMED_CODE)),
+        steps(~right & (level == ASSUMED_CODE)),
+        steps(level == UNSEEN_CODE) + sightings.unasked,
+        first,
+        _forecasts(
+            machine,
+            state[predicts],
+            coded.question[predicts],
+            coded.output[predicts],
+            count[predicts],
+        ),
+    )
+
+
+def _forecasts(
+    machine: Machine, state: Codes, question: Numbers, output: Codes, count: Numbers
+) -> Forecasts:
+    """Return the probabilities of the actual outputs, each with its count."""
+    main = machine.answer_many(state, question)
+    smoothing = smoothing_of(machine)
+    of_output, of_main = (
+        chances(machine, smoothing, state, question, outputs) for outputs in (output, main)
+    )
+    return Forecasts.of(of_output, of_main, main == output, count)

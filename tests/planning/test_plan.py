@@ -1,0 +1,444 @@
+"""Plans for tiny worlds, with values worked out by hand."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import resolvent as rs
+from resolvent.environments import House
+from resolvent.planning import plan_io
+from resolvent.traces import Trace, TraceSet
+
+GAMMA = 0.5
+
+
+def fork(*ways: str, pays: float = 1.0) -> TraceSet:
+    """Begin in "fork": "left" ends and pays, "right" leads to "hall" and back, at no pay."""
+    told = {
+        "left": (["fork", "end"], ["left"], [pays], True),
+        "right": (["fork", "hall", "fork"], ["right", "right"], [0.0, 0.0], False),
+        "hall": (["hall", "fork"], ["right"], [0.0], False),
+    }
+    return TraceSet(
+        Trace(seen, [None] * len(seen), done, paid, terminated=over)
+        for seen, done, paid, over in map(told.__getitem__, ways)
+    )
+
+
+def planned(traces: TraceSet, **options: Any) -> rs.Plan:
+    return rs.plan(rs.infer(traces), traces, **{"gamma": GAMMA, **options})
+
+
+def values(plan: rs.Plan) -> dict[Any, tuple[float, float]]:
+    """Pessimistic and optimistic value by observation."""
+    return {
+        plan.model.named(z)[0]: (plan.pessimistic[z], plan.optimistic[z])
+        for z in range(len(plan.model))
+    }
+
+
+def test_unknown_steps_are_worth_the_least_and_the_most() -> None:
+    # Left in the hall is unknown. Pay was 0 to 1: it is worth 0 at least, 1 + ½ + … = 2 at most.
+    plan = planned(fork("left", "right"))
+    assert values(plan) == {"fork": (1.0, 1.0), "hall": (0.5, 2.0)}
+    assert plan.is_optimal  # from the fork, the hall and 2 are a step away: 0 + ½·2 = 1
+    # From the hall it is another matter.
+    plan = planned(fork("left", "right", "hall"))
+    assert (plan.gap("fork"), plan.gap("hall")) == (0.0, 1.5)
+    assert plan.value == pytest.approx((2 * 1.0 + 0.5) / 3)
+    assert plan.bound == pytest.approx(1.5 / 3)
+    assert plan.largest_gap == 1.5
+    assert not plan.is_optimal
+
+
+def test_costs_may_go_on_for_ever_and_pay_may_end_at_once() -> None:
+    # Pay was −1 to 0: unknown is −1 − ½ − ¼ − … = −2 at least, and 0 at most.
+    plan = planned(fork("left", "right", pays=-1.0))
+    assert values(plan) == {"fork": (0.0, 0.0), "hall": (0.0, 0.0)}
+    # Pay was always 3: unknown is 3 at least, if the episode ends there, and 6 at most.
+    always = TraceSet(
+        [
+            Trace(["a", "b"], [None, None], ["go"], [3.0], terminated=True),
+            Trace(["b", "b"], [None, None], ["stay"], [3.0], terminated=True),
+        ]
+    )
+    assert values(planned(always)) == {"a": (3.0, 6.0), "b": (3.0, 6.0)}
+
+
+def test_a_wider_range_of_rewards_may_be_named() -> None:
+    traces = fork("left", "right", "hall")
+    wide = planned(traces, reward_range=(-1, 4))
+    assert values(wide) == {"fork": (1.0, 4.0), "hall": (0.5, 8.0)}
+    assert wide.next_experiment is not None
+    with pytest.raises(rs.OptionError, match="rewards from 0 to 1 were seen"):
+        planned(traces, reward_range=(0, 0.5))
+
+
+NEVER_PAID = "only 0 was ever paid, so that all ways to act look alike"
+
+
+def test_where_nothing_was_ever_paid_no_plan_is_called_optimal() -> None:
+    plan = planned(fork("left", "right", pays=0.0))
+    assert (plan.value, plan.bound, plan.is_optimal, plan.vacuous) == (0, 0, False, NEVER_PAID)
+    assert str(plan).splitlines() == [
+        "value        0 from the starts, discounted by 0.5",
+        f"bound        none: {NEVER_PAID}",
+        "situations   2, and 2 actions",
+        "unknown      1 of 4 steps",
+        "try next     begin in fork, do right; then in hall (transition state 0, reward state 0) "
+        "do left, and go on: what follows is not known; "
+        "or say with reward_range=(low, high) what such steps may pay",
+    ]
+    told = plan.as_dict()
+    assert (told["optimal"], told["vacuous"]) == (False, NEVER_PAID)
+    assert told["next_experiment"]["actions"] == ["right"]
+    assert told["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
+
+
+def test_where_nothing_was_paid_and_nothing_is_unknown_other_traces_are_asked_for() -> None:
+    for plan in (planned(fork("right", "hall")), planned(fork("right"), reward_range=(-1, 1))):
+        assert plan.model.unknown == 0
+        assert plan.vacuous == NEVER_PAID
+        assert not plan.is_optimal
+        assert plan.next_experiment is None
+        assert str(plan).endswith(
+            "try next     collect traces in which something else is paid, "
+            "longer ones or by another policy"
+        )
+
+
+def test_the_nearest_unknown_step_is_the_one_that_fewest_steps_lead_to() -> None:
+    # a -go-> b -go-> c, where nobody turned; from the other start a step is unknown at once.
+    line = Trace(["a", "b", "c"], [None] * 3, ["go", "go"], [0.0, 0.0])
+    turned = [Trace([room, room], [None] * 2, ["turn"], [0.0]) for room in ("a", "b")]
+    far = planned(TraceSet([line, *turned])).next_experiment
+    assert far is not None
+    assert (far.start[0], far.actions, far.situation[0], far.action) == ("b", ("go",), "c", "go")
+    near = planned(TraceSet([line, turned[0]])).next_experiment
+    assert near is not None
+    assert (near.start[0], near.actions, near.situation[0], near.action) == (
+        "a",
+        ("go",),
+        "b",
+        "turn",
+    )
+
+
+def test_the_same_pay_for_every_step_tells_ways_apart_only_if_episodes_end() -> None:
+    for pays in (-1.0, 2.0):
+        loop = Trace(["x", "y", "x"], [None] * 3, ["go", "go"], [pays, pays])
+        assert planned(TraceSet([loop])).vacuous == (
+            f"every step paid {pays:g} and none was the last, so that all ways to act look alike"
+        )
+        leaving = Trace(["x", "out"], [None] * 2, ["leave"], [pays], terminated=True)
+        assert planned(TraceSet([loop, leaving])).vacuous is None
+    # At a cost of 1 a step, leaving at once is best: −1 against −2 for ever.
+    loop = Trace(["x", "x"], [None] * 2, ["go"], [-1.0])
+    leaving = Trace(["x", "out"], [None] * 2, ["leave"], [-1.0], terminated=True)
+    plan = planned(TraceSet([loop, leaving]))
+    assert (plan.action("x", 0, 0), plan.value, plan.is_optimal) == ("leave", -1.0, True)
+
+
+def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
+    said = "             this rests on rewards that were never seen: only 0 to 1 was"
+    plan = planned(fork("left", "right"), reward_range=(0, 4))
+    assert plan.assumes_rewards
+    assert str(plan).splitlines()[2] == said
+    told = plan.as_dict()
+    assert (told["reward_range"], told["seen_reward_range"]) == ([0, 4], [0.0, 1.0])
+    assert told["assumes_rewards"] is True
+    seen = planned(fork("left", "right"))
+    assert not seen.assumes_rewards
+    assert "never seen" not in str(seen)
+    all_known = TraceSet([*fork("left", "right"), Trace(["hall"] * 2, [None] * 2, ["left"], [0])])
+    assert not planned(all_known, reward_range=(0, 4)).assumes_rewards
+    # Nothing was paid, but up to 1 might be: the unknown step is worth ½·(1 + ½ + …) = 1.
+    hoped = planned(fork("left", "right", pays=0.0), reward_range=(0, 1))
+    assert (hoped.bound, hoped.is_optimal, hoped.vacuous) == (1.0, False, NEVER_PAID)
+    lines = str(hoped).splitlines()
+    assert lines[1] == "bound        at most 1 below the best, if pay stays within 0 to 1"
+    assert lines[2] == "             this rests on rewards that were never seen: only 0 was"
+    assert lines[-1].endswith("what follows is not known")
+
+
+def test_the_next_experiment_is_the_one_reached_soonest() -> None:
+    plan = planned(fork("left", "right", "hall"), reward_range=(0, 4))
+    found = plan.next_experiment
+    assert found is not None
+    assert found.as_dict() == {
+        "start": {"observation": "hall", "transition_state": 0, "reward_state": 0},
+        "actions": [],
+        "situation": {"observation": "hall", "transition_state": 0, "reward_state": 0},
+        "action": "left",
+        "history": [],
+        "question": ["hall", "left"],
+        "why": "what follows is not known",
+        "machine": None,
+        "exact": False,
+    }
+    assert str(found) == (
+        "begin in hall; then in hall (transition state 0, reward state 0) do left, "
+        "and go on: what follows is not known"
+    )
+    far = planned(fork("left", "right"), reward_range=(0, 4)).next_experiment
+    assert far is not None
+    assert (far.start[0], far.actions, far.situation[0], far.action) == (
+        "fork",
+        ("right",),
+        "hall",
+        "left",
+    )
+    assert str(far).startswith("begin in fork, do right; then in hall ")
+
+
+def test_a_plan_without_a_gap_has_no_next_experiment() -> None:
+    plan = planned(fork("left", "right"))
+    assert plan.model.unknown == 1
+    assert plan.next_experiment is None
+    assert "try next" not in str(plan)
+
+
+def test_a_step_that_ends_only_sometimes_is_said_and_not_tried_again() -> None:
+    step = (["x", "x"], [None, None], ["go"], [1.0])
+    traces = TraceSet([Trace(*step, terminated=True), Trace(*step, terminated=False)])
+    plan = planned(traces)
+    assert values(plan) == {"x": (1.0, 2.0)}
+    assert plan.next_experiment is None
+    assert "1 of these sometimes end the episode and sometimes do not" in str(plan)
+
+
+def test_what_a_plan_prints() -> None:
+    assert str(planned(fork("left", "right", "hall"))).splitlines() == [
+        "value        0.8333 from the starts, discounted by 0.5",
+        "bound        at most 0.5 below the best on average, 1.5 from any one start, "
+        "if pay stays within 0 to 1",
+        "situations   2, and 2 actions",
+        "unknown      1 of 4 steps",
+        "try next     begin in hall; then in hall (transition state 0, reward state 0) do left, "
+        "and go on: what follows is not known",
+    ]
+
+
+def test_what_to_do_and_where_nothing_is_known() -> None:
+    plan = planned(fork("left", "right"))
+    assert plan.action("fork", 0, 0) == "left"
+    assert plan.action("hall", 0, 0) == "right"
+    with pytest.raises(
+        rs.ModelError, match=r"attic .transition state 0, reward state 0. cannot be"
+    ):
+        plan.action("attic", 0, 0)
+    with pytest.raises(rs.OptionError, match="no trace begins in hall"):
+        plan.gap("hall")
+    with pytest.raises(rs.OptionError, match="no trace begins in attic"):
+        plan.gap("attic")
+
+
+def test_without_discount() -> None:
+    plan = planned(fork("left", "right"), gamma=1)
+    assert values(plan)["fork"] == (1.0, math.inf)
+    assert values(plan)["hall"] == (1.0, math.inf)
+    assert plan.bound == math.inf
+    assert plan.as_dict()["bound"] is None
+    assert "undiscounted" in str(plan)
+    assert plan.next_experiment is not None
+    costly = planned(fork("left", "right", pays=-1.0), gamma=1)
+    assert values(costly) == {"fork": (0.0, 0.0), "hall": (0.0, 0.0)}  # walk about for ever
+
+
+def test_without_discount_a_cycle_that_pays_is_named() -> None:
+    traces = TraceSet([Trace(["a", "b", "a"], [None] * 3, ["go", "back"], [2, -1])])
+    with pytest.raises(
+        rs.OptionError, match=r"gamma=1: in [ab] .* the actions .* pay 1 and lead back there"
+    ):
+        planned(traces, gamma=1)
+    assert planned(traces).value == pytest.approx((2 - 0.5) / (1 - 0.25))
+
+
+@pytest.mark.parametrize("gamma", [0, -1, 1.01, math.nan])
+def test_a_discount_that_is_none(gamma: float) -> None:
+    with pytest.raises(rs.OptionError, match="use a number above 0, up to 1"):
+        planned(fork("left"), gamma=gamma)
+
+
+def test_a_folder_need_not_be_read_first(tmp_path: Path) -> None:
+    traces = fork("left", "right")
+    traces.save(tmp_path / "part.parquet")
+    result = rs.infer(traces)
+    assert rs.plan(result, rs.scan_traces(tmp_path)) == rs.plan(result, traces)
+
+
+def test_a_pair_or_a_result_will_do() -> None:
+    traces = fork("left", "right")
+    result = rs.infer(traces)
+    one, other = rs.plan(result, traces), rs.plan(result.machines, traces)
+    assert one.as_dict() == other.as_dict()
+
+
+def test_a_saved_policy_has_a_row_for_each_situation(tmp_path: Path) -> None:
+    plan = planned(fork("left", "right"), gamma=1)
+    path = tmp_path / "policy.json"
+    plan.save(path)
+    saved = json.loads(path.read_text())
+    assert (saved["format"], saved["version"]) == ("resolvent-plan", 1)
+    assert (saved["gamma"], saved["timing"]) == (1, "current")
+    assert [row.action for row in plan_io.load(path).policy] == ["left", "right"]
+    assert saved["policy"] == [
+        {
+            "observation": "fork",
+            "transition_state": 0,
+            "reward_state": 0,
+            "action": "left",
+            "pessimistic": 1.0,
+            "optimistic": None,
+        },
+        {
+            "observation": "hall",
+            "transition_state": 0,
+            "reward_state": 0,
+            "action": "right",
+            "pessimistic": 1.0,
+            "optimistic": None,
+        },
+    ]
+    with pytest.raises(rs.ResolventError, match="does not exist"):
+        plan.save(tmp_path / "nowhere" / "policy.json")
+
+
+class Fork(gym.Env[Any, Any]):
+    """The fork as an environment that takes its actions as arrays; "hole" is nowhere in traces."""
+
+    ROOMS = ("fork", "hall", "end", "hole")
+
+    def __init__(self, begin: str = "fork") -> None:
+        self.observation_space = spaces.Discrete(4)
+        self.observation_names = self.ROOMS
+        self.action_space = spaces.MultiBinary(1)
+        self.begin = begin
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.room = self.begin
+        return self.ROOMS.index(self.room), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        left = action[0] == 1
+        if self.room == "fork" and left:
+            self.room = "end"
+        elif self.room == "hole":
+            self.room = "fork"
+        else:
+            self.room = "hall" if self.room == "fork" else "fork"
+        over = self.room == "end"
+        return self.ROOMS.index(self.room), float(over), over, False, {"labels": []}
+
+
+def seen_in_fork(gamma: float = GAMMA) -> rs.Plan:
+    traces = rs.collect(Fork(), episodes=20, seed=0)
+    return rs.plan(rs.infer(traces), traces, gamma=gamma)
+
+
+def test_running_a_plan_pays_what_it_says() -> None:
+    plan = seen_in_fork()
+    runs = plan.run(Fork(), episodes=3)
+    assert runs.returns.tolist() == [1.0] * 3
+    assert runs.discounted_returns.tolist() == [1.0] * 3
+    assert runs.lengths.tolist() == [1] * 3
+    assert runs.terminated.all()
+    runs = plan.run(Fork("hall"), episodes=1)
+    assert runs.discounted_returns.tolist() == [
+        plan.pessimistic[plan.model.situation("hall", 0, 0)]
+    ]
+    assert runs.as_dict()["mean_length"] == 2.0
+
+
+def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
+    plan = seen_in_fork()
+    with pytest.raises(rs.ModelError, match="episode 0, step 0: the plan does not know hole in"):
+        plan.run(Fork("hole"), episodes=1)
+    runs = plan.run(Fork("hole"), episodes=5, on_unseen="random", seed=3)
+    assert runs.returns.tolist() == [1.0] * 5
+    assert runs.random_steps == 5
+    assert "5 steps at random" in str(runs)
+
+
+def test_a_label_never_read_is_a_situation_not_known() -> None:
+    with pytest.raises(rs.ModelError, match="states unknown: a label was read that"):
+        seen_in_fork().run(Fork("hall"), episodes=1, label_of=lambda room: "new")
+
+
+def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
+    traces = fork("right", "right", "hall") + fork("left", pays=-1.0)
+    plan = planned(traces)
+    stay = Fork()
+    stay.action_names = ("right", "left")  # type: ignore[attr-defined]
+    stay.action_space = spaces.Discrete(2)  # type: ignore[assignment]
+    stay.step = lambda action: (0, 0.0, False, False, {"labels": []})  # type: ignore[method-assign]
+    with pytest.raises(rs.OptionError, match=r"goes in a circle, .* give max_steps"):
+        plan.run(stay, episodes=1)
+    runs = plan.run(stay, episodes=2, max_steps=7)
+    assert runs.lengths.tolist() == [7, 7]
+    assert not runs.terminated.any()
+    assert str(runs).endswith("0 ended, 2 were cut")
+
+
+def test_runs_draw_nothing_from_the_environments_own_space() -> None:
+    house = House()
+    house.action_space.seed(3)
+    traces = rs.collect(House(), episodes=100, seed=0)
+    plan = rs.plan(rs.infer(traces), traces)
+    shares: list[float] = []
+    plan.run(house, episodes=2, seed=0, progress=shares.append)
+    assert shares == [0.5, 1.0]
+    untouched = House()
+    untouched.action_space.seed(3)
+    draws = [[env.action_space.sample() for _ in range(20)] for env in (house, untouched)]
+    assert np.array_equal(draws[0], draws[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"episodes": 0}, "episodes=0: run at least one"),
+        ({"max_steps": 0}, "max_steps=0"),
+        ({"on_unseen": "stay"}, "on_unseen='stay': use 'raise' or 'random'"),
+    ],
+)
+def test_options_of_a_run_that_cannot_be_honoured(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(rs.OptionError, match=message):
+        seen_in_fork().run(Fork(), **options)
+    with pytest.raises(rs.OptionError, match=r"needs one gymnasium\.Env, not a str"):
+        seen_in_fork().run("Fork")  # type: ignore[arg-type]
+
+
+def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
+    house = House()
+    traces = rs.collect(house, episodes=200, seed=0)
+    plan = rs.plan(rs.infer(traces), traces)
+    for mode in ("dict", "flatten", "multidiscrete", "discrete"):
+        wrapped = gym.wrappers.TimeLimit(rs.AugmentObservation(house, plan.machines, mode=mode), 10)
+        acted = rs.collect(wrapped, episodes=3, policy=plan.policy_in(wrapped))
+        assert [sum(trace.rewards) for trace in acted] == [1.0] * 3
+        assert acted == plan.run(house, episodes=3).traces
+    with pytest.raises(rs.OptionError, match="wrap it in AugmentObservation"):
+        plan.policy_in(house)
+
+
+@pytest.mark.parametrize(("pays", "gamma"), [(1e308, 0.95), (-1.7e308, 0.5), (1.7e308, 1.0)])
+def test_rewards_that_add_up_to_no_number_are_refused(pays: float, gamma: float) -> None:
+    traces = fork("left", "right", "hall", pays=pays)
+    with pytest.raises(rs.OptionError, match=r"cannot be added up: .* divide all rewards"):
+        rs.plan(rs.infer(traces), traces, gamma=gamma)
+
+
+def test_rewards_that_are_large_and_add_up_are_planned_with() -> None:
+    traces = fork("left", "right", "hall", pays=1e300)
+    assert math.isfinite(rs.plan(rs.infer(traces), traces).value)

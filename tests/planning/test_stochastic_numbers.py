@@ -1,0 +1,190 @@
+"""The worst plausible chances, and the worth of policies, beside plain ways to find them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resolvent.planning.confidence import log_regret, lowest_mean, worst_probabilities
+from resolvent.planning.markov_chain import MarkovChain
+from resolvent.planning.outcome_counts import RewardCounts, regret_of
+from resolvent.replay.counts import GroupedCounts
+
+
+def divergence(p, q):
+    return sum(one * np.log(one / other) for one, other in zip(p, q, strict=True) if one > 0)
+
+
+def least_by_search(share, value, lowest, radius):
+    """Try many chances along the curve on which the least of two or three values lies."""
+    best = float(np.dot(share, value))
+    full, values = np.append(share, 0.0), np.append(value, lowest)
+    grid = np.linspace(1e-6, 1, 200)
+    for a in grid:
+        for b in grid if len(share) == 2 else [0.0]:
+            q = np.array([a, b, 1 - a - b]) if len(share) == 2 else np.array([a, 1 - a])
+            if q.min() < 0 or (q[:-1] <= 0).any():
+                continue
+            if divergence(full, q) <= radius:
+                best = min(best, float(np.dot(q, values)))
+    return best
+
+
+@pytest.mark.parametrize("share", [(1.0,), (0.5, 0.5), (0.05, 0.95), (0.9, 0.1)])
+@pytest.mark.parametrize("value", [(0.0, 1.0), (0.4, 0.3), (1.0, 1.0)])
+@pytest.mark.parametrize("lowest", [0.0, -2.0])
+@pytest.mark.parametrize("radius", [0.01, 0.3])
+def test_no_plausible_chances_are_worse(share, value, lowest, radius):
+    share, value = np.array(share), np.array(value[: len(share)])
+    row = np.zeros(len(share), int)
+    chance, rest = worst_probabilities(row, share, value, np.array([radius]), np.array([lowest]))
+    assert chance.sum() + rest[0] == pytest.approx(1)
+    assert divergence(share, chance) <= radius + 1e-6
+    found = float(chance @ value + rest[0] * lowest)
+    searched = least_by_search(share, value, lowest, radius)
+    assert found <= searched + 1e-9
+    assert found == pytest.approx(searched, abs=0.03)
+
+
+def test_values_that_hardly_differ_from_the_lowest_are_as_low():
+    share, value = np.full(2, 0.5), np.array([5e-324, 1.0])
+    chance, rest = worst_probabilities(np.zeros(2, int), share, value, np.array([0.1]), np.zeros(1))
+    assert chance.round(3).tolist() == [0.713, 0.287]
+    assert rest.tolist() == [0]
+
+
+@pytest.mark.parametrize("pay", [1.0, 1e200, -1e300, 1e-300])
+def test_the_worth_of_pay_of_any_size(pay):
+    chain = MarkovChain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
+    # x = pay + y / 2 and y = x, without discount.
+    assert chain.value(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10**6), st.integers(1, 8))
+def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 5, rows)
+    row = np.repeat(np.arange(rows), sizes)
+    share = random.random(len(row)) + 0.01
+    share /= np.bincount(row, share)[row]
+    value, radius = random.choice([0.0, 0.3, 1.0], len(row)), random.random(rows) * 0.5 + 1e-3
+    chance, rest = worst_probabilities(row, share, value, radius, np.zeros(rows))
+    for one in range(rows):
+        at = row == one
+        alone, left = worst_probabilities(
+            np.zeros(sizes[one], int), share[at], value[at], radius[[one]], np.zeros(1)
+        )
+        assert chance[at] == pytest.approx(alone)
+        assert rest[one] == pytest.approx(left[0])
+        assert divergence(share[at], alone) <= radius[one] * (1 + 1e-6)
+
+
+def test_what_never_came_gets_all_that_may_be_taken():
+    # From one value alone, KL = −log(1 − taken).
+    chance, rest = worst_probabilities(
+        np.zeros(1, int), np.ones(1), np.ones(1), np.array([0.2]), np.zeros(1)
+    )
+    assert rest[0] == pytest.approx(1 - np.exp(-0.2))
+    assert chance[0] == pytest.approx(np.exp(-0.2))
+
+
+def test_the_least_mean():
+    seen = np.linspace(0, 1, 11)
+    low = lowest_mean(seen, np.full(11, 0.05))
+    assert (low <= seen).all()
+    for one, other in zip(seen, low, strict=True):
+        if other > 1e-9:
+            assert divergence((one, 1 - one), (other, 1 - other)) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.99, 1.0])
+@pytest.mark.parametrize("size", [1, 5, 200])
+def test_worth_solves_the_equations(gamma, size):
+    random = np.random.default_rng(size)
+    table = random.dirichlet(np.full(size, 0.1), size) * random.uniform(0.9, 0.999, (size, 1))
+    pay = random.normal(size=size)
+    row, following = np.nonzero(table)
+    chain = MarkovChain(row, following, table[row, following], pay)
+    truth = np.linalg.solve(np.eye(size) - gamma * table, pay)
+    assert chain.value(gamma, np.zeros(size)) == pytest.approx(truth, rel=1e-8, abs=1e-8)
+
+
+def test_counts_leave_the_truth_plausible():
+    """The true chances stay within the radius in far more than 95 of 100 cases, at every length."""
+    random, missed = np.random.default_rng(0), 0
+    for _ in range(300):
+        p = random.dirichlet(np.full(4, 0.5))
+        drawn = random.choice(4, 400, p=p)
+        for n in (1, 5, 50, 400):
+            tally = GroupedCounts.of(np.zeros(n, int), drawn[:n])
+            shares = np.bincount(tally.value, tally.share, 4)
+            radius = (regret_of(tally, 5)[0] + np.log(1 / 0.05)) / n
+            missed += divergence(shares, p) > radius
+    assert missed <= 0.05 * 300 * 4
+
+
+def test_counts_narrow_what_is_plausible():
+    radius = [
+        log_regret(np.zeros(2, int), np.array([0.7, 0.3]) * n, 1, 3)[0] / n
+        for n in (1, 10, 100, 1000)
+    ]
+    assert all(one > other for one, other in pairwise(radius))
+
+
+def test_rows_with_large_numbers():
+    keys = np.array([2**61, 5, 2**61, 2**60])
+    tally = GroupedCounts.of(keys, np.array([7, 0, 7, 3]))
+    assert tally.key.tolist() == [5, 2**60, 2**61]
+    assert (tally.value.tolist(), tally.count.tolist()) == ([0, 3, 7], [1, 1, 2])
+    assert tally.find(np.array([2**60, 4])).tolist() == [1, -1]
+
+
+def drawn_pays(random):
+    """Two rows of pays and their true means: a few rewards, then any between −1 and 1."""
+    p = random.dirichlet(np.full(3, 0.5))
+    few = random.choice([-1.0, 0.0, 0.5], 300, p=p)
+    any_reward = random.beta(0.5, 2.0, 300) * 2 - 1
+    return np.stack([few, any_reward]), np.array([p @ [-1.0, 0.0, 0.5], 0.2 * 2 - 1])
+
+
+def test_the_true_mean_of_pay_is_within_bounds():
+    random, missed = np.random.default_rng(0), 0
+    for _ in range(200):
+        pays, means = drawn_pays(random)
+        for n in (1, 10, 300):
+            pay = RewardCounts.of(np.repeat([0, 1], n), pays[:, :n].ravel())
+            least, most = pay.bounds(np.log(1 / 0.05), (-1.0, 1.0))
+            assert (least <= pay.mean).all()
+            assert (pay.mean <= most).all()
+            missed += int(((means < least) | (means > most)).sum())
+    assert missed <= 0.05 * 200 * 3 * 2
+
+
+def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
+    steady = RewardCounts.of(np.zeros(400, int), np.zeros(400))
+    coin = RewardCounts.of(np.zeros(400, int), np.tile([-1.0, 1.0], 200))
+    (low,), (high,) = steady.bounds(3.0, (-1.0, 1.0))
+    (lower,), (higher,) = coin.bounds(3.0, (-1.0, 1.0))
+    assert -low == pytest.approx(high)
+    assert 5 * high < higher
+    assert 5 * low > lower
+    # One nat in 800: e^(−1/800) of the chance is left to what came.
+    (least,) = steady.least(np.array([1 / 800]), -1.0)
+    assert least == pytest.approx(np.exp(-1 / 800) - 1)
+
+
+def test_rows_of_pay_are_those_that_saw_more():
+    one = RewardCounts.of(np.array([1, 1, 2]), np.array([0.5, 1.5, 3.0]))
+    other = RewardCounts.of(np.array([1, 2, 2, 7]), np.array([9.0, 4.0, 5.0, -1.0]))
+    both = one.better_known(other)
+    assert both.counts.key.tolist() == [1, 2, 7]
+    assert both.mean.tolist() == [1.0, 4.5, -1.0]
+    nothing = RewardCounts.of(np.zeros(0, np.int64), np.zeros(0))
+    assert (
+        one.better_known(nothing).mean.tolist()
+        == nothing.better_known(one).mean.tolist()
+        == [1.0, 3.0]
+    )

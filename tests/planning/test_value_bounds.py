@@ -1,0 +1,220 @@
+"""What plans promise from a situation, and which episodes break a promise, worked out by hand."""
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.environments import House
+from resolvent.planning.value_bounds import Contradiction, contradictions, promise
+from resolvent.traces import Trace, TraceSet
+
+GAMMA = 0.5
+
+
+def corridor(*episodes: tuple[str, str, float]) -> TraceSet:
+    """Traces of steps through rooms named by letters, "." being the end; the last step pays."""
+    return TraceSet(
+        Trace(
+            list(rooms),
+            [None] * len(rooms),
+            list(actions),
+            [0.0] * (len(actions) - 1) + [paid],
+            terminated=rooms[-1] == ".",
+        )
+        for rooms, actions, paid in episodes
+    )
+
+
+def planned(traces: TraceSet, **options: Any) -> rs.Plan:
+    return rs.plan(rs.infer(traces), traces, **{"gamma": GAMMA, **options})
+
+
+@pytest.fixture(scope="module")
+def way_out() -> rs.Plan:
+    """From a to b to the end, which pays 1: worth ½. Waiting is possible everywhere."""
+    return planned(corridor(("ab.", "gg", 1.0), ("aa", "w", 0.0), ("bb", "w", 0.0)))
+
+
+def number(plan: rs.Plan, room: str) -> int:
+    found = plan.model.situation(room, 0, 0)
+    assert found is not None
+    return found
+
+
+def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
+    a = number(way_out, "a")
+    assert promise(way_out, a) == (0.5, 0.5)
+    assert [promise(way_out, a, steps) for steps in (0, 1, 2, 9)] == [
+        (0, 0),
+        (0, 0),
+        (0.5, 0.5),
+        (0.5, 0.5),
+    ]
+
+
+def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
+    circle = planned(TraceSet([Trace(["x", "y", "x"], [None] * 3, "gg", [1.0, 0.0])]))
+    x = number(circle, "x")
+    assert promise(circle, x) == pytest.approx((4 / 3, 4 / 3))  # 1 + ¼ + 1/16 + …
+    assert promise(circle, x, 3) == (1.25, 1.25)
+    # Every step pays 1 to 3. From x to y for 1; in y nothing at all is known.
+    unknown = planned(
+        TraceSet(
+            [
+                Trace(["x", "y"], [None] * 2, "g", [1.0]),
+                Trace(["z", "z"], [None] * 2, "g", [3.0]),
+            ]
+        )
+    )
+    x = number(unknown, "x")
+    assert promise(unknown, x) == (1.5, 4.0)  # 1 + ½·1 if it ends there, 1 + ½·(3 + 3/2 + …)
+    assert promise(unknown, x, 2) == (1.5, 2.5)  # 1 + ½·1, 1 + ½·3
+    assert promise(unknown, x, 3) == (1.5, 3.25)  # 1 + ½·(3 + 3/2)
+
+
+def told(plan: rs.Plan, traces: TraceSet, *rooms: str | None) -> tuple[Contradiction, ...]:
+    starts = [None if room is None else number(plan, room) for room in rooms]
+    return contradictions(plan, traces, starts)
+
+
+def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
+    kept = corridor(("ab.", "gg", 1.0), ("b.", "g", 1.0), ("ab", "g", 0.0))
+    assert told(way_out, kept, "a", "b", "a") == ()
+    broken = corridor(
+        ("a.", "g", 0.0),  # over too early
+        ("ab.", "gg", 1.0),
+        ("aaa", "gg", 0.0),  # cut, but the pay was due by then
+        ("a.", "g", 1.0),  # paid more
+    )
+    assert told(way_out, broken, "a", "a", "a", "a") == (
+        Contradiction(0, 0.5, 0.5, 0.0),
+        Contradiction(2, 0.5, 0.5, 0.0),
+        Contradiction(3, 0.5, 0.5, 1.0),
+    )
+
+
+def test_without_discount_a_cut_episode_is_held_to_its_own_length() -> None:
+    plan = planned(corridor(("abc.", "ggg", 1.0), ("aa", "w", 0.0)), gamma=1)
+    cut = corridor(("abc", "gg", 0.0), ("aaaa", "ggg", 0.0))
+    assert told(plan, cut, "a", "a") == (Contradiction(1, 1.0, 1.0, 0.0),)
+
+
+def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
+    plan = planned(
+        TraceSet(
+            [
+                Trace(["x", "y"], [None] * 2, "g", [1.0]),
+                Trace(["z", "z"], [None] * 2, "g", [3.0]),
+            ]
+        )
+    )
+    paid = corridor(("xy.", "gg", 0.0), ("xy.", "gg", 1.0), ("xy.", "gg", 9.0))
+    paid = TraceSet(
+        Trace(one.observations, one.labels, one.actions, (1.0, one.rewards[1]), terminated=True)
+        for one in paid
+    )
+    found = told(plan, paid, "x", "x", "x")
+    assert [str(one) for one in found] == [
+        "episode 0 was promised at least 1.5 and paid 1",
+        "episode 2 was promised at most 4 and paid 5.5",
+    ]
+
+
+def test_rounded_rewards_are_compared_as_they_were_learned() -> None:
+    traces = corridor(("ab.", "gg", 0.33334), ("ab.", "gg", 0.33333))
+    plan = rs.plan(rs.infer(traces, reward_digits=4), traces, gamma=GAMMA)
+    assert told(plan, traces, "a", "a") == ()
+
+
+def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Plan) -> None:
+    value = way_out.value
+    assert value == pytest.approx((0.5 + 0.5 + 1) / 3)
+
+    def episodes(paid: list[float]) -> tuple[Contradiction, ...]:
+        return told(way_out, corridor(*(("?.", "g", one) for one in paid)), *[None] * len(paid))
+
+    (found,) = episodes([0.0] * 9 + [0.25])
+    assert (found.episode, found.least, found.paid) == (None, value, 0.025)
+    assert str(found) == "the mean was promised at least 0.6667 and paid 0.025"
+    # The mean of 0, 0, … 1 is ½ and its standard error √(¼·10/9)/√10 = 1/6: within three of it.
+    assert episodes([0.0, 1.0] * 5) == ()
+    assert episodes([0.0] * 9) == ()  # too few to tell
+    assert episodes([5.0] * 20) == ()  # the value is what is paid at least
+    cut = corridor(*([("??", "g", 0.0)] * 20))
+    assert told(way_out, cut, *[None] * 20) == ()  # ½·(1 + ½ + …) = 1 may be still to come
+    longer = corridor(*([("???", "gg", 0.0)] * 20))
+    assert len(told(way_out, longer, *[None] * 20)) == 1  # ¼·2 = ½ is too little
+
+
+def test_an_unlimited_hope_contradicts_nothing() -> None:
+    plan = planned(corridor(("ab.", "gg", 1.0)), gamma=1)
+    cut = corridor(*([("??", "g", 0.0)] * 20))
+    assert told(plan, cut, *[None] * 20) == ()
+    assert Contradiction(0, -math.inf, 1.0, 2.0).as_dict() == {
+        "episode": 0,
+        "promised": [None, 1.0],
+        "paid": 2.0,
+    }
+
+
+def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() -> None:
+    house = gym.make("resolvent/House-v0")
+    result = rs.infer(rs.collect(house, episodes=1, seed=0))
+    promised, paid = [], []
+    for _ in range(5):
+        plan = rs.plan(result, result.all_traces())
+        runs = plan.run(house, episodes=4, max_steps=50)
+        promised.append(plan.value)
+        paid.append(runs.discounted_returns.mean())
+        assert bool(runs.contradicts) == (abs(promised[-1] - paid[-1]) > 1e-9)
+        if not runs.contradicts:
+            break
+        assert [one.episode for one in runs.contradicts] == [0, 1, 2, 3]
+        assert "contradicts the plan: episode 0 was promised" in str(runs)
+        assert "and 3 other episodes likewise" in str(runs)
+        result = result.update(runs.traces)
+    assert len(promised) > 1
+    assert paid[:-1] == [0.0] * (len(paid) - 1)
+    assert paid[-1] == pytest.approx(promised[-1])
+    assert runs.returns.tolist() == [1.0] * 4
+    assert "contradicts" not in str(runs)
+
+
+def test_the_traces_of_a_run_are_those_that_collecting_gives() -> None:
+    house = House()
+    traces = rs.collect(house, episodes=200, seed=0)
+    result = rs.infer(traces)
+    plan = rs.plan(result, traces)
+    runs = plan.run(house, episodes=2, max_steps=4)
+    way = iter(("left", "right", "up", "down") * 2)
+    numbers = house.action_names
+    same = rs.collect(
+        house, episodes=2, max_steps=4, policy=lambda _: tuple(numbers).index(next(way))
+    )
+    assert runs.traces == same
+    assert runs.traces.truncated.all()
+    assert result.update(runs.traces).machines.transition == result.machines.transition
+    assert np.array_equal(runs.lengths, [4, 4])
+
+
+class Priced(gym.Wrapper[Any, Any, Any, Any]):
+    """Tells a cost of every step."""
+
+    def step(self, action: Any) -> Any:
+        *told, info = self.env.step(action)
+        return *told, {**info, "cost": 3}
+
+
+def test_episodes_keep_further_columns_so_that_traces_with_them_can_be_updated() -> None:
+    env = Priced(House())
+    result = rs.infer(rs.collect(env, episodes=5, seed=0, columns=["cost"]))
+    plan = rs.plan(result, result.all_traces())
+    runs = plan.run(env, episodes=1, columns=["cost"])
+    assert runs.traces[0].columns["cost"] == (3,) * int(runs.lengths[0])
+    assert len(result.update(runs.traces).all_traces()) == 6
+    with pytest.raises(rs.TraceError, match=r'episode 0: step 0: .* gives no info\["price"\]'):
+        plan.run(env, episodes=1, columns=["price"])
