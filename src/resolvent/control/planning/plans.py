@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +24,6 @@ from resolvent.control.planning import plan_files
 from resolvent.control.planning.experiment import nearest_unknown, soonest_by
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plan_text import html_of, text_of
-from resolvent.control.planning.running import Runs, policy_in, run
 from resolvent.control.planning.situations import Situation, situation_text
 from resolvent.control.planning.valuing import best_in
 from resolvent.errors import ModelError, OptionError
@@ -40,6 +39,9 @@ from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
 from resolvent.trust import Experiment
 from resolvent.workers import Workers, at_work
+
+if TYPE_CHECKING:
+    from resolvent.rl.run_plan import Runs
 
 
 def plan(
@@ -281,7 +283,7 @@ class Plan(ByValue):
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] | None = None,
         progress: Callable[[float], object] | None = None,
-    ) -> Runs:
+    ) -> "Runs":
         """Act by the plan in an environment, and return what it paid.
 
         The environment is the plain one, not wrapped; labels are found as
@@ -302,6 +304,8 @@ class Plan(ByValue):
         episode 0 was promised 0.8574 and paid 0
         >>> result = result.update(runs.traces)
         """
+        from resolvent.rl.run_plan import run
+
         return run(
             self,
             env,
@@ -331,6 +335,8 @@ class Plan(ByValue):
         >>> rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))[0].actions
         ('left', 'right', 'up', 'down', 'right', 'sit')
         """
+        from resolvent.rl.run_plan import policy_in
+
         return policy_in(self, env)
 
     def save(self, path: str | Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TraceError, locating
-from resolvent.traces.live.naming import Labels
+from resolvent.traces.label_function import LabelFunction
 from resolvent.traces.minari.datasets import propositions_of, row_bytes
 from resolvent.traces.symbols import INFO_KEYS, Label
 from resolvent.traces.vocabulary import Codes
@@ -24,7 +24,7 @@ class MadeLabels:
     """Makes the labels of one episode after another by a function of what was seen."""
 
     def __init__(self, label_of: Callable[..., Any]) -> None:
-        self._made = Labels(None, label_of)
+        self._made = LabelFunction(label_of)
         self._known: dict[int, Label] = {}
 
     def labels(
