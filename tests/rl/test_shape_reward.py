@@ -30,13 +30,13 @@ def plan():
 def potentials(shaped, actions):
     """Play an episode; return Φ at each of its situations, and what was paid, by the wrapper."""
     shaped.reset()
-    promise = [shaped.potential.at(*shaped._follows.situation)]
+    promise = [shaped.potential.at(*shaped._state.situation)]
     paid, unshaped = [], []
     for action in actions:
         _, reward, terminated, truncated, info = shaped.step(action)
         paid.append(reward)
         unshaped.append(info["unshaped_reward"])
-        promise.append(0.0 if terminated else shaped.potential.at(*shaped._follows.situation))
+        promise.append(0.0 if terminated else shaped.potential.at(*shaped._state.situation))
         if terminated or truncated:
             break
     return promise, np.array(paid), np.array(unshaped), terminated
@@ -90,7 +90,7 @@ def reached(make, steps):
         env.reset(seed=0)
         for action in path:
             env.step(action)
-        here = env._follows._augmented.unwrapped.state, *env._follows.situation
+        here = env._state._augmented.unwrapped.state, *env._state.situation
         if here in seen or len(path) >= steps:
             continue
         seen.add(here)
@@ -100,7 +100,7 @@ def reached(make, steps):
             for one in path:
                 env.step(one)
             _, shaped, ended, _, info = env.step(action)
-            led = env._follows._augmented.unwrapped.state, *env._follows.situation
+            led = env._state._augmented.unwrapped.state, *env._state.situation
             table[here, action] = shaped, info["unshaped_reward"], None if ended else led
             if not ended:
                 paths.append((*path, action))

@@ -120,11 +120,9 @@ class Labels:
         self._method = None if method is None else env_attribute(env, method)
         if label_of is reported_label and self._method is not None:
             label_of = None
-        self._function: LabelFunction | MadeOf | None = None
-        if isinstance(label_of, MadeOf):
-            self._function = label_of
-        elif label_of is not None:
-            self._function = LabelFunction(label_of)
+        self._function: LabelFunction | None = None
+        if label_of is not None:  # errors of `MadeOf` are ours, and say enough
+            self._function = LabelFunction(label_of, checked=not isinstance(label_of, MadeOf))
         self.reads = () if self._function is None else self._function.reads
 
     @property
@@ -177,9 +175,6 @@ def reported_label(
 class MadeOf:
     """Make labels of observations and actions, as a `Labelling` says; a `label_of`."""
 
-    reads = ("observation", "action", "reward", "next_observation", "info")
-    of_step = True
-
     def __init__(
         self,
         labelling: Labelling,
@@ -194,17 +189,7 @@ class MadeOf:
     ) -> Label:
         """Return the label after a step, or after a reset, which has no action."""
         if action is None:
-            return self.at_reset(next_observation, info)
-        return self.after_step(observation, action, reward, next_observation, info)
-
-    def at_reset(self, observation: Any, info: Info) -> Label:
-        """Return the label of an episode's first observation."""
-        return self._labelling.at_reset(self._observations(observation))
-
-    def after_step(
-        self, observation: Any, action: Any, reward: Any, next_observation: Any, info: Info
-    ) -> Label:
-        """Return the label of the observation that a step led to."""
+            return self._labelling.at_reset(self._observations(next_observation))
         return self._labelling.after_step(
             self._actions(action), self._observations(next_observation)
         )

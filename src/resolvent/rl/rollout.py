@@ -7,7 +7,7 @@ of the steps. `play_episode` is the only step loop over single environments.
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -36,6 +36,16 @@ from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 
 
+class Step(NamedTuple):
+    """An action and the return of the environment; `observation` is the one it led to."""
+
+    action: Any
+    observation: Any
+    reward: Any
+    terminated: bool
+    info: dict[str, Any]
+
+
 class Actor(Protocol):
     """Chooses the actions of an episode, and observes its steps."""
 
@@ -45,16 +55,8 @@ class Actor(Protocol):
     def act(self, observation: Any) -> Any:
         """Return the next action."""
 
-    def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: bool,
-        info: dict[str, Any],
-    ) -> None:
-        """Observe a step."""
+    def observe(self, observation: Any, step: Step) -> None:
+        """Observe a step from an observation."""
 
 
 def play_episode(
@@ -78,7 +80,7 @@ def play_episode(
         following, reward, terminated, truncated, info = of_step(env.step(action))
         terminated = ended(terminated, "terminated")
         truncated = ended(truncated, "truncated")
-        actor.observe(observation, action, reward, following, terminated, info)
+        actor.observe(observation, Step(action, following, reward, terminated, info))
         observation = following
         steps += 1
         truncated = truncated or (steps == max_steps and not terminated)
@@ -252,16 +254,8 @@ class _RecordingActor:
         if self._label_policy is not None:
             self._label_policy.begin(label)
 
-    def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: bool,
-        info: dict[str, Any],
-    ) -> None:
-        label = self._recorder.step(action, next_observation, reward, info)
+    def observe(self, observation: Any, step: Step) -> None:
+        label = self._recorder.step(step.action, step.observation, step.reward, step.info)
         if self._label_policy is not None:
             self._label_policy.read(label)
 

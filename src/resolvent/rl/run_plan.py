@@ -15,7 +15,7 @@ from resolvent.control.planning.promises import Contradiction, contradictions, r
 from resolvent.control.planning.situations import states_text, that_matter
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.rl.env import LiveSenses, time_limit
-from resolvent.rl.rollout import Recorder, play_episode, random_actions
+from resolvent.rl.rollout import Recorder, Step, play_episode, random_actions
 from resolvent.rl.tracker import BeliefTracker, Memory
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
@@ -251,33 +251,27 @@ class _PlanActor:
         action = self._plan.model.actions[int(self._plan.policy[self._situation])]
         return self._live.actions.value(action)
 
-    def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: bool,
-        info: dict[str, Any],
-    ) -> None:
+    def observe(self, observation: Any, step: Step) -> None:
         """Read the label of a step, and count a surprise."""
         before = self._situation
         if self._belief is not None:
-            self._belief.took(observation, action, reward, next_observation, terminated)
+            outcome = step.reward, step.observation, step.terminated
+            self._belief.took(observation, step.action, *outcome)
             before = self._look_up(self._symbol)  # the outcome may have changed the belief
-        self._memory.step(self._recorder.step(action, next_observation, reward, info), terminated)
+        label = self._recorder.step(step.action, step.observation, step.reward, step.info)
+        self._memory.step(label, step.terminated)
         self._steps += 1
-        if terminated:
+        if step.terminated:
             return
-        self._symbol = self._live.observations(next_observation)
+        self._symbol = self._live.observations(step.observation)
         self._situation = self._look_up(self._symbol)
         model = self._plan.model
         if model.chances is None or before is None:
             return
-        code = model.actions.get(self._live.actions(action))
+        code = model.actions.get(self._live.actions(step.action))
         if code is not None and model.known[before, code]:
-            step, after = before * len(model.actions) + code, self._situation
-            self.surprises += after is None or after not in model.chances.leads_to(step)
+            row, after = before * len(model.actions) + code, self._situation
+            self.surprises += after is None or after not in model.chances.leads_to(row)
 
     def _look_up(self, symbol: Symbol) -> int | None:
         """Return the number of the augmented state; None if the plan does not know it.

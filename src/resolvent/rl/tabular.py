@@ -19,7 +19,7 @@ from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, MachinePair
 from resolvent.rl.env import TabularEnv, finite_reward
-from resolvent.rl.rollout import play_episode
+from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes, codes_of
@@ -221,16 +221,8 @@ class _ReturnActor:
         self.returns.append(0.0)
         self._weight = 1.0
 
-    def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: bool,
-        info: dict[str, Any],
-    ) -> None:
-        self.returns[-1] += self._weight * finite_reward(reward)
+    def observe(self, observation: Any, step: Step) -> None:
+        self.returns[-1] += self._weight * finite_reward(step.reward)
         self._weight *= self._gamma
 
 

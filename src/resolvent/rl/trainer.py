@@ -24,7 +24,7 @@ from resolvent.rl.counterfactual import Guidance, InitialValues, initial_values,
 from resolvent.rl.env import Names, finite_reward
 from resolvent.rl.potential import Potential
 from resolvent.rl.q_table import Curve, Learned
-from resolvent.rl.rollout import play_episode
+from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.tabular import (
     Evaluation,
     WorldView,
@@ -283,19 +283,11 @@ class LiveTrainer(Trainer):
             self._inner_code = self.guidance.observation_code(inner_observation)
         return self._first_action + self._action
 
-    def observe(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: bool,
-        info: dict[str, Any],
-    ) -> None:
+    def observe(self, observation: Any, step: Step) -> None:
         """Learn from a step, and from its counterfactuals."""
-        paid, situation = finite_reward(reward), self._situation
-        arrived = situation if terminated else self._number(next_observation)
-        self.learner.update(situation, self._action, paid, arrived, terminated)
+        paid, situation = finite_reward(step.reward), self._situation
+        arrived = situation if step.terminated else self._number(step.observation)
+        self.learner.update(situation, self._action, paid, arrived, step.terminated)
         if self._known_steps is not None and self._inner_code is not None:
             self.learner.imagine(self._known_steps, self._inner_code, self._action, situation)
         self._total += paid

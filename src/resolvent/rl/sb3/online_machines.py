@@ -20,7 +20,7 @@ from resolvent.machines import Machines
 from resolvent.options import Options
 from resolvent.pipeline import infer
 from resolvent.result import InferenceResult
-from resolvent.rl.env import Labels, Names, finite_reward, reported_label
+from resolvent.rl.env import Labels, MadeOf, Names, finite_reward, reported_label
 from resolvent.rl.observation import Flat, check_fixed_size
 from resolvent.rl.sb3.positions import Positions, assign_positions
 from resolvent.rl.tracker import Memory
@@ -81,7 +81,7 @@ class GrowingMemory(VecEnvWrapper):
             options["labels"] = labels
         checked = Options(outputs=outputs, **options)
         self._infer_options = {**options, "outputs": checked.outputs}
-        kinds = KINDS
+        kinds: tuple[str, ...] = KINDS
         if checked.outputs is not None:
             kinds = tuple(
                 "transition" if output == "observation" else output for output in checked.outputs
@@ -306,27 +306,30 @@ class PositionTracker:
     def __init__(self, shown: ShownMachines) -> None:
         self._kinds, self._positions = shown.kinds, shown.positions
         self._memory: Memory | None = None
+        self._label_of: MadeOf | None = None
         if shown.machines is not None:
             self._memory = Memory(shown.machines)
-            self._reader = SymbolLabels(shown.machines.senses)
+            self._label_of = _symbol_labels(shown.machines.senses)
 
     def step(self, episode: Episode) -> None:
         """Read the label of the last step."""
         if self._memory is not None:
-            last = episode.actions[-1], episode.observations[-1], episode.labels[-1]
-            self._memory.step(self._reader.after_step(*last))
+            self._memory.step(self._label(episode, len(episode)))
 
     def replay(self, episode: Episode) -> Iterator[tuple[int, ...]]:
         """Yield the positions at each observation of an episode, from its beginning."""
-        if self._memory is None:
-            yield from [self.places] * (len(episode) + 1)
-            return
-        labels = self._reader.labels(episode)
-        self._memory.reset(next(labels))
-        yield self.places
-        for label in labels:
-            self._memory.step(label)
+        for number in range(len(episode) + 1):
+            if self._memory is not None:
+                read = self._memory.step if number else self._memory.reset
+                read(self._label(episode, number))
             yield self.places
+
+    def _label(self, episode: Episode, number: int) -> Label:
+        """Return the label of an episode's observation, as the machines read it."""
+        if self._label_of is None:
+            return episode.labels[number]
+        action = episode.actions[number - 1] if number else None
+        return self._label_of(None, action, None, episode.observations[number], {})
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -340,38 +343,13 @@ class PositionTracker:
         )
 
 
-class SymbolLabels:
-    """The labels that machines read: recorded ones, or made of observations and actions.
-
-    >>> from resolvent.traces.labelling import Labelling
-    >>> SymbolLabels(Senses(Labelling("observation"))).after_step("up", "attic", frozenset())
-    frozenset({'attic'})
-    """
-
-    def __init__(self, senses: Senses) -> None:
-        self._labelling = senses.labelling
-        then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
-        self._observation: Callable[[Symbol], Symbol] = then.get("observation", _unchanged)
-        self._action: Callable[[Symbol], Symbol] = then.get("action", _unchanged)
-
-    def at_reset(self, observation: Symbol, label: Label) -> Label:
-        """Return the label of an episode's first observation."""
-        if self._labelling.is_given:
-            return label
-        return self._labelling.at_reset(self._observation(observation))
-
-    def after_step(self, action: Symbol, observation: Symbol, label: Label) -> Label:
-        """Return the label of the observation that a step led to."""
-        if self._labelling.is_given:
-            return label
-        return self._labelling.after_step(self._action(action), self._observation(observation))
-
-    def labels(self, episode: Episode) -> Iterator[Label]:
-        """Yield the labels of an episode, that of its first observation first."""
-        yield self.at_reset(episode.observations[0], episode.labels[0])
-        yield from map(
-            self.after_step, episode.actions, episode.observations[1:], episode.labels[1:]
-        )
+def _symbol_labels(senses: Senses) -> MadeOf | None:
+    """Return the function that makes labels of symbols; None if labels are recorded."""
+    if senses.labelling.is_given:
+        return None
+    then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
+    translations = (then.get(column, _unchanged) for column in ("observation", "action"))
+    return MadeOf(senses.labelling, *translations)
 
 
 class _FinishedEpisodes:

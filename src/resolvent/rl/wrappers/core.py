@@ -156,8 +156,9 @@ class StepBasis:
         queries[(observation_codes < 0) | (action_codes < 0)] = -1
         states = np.arange(machine.states, dtype=np.int32).reshape(1, 1, 1, -1)
         shape = np.broadcast_shapes(queries.shape, states.shape)
-        arguments = np.broadcast_to(states, shape), np.broadcast_to(queries, shape)
-        return machine.knowledge_many(*(array.ravel() for array in arguments)).reshape(shape)
+        every_state = np.broadcast_to(states, shape).ravel()
+        every_query = np.broadcast_to(queries, shape).ravel()
+        return machine.knowledge_many(every_state, every_query).reshape(shape)
 
 
 def knowledge_infos(levels: Levels, mask: Mask) -> dict[str, Any]:
