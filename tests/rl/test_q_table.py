@@ -130,3 +130,9 @@ def test_a_curves_name_must_tell_its_format(learned, tmp_path):
 def test_it_says_what_it_is(learned):
     steps = int(learned.curve.steps.sum())
     assert repr(learned) == f"Learned(3 situations, 2 actions, 20 episodes, {steps} steps)"
+
+
+def test_predict_returns_the_best_action_as_stable_baselines3_does(learned):
+    for observation in (*learned.situations, "never met"):
+        assert learned.predict(observation) == (learned.action(observation), None)
+    assert learned.predict(0, "state", episode_start=None, deterministic=True)[1] == "state"

@@ -126,7 +126,7 @@ class Labels:
         self.reads = () if self._function is None else self._function.reads
 
     @property
-    def made(self) -> bool:
+    def are_made(self) -> bool:
         """Whether a function makes the labels, whatever the environment reports."""
         return self._function is not None
 

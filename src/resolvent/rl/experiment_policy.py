@@ -155,8 +155,9 @@ class Trial:
     def _arrive(self, observation: Any, label: Label, last: "_LastStep") -> Node:
         """Return the node that the last step led to, and note its outcome."""
         if self._live.label_of is not None:
-            made = self._live.label_of(last.observation, last.value, None, observation, {})
-            label = as_label(made)
+            label = as_label(
+                self._live.label_of(last.observation, last.value, None, observation, {})
+            )
         _, states, progress = last.node
         self._memory.step(label)
         read, symbol = self._reader.step(label), self._live.observations(observation)

@@ -7,7 +7,7 @@ of the steps. `play_episode` is the only step loop over single environments.
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -35,15 +35,8 @@ from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 
-
-class Step(NamedTuple):
-    """An action and the return of the environment; `observation` is the one it led to."""
-
-    action: Any
-    observation: Any
-    reward: Any
-    terminated: bool
-    info: dict[str, Any]
+Step: TypeAlias = tuple[Any, Any, Any, Any, dict[str, Any]]
+"""The return of an environment's step: observation, reward, terminated, truncated, info."""
 
 
 class Actor(Protocol):
@@ -55,8 +48,8 @@ class Actor(Protocol):
     def act(self, observation: Any) -> Any:
         """Return the next action."""
 
-    def observe(self, observation: Any, step: Step) -> None:
-        """Observe a step from an observation."""
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        """Observe the step that an action made from an observation."""
 
 
 def play_episode(
@@ -77,11 +70,10 @@ def play_episode(
     terminated = truncated = False
     while not (terminated or truncated):
         action = actor.act(observation)
-        following, reward, terminated, truncated, info = of_step(env.step(action))
-        terminated = ended(terminated, "terminated")
-        truncated = ended(truncated, "truncated")
-        actor.observe(observation, Step(action, following, reward, terminated, info))
-        observation = following
+        step = of_step(env.step(action))
+        terminated, truncated = ended(step[2], "terminated"), ended(step[3], "truncated")
+        actor.observe(observation, action, step)
+        observation = step[0]
         steps += 1
         truncated = truncated or (steps == max_steps and not terminated)
     return terminated, truncated
@@ -254,8 +246,9 @@ class _RecordingActor:
         if self._label_policy is not None:
             self._label_policy.begin(label)
 
-    def observe(self, observation: Any, step: Step) -> None:
-        label = self._recorder.step(step.action, step.observation, step.reward, step.info)
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        following, reward, _, _, info = step
+        label = self._recorder.step(action, following, reward, info)
         if self._label_policy is not None:
             self._label_policy.read(label)
 

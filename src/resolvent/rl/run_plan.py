@@ -251,24 +251,23 @@ class _PlanActor:
         action = self._plan.model.actions[int(self._plan.policy[self._situation])]
         return self._live.actions.value(action)
 
-    def observe(self, observation: Any, step: Step) -> None:
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
         """Read the label of a step, and count a surprise."""
+        following, reward, terminated, _, info = step
         before = self._situation
         if self._belief is not None:
-            outcome = step.reward, step.observation, step.terminated
-            self._belief.took(observation, step.action, *outcome)
+            self._belief.took(observation, action, reward, following, terminated)
             before = self._look_up(self._symbol)  # the outcome may have changed the belief
-        label = self._recorder.step(step.action, step.observation, step.reward, step.info)
-        self._memory.step(label, step.terminated)
+        self._memory.step(self._recorder.step(action, following, reward, info), bool(terminated))
         self._steps += 1
-        if step.terminated:
+        if terminated:
             return
-        self._symbol = self._live.observations(step.observation)
+        self._symbol = self._live.observations(following)
         self._situation = self._look_up(self._symbol)
         model = self._plan.model
         if model.chances is None or before is None:
             return
-        code = model.actions.get(self._live.actions(step.action))
+        code = model.actions.get(self._live.actions(action))
         if code is not None and model.known[before, code]:
             row, after = before * len(model.actions) + code, self._situation
             self.surprises += after is None or after not in model.chances.leads_to(row)

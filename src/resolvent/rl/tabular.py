@@ -221,8 +221,8 @@ class _ReturnActor:
         self.returns.append(0.0)
         self._weight = 1.0
 
-    def observe(self, observation: Any, step: Step) -> None:
-        self.returns[-1] += self._weight * finite_reward(step.reward)
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        self.returns[-1] += self._weight * finite_reward(step[1])
         self._weight *= self._gamma
 
 

@@ -283,11 +283,12 @@ class LiveTrainer(Trainer):
             self._inner_code = self.guidance.observation_code(inner_observation)
         return self._first_action + self._action
 
-    def observe(self, observation: Any, step: Step) -> None:
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
         """Learn from a step, and from its counterfactuals."""
-        paid, situation = finite_reward(step.reward), self._situation
-        arrived = situation if step.terminated else self._number(step.observation)
-        self.learner.update(situation, self._action, paid, arrived, step.terminated)
+        following, reward, terminated, _, _ = step
+        paid, situation = finite_reward(reward), self._situation
+        arrived = situation if terminated else self._number(following)
+        self.learner.update(situation, self._action, paid, arrived, bool(terminated))
         if self._known_steps is not None and self._inner_code is not None:
             self.learner.imagine(self._known_steps, self._inner_code, self._action, situation)
         self._total += paid

@@ -165,10 +165,10 @@ class VectorEpisodes:
         first_labels = self._first_labels(ended, observations, infos)
         labels = list(self._after_step(~ended, actions, observations, infos))
         final_infos = infos.get("final_info", {})
-        if not self._labels.made and self._method and not _has_label(final_infos):
+        if not self._labels.are_made and self._method and not _has_label(final_infos):
             raise self._label_lost()
         final: list[Any] = [None] * self._envs.num_envs
-        if self._labels.made:
+        if self._labels.are_made:
             for number, observation in self.final_observations(ended, infos).items():
                 final[number] = observation
         final_labels = self._column(ended, final_infos)
@@ -219,7 +219,7 @@ class VectorEpisodes:
 
     def _column(self, which: Mask, infos: Infos) -> Sequence[Any] | None:
         """Return the labels in `infos` as they are, if every environment in `which` has one."""
-        if self._labels.made:
+        if self._labels.are_made:
             return None
         for key in INFO_KEYS:
             if key in infos:
@@ -240,14 +240,14 @@ class VectorEpisodes:
                 for key in INFO_KEYS
                 if key in infos and infos.get(f"_{key}", self._all)[number]
             }
-            if not (info or self._labels.made or self._method is None):
+            if not (info or self._labels.are_made or self._method is None):
                 labels = labels or self._method_labels()
                 info = {INFO_KEYS[0]: labels[number]}
             yield number, info
 
     def _split(self, observations: Any) -> Sequence[Any]:
         """Return the observation of each environment, or None for each if no label needs it."""
-        if not self._labels.made:
+        if not self._labels.are_made:
             return [None] * self._envs.num_envs
         return split(self._envs.observation_space, observations)
 

@@ -127,9 +127,9 @@ class CounterfactualReplayBuffer(ReplayBuffer):
     def _others(self, observation: int, situation: int, action: int) -> list[tuple[int, int]]:
         """Return the other situations under this observation in which the action is known."""
         return [
-            (other, action)
-            for other in self._situations_of[observation]
-            if other != situation and self._outcome[other, action] != UNKNOWN
+            (counterfactual, action)
+            for counterfactual in self._situations_of[observation]
+            if counterfactual != situation and self._outcome[counterfactual, action] != UNKNOWN
         ]
 
     def _add_counterfactual(self, steps: list[tuple[int, int]]) -> None:
