@@ -15,7 +15,7 @@ from oracles import labels_before
 
 import resolvent as rs
 from resolvent.replay import replay_traces
-from resolvent.traces.live.vector_naming import info_of
+from resolvent.rl.vector_env import info_of
 from strategies import infer_options, world_traces
 
 MANY = 100  # more than any world has observations or actions

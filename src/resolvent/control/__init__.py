@@ -5,17 +5,15 @@ the best way to act from machines and traces alone, `learning/` by trying; `shap
 a plan say to any learner how good each step was.
 """
 
-from resolvent.control.learning.learned import Learned
-from resolvent.control.learning.q_learning import q_learning
-from resolvent.control.planning.carrying_out import Trial
 from resolvent.control.planning.model import Model
 from resolvent.control.planning.plans import Plan, plan
-from resolvent.control.planning.running import Runs
-from resolvent.control.shaping.shape_reward import ShapeReward
-from resolvent.control.shaping.vector_shape_reward import VectorShapeReward
-from resolvent.control.wrapping.augment_observation import AugmentObservation
-from resolvent.control.wrapping.memory import Memory
-from resolvent.control.wrapping.vector_augment_observation import VectorAugmentObservation
+from resolvent.rl.experiment_policy import Trial
+from resolvent.rl.q_table import Learned
+from resolvent.rl.run_plan import Runs
+from resolvent.rl.tracker import Memory
+from resolvent.rl.trainer import q_learning
+from resolvent.rl.wrappers.augment import AugmentObservation, VectorAugmentObservation
+from resolvent.rl.wrappers.shape import ShapeReward, VectorShapeReward
 
 __all__ = [
     "AugmentObservation",

@@ -47,7 +47,7 @@ from resolvent.errors import MissingExtra, ResolventError, TraceError, locating
 from resolvent.progress import FractionListener
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder, row_bytes
 from resolvent.traces.io.formats import MINARI_PREFIX
-from resolvent.traces.live.naming import Labels
+from resolvent.traces.label_function import LabelFunction
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -133,7 +133,7 @@ class _EpisodeReader:
     ) -> None:
         self.coder = ColumnCoder()
         self.episodes = CodedEpisodes()
-        self._label_function = None if label_of is None else Labels(None, label_of)
+        self._label_function = None if label_of is None else LabelFunction(label_of)
         self._label_of_code: dict[int, Label] = {}
         self._has_labels: bool | None = None
         of_columns = meanings.get("columns", {})

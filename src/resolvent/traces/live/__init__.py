@@ -1,1 +1,1 @@
-"""Live environments, one or many side by side → `TraceSet`."""
+"""Moved."""
