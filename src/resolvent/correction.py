@@ -15,17 +15,12 @@ from resolvent import _core
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import WEIGHING
 from resolvent.machines import Machine, Machines
-from resolvent.noise import (
-    WITHOUT_LABELS,
-    Corrected,
-    LabelTally,
-    Noise,
-    follow_exactly,
-    follow_nothing,
-    most_likely,
-    truthful,
-    weigh,
-)
+from resolvent.noise import Noise, most_likely, weigh
+from resolvent.noise.labels import WITHOUT_LABELS, LabelTally
+from resolvent.noise.labels import DenoisedLabels as Corrected
+from resolvent.noise.labels import denoise_labels as truthful
+from resolvent.noise.labels import labels_are_independent as follow_nothing
+from resolvent.noise.labels import labels_follow_exactly as follow_exactly
 from resolvent.reduction import trivial_codes
 from resolvent.replay import Corpus
 from resolvent.running import SAMPLE_STEPS, Run, outputs_of

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from resolvent.machines import Machine
-from resolvent.noise import Noise, unmask
+from resolvent.noise import Noise
+from resolvent.noise.hidden import infer_latent as unmask
 from resolvent.options import Options
 from resolvent.readings import Reading
 from resolvent.result import Found

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.arithmetic import log
-from resolvent.broken import failing, oddness
 from resolvent.correction import relabelled, true_labels
 from resolvent.diagnosis import Finding
 from resolvent.diagnosis.after_inference import rare_moves
@@ -30,7 +29,10 @@ from resolvent.diagnosis.left_out import LEFT_OUT, left_out
 from resolvent.doubts import hidden_labels, hidden_starts
 from resolvent.errors import ContradictoryTraces
 from resolvent.learning import log_evidence
-from resolvent.noise import Corrected, Noise
+from resolvent.noise import DenoisedLabels as Corrected
+from resolvent.noise import Noise
+from resolvent.noise.outliers import score_outliers as oddness
+from resolvent.noise.outliers import unexplained_traces as failing
 from resolvent.readings import Hypothesis, Reading
 from resolvent.replay import Corpus
 from resolvent.result import InferenceResult, Recorded
@@ -195,7 +197,7 @@ def _some_stand_out(exact: InferenceResult, share: float) -> bool:
     if needs_memory(standing.shown, often=share):
         return False
     odd = oddness(exact.machines, standing.corpus.together(), by_state=False)
-    return bool(odd.broken.any())
+    return bool(odd.are_outliers.any())
 
 
 def _is_likelier(likely: InferenceResult, exact: InferenceResult) -> bool:
@@ -252,7 +254,7 @@ def _without_broken(
         suspicion[kept], odd[kept], asked[kept] = now.surprise, now.odd, now.asked
         if (exact := _but_for(run, corpus, suspicion, share)) is not None:
             return exact
-        more = kept[now.broken]
+        more = kept[now.are_outliers]
         if not len(more):
             break
         if len(aside) + len(more) > share * corpus.traces:

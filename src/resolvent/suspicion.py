@@ -11,7 +11,8 @@ from resolvent.diagnosis import Finding, Severity
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.errors import ContradictoryTraces
 from resolvent.machines import kind_of
-from resolvent.noise import Noise, NoisyQuestions, noisy_questions
+from resolvent.noise import Noise
+from resolvent.noise.outputs import NoisyQuestions, noisy_questions
 from resolvent.options import Options
 from resolvent.replay import Replay, Rows
 from resolvent.result import InferenceResult

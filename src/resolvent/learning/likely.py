@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from resolvent.learning.lesson import Lesson
-from resolvent.machines import Alternative, Machine, alternatives, build_machine, machine_class
+from resolvent.machines import Alternative, Machine, build_machine, machine_class
 from resolvent.merging import Automaton, moves_alone
-from resolvent.noise import most_likely, rivals, settled_moves, settled_questions, weigh
+from resolvent.noise import most_likely, rivals, settled_moves, weigh
+from resolvent.noise.alternatives import alternatives
+from resolvent.noise.rewards import assign_reward_levels
 from resolvent.reduction import ConstantOutputs
 from resolvent.samples import SampleSet
 from resolvent.senses import RewardLevels
@@ -74,9 +76,7 @@ def _settled(lesson: Lesson, levels: RewardLevels | None) -> SampleSet:
     """Return samples without the noise that is known to be noise."""
     if levels is None or lesson.predicts != REWARD:
         return lesson.samples
-    traces = lesson.traces
-    asked = traces.at_step(traces.observation_codes).astype(np.int64) * len(traces.actions)
-    return settled_questions(lesson.samples, asked + traces.action_codes, levels)
+    return assign_reward_levels(lesson.samples, lesson.traces, levels)
 
 
 def log_evidence(machine: Machine, samples: SampleSet) -> float:

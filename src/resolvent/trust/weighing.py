@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines import Machine
-from resolvent.machines.alternatives import LEAST_LOG_ODDS
 from resolvent.noise import Rivals
+from resolvent.noise.alternatives import LEAST_LOG_ODDS
 from resolvent.noise.likely import PART
 from resolvent.replay import StepsAsked
 from resolvent.traces import NO_EVENT, Codes, Label, label_text

@@ -6,27 +6,8 @@ import pytest
 
 import resolvent as rs
 from broken_traces import broken, shuffled
+from noisy_worlds import same, slipped
 from resolvent.environments import House
-
-
-def slipped(traces, share, seed=0):
-    """The traces with other actions recorded than were carried out."""
-    random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(traces.actions), traces.steps)
-    slips = random.random(traces.steps) < share
-    return rs.TraceSet.from_columns(
-        (traces.observations, traces.observation_codes),
-        (traces.labels, traces.label_codes),
-        (traces.actions, np.where(slips, drawn, traces.action_codes).astype(np.int32)),
-        (traces.rewards, traces.reward_codes),
-        offsets=traces.offsets,
-        terminated=traces.terminated,
-        truncated=traces.truncated,
-    )
-
-
-def same(one, other):
-    return one.machines.replacing(provenance=None) == other.machines.replacing(provenance=None)
 
 
 @pytest.fixture(scope="module")

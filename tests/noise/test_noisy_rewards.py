@@ -5,31 +5,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
+from noisy_worlds import exact_pay, gaussian, paying
 from resolvent.environments import House
-
-
-def paying(traces, paid):
-    """The traces with other rewards, one for each step."""
-    values, codes = np.unique(paid, return_inverse=True)
-    return rs.TraceSet.from_columns(
-        (traces.observations, traces.observation_codes),
-        (traces.labels, traces.label_codes),
-        (traces.actions, traces.action_codes),
-        (values.tolist(), codes.astype(np.int32)),
-        offsets=traces.offsets,
-        terminated=traces.terminated,
-        truncated=traces.truncated,
-    )
-
-
-def exact_pay(traces):
-    return np.array(traces.rewards)[traces.reward_codes]
-
-
-def gaussian(traces, sigma=0.4, seed=0):
-    return paying(
-        traces, exact_pay(traces) + np.random.default_rng(seed).normal(0, sigma, traces.steps)
-    )
 
 
 def flipped(traces, share=0.05):

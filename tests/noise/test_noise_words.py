@@ -7,9 +7,8 @@ import pytest
 import resolvent as rs
 from broken_traces import broken, shuffled
 from noisy_labels import lying
-from noisy_worlds import Slips, two_moods
+from noisy_worlds import Slips, exact_pay, gaussian, paying, two_moods
 from resolvent.environments import House
-from test_noisy_rewards import exact_pay, gaussian, paying
 
 
 @pytest.fixture(scope="module")

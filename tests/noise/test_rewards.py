@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.noise import find_reward_levels, settled_questions
+from resolvent.noise.rewards import assign_reward_levels, find_reward_levels
 from resolvent.samples import Histories, LabelTiming, output_samples
 from resolvent.senses import RewardLevels
 from resolvent.traces import Trace, TraceSet
@@ -113,7 +113,7 @@ def test_questions_that_pay_one_level_are_settled_and_others_are_not():
     traces = levels.on(raw)
     samples = output_samples(traces, Histories.of(traces, CURRENT), "reward")
     seen = traces.at_step(traces.observation_codes)
-    found = settled_questions(samples, seen.astype(np.int64), levels)
+    found = assign_reward_levels(samples, traces, levels)
     outputs = list(samples.outputs)
     assert {outputs[one] for one in found.output[seen == 1]} == {-0.5}
     assert {outputs[one] for one in found.output[seen == 0]} == {0.0}

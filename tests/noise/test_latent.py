@@ -6,8 +6,8 @@ import pytest
 from lying_samples import RING, RING_ANSWERS, lying_traces, ring_traces, two_sided
 
 import resolvent as rs
-from resolvent.noise import Doubt, unmask
-from resolvent.noise.unmasking import start_label
+from resolvent.noise import Doubt
+from resolvent.noise.hidden import infer_latent, start_label
 from resolvent.samples import LabelTiming
 
 EVENTS = ["", "one", "two"]
@@ -16,14 +16,14 @@ EVENTS = ["", "one", "two"]
 @pytest.mark.parametrize("timing", ["current", "lagged"])
 def test_labels_stand_where_they_were_read(timing):
     traces = rs.TraceSet([rs.Trace([0, 1, 2], ["a", "b", "c"], ["go", "go"])] * 9)
-    assert unmask(traces, LabelTiming(timing), ["observation"]) is None
+    assert infer_latent(traces, LabelTiming(timing), ["observation"]) is None
 
 
 def test_a_world_whose_labels_are_missed():
     env = gym.make("resolvent/RandomWorld-v0", world_seed=1, size=8, labels=3, tm_states=3)
     traces = rs.collect(env, episodes=300, seed=0)
     recorded = lying_traces(traces, missed=0.05)
-    found = unmask(recorded, LabelTiming.CURRENT, ["observation"])
+    found = infer_latent(recorded, LabelTiming.CURRENT, ["observation"])
     assert found.doubt.label_noise.missed == pytest.approx(0.05, abs=0.02)
     assert sum(found.doubt.label_shares.values()) == pytest.approx(1)
     assert found.timing is LabelTiming.CURRENT
@@ -84,7 +84,7 @@ def test_labels_that_tell_the_truth_are_believed():
 
 def test_hidden_starts_become_first_labels():
     traces = two_sided(300, with_switch=True)
-    found = unmask(traces, LabelTiming.CURRENT, ["observation"], labels=False, starts=True)
+    found = infer_latent(traces, LabelTiming.CURRENT, ["observation"], labels=False, starts=True)
     assert found.timing is LabelTiming.CURRENT_WITH_INITIAL
     assert list(found.doubt.starts) == [start_label(0), start_label(1)]
     first = found.traces.label_codes[found.traces.offsets[:-1] + np.arange(len(traces))]
@@ -113,4 +113,4 @@ def test_an_update_reads_all_traces_anew():
 def test_nothing_is_hidden_where_starts_are_read():
     traces = two_sided(50)
     timing = LabelTiming.CURRENT_WITH_INITIAL
-    assert unmask(traces, timing, ["observation"], labels=False, starts=True) is None
+    assert infer_latent(traces, timing, ["observation"], labels=False, starts=True) is None

@@ -2,10 +2,10 @@
 
 import gymnasium as gym
 import pytest
+from resolvent.noise.outliers import score_outliers
 
 import resolvent as rs
 from protocols import BANK
-from resolvent.broken import oddness
 from resolvent.suspicion import AUTO, lists_accidents, needs_memory, would_contradict
 
 
@@ -23,7 +23,7 @@ def exact(log):
 def test_traces_of_a_protocol_are_not_compared_without_memory(log, exact):
     assert lists_accidents(exact.standing.shown)  # there is something to ask
     # Without memory some traces stand out as broken ones do: they went where few others did.
-    assert oddness(exact.machines, log, by_state=False).broken.any()
+    assert score_outliers(exact.machines, log, by_state=False).are_outliers.any()
     assert needs_memory(exact.standing.shown, AUTO.broken)
 
 

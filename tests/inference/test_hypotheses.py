@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from noisy_worlds import disturbed
+from noisy_worlds import disturbed, same, slipped
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.environments import House, TMaze
 from resolvent.hypotheses import _foretells
@@ -15,7 +15,6 @@ from resolvent.options import Options
 from resolvent.running import Run
 from resolvent.senses import Senses
 from resolvent.traces.shards import ShardsInMemory
-from test_broken import same, slipped
 
 
 def kinds(result):
