@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.merging import Automaton
-from resolvent.merging.automaton import automaton_of
+from resolvent.merging.automaton import automaton_from_columns
 from resolvent.samples import NONE, SampleSet
 from resolvent.traces.vocabulary import Codes
 
@@ -94,7 +94,7 @@ class Problem(Question):
         found = _core.merge_as(
             tree, samples.alpha, samples.output, full.ravel(), len(samples.labels)
         )
-        return automaton_of(found, len(tree))
+        return automaton_from_columns(found, len(tree))
 
 
 def _distinct_traces(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

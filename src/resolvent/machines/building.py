@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.limits import check_table
+from resolvent.machines.automaton import Automaton
 from resolvent.machines.machine import Machine
 from resolvent.machines.support import Support
-from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
 from resolvent.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary

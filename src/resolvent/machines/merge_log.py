@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from resolvent import _core
+from resolvent.machines.automaton import Automaton
 from resolvent.machines.decision import Decision
 from resolvent.machines.machine import Machine
-from resolvent.merging import Automaton
 from resolvent.samples import Histories
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from resolvent import _core
-from resolvent.merging.automaton import Automaton, Event, automaton_of
+from resolvent.merging.automaton import Automaton, Event, automaton_from_columns
 from resolvent.samples import SampleSet
 
 
@@ -27,5 +27,5 @@ def completed(
     found = _core.complete(
         tree, samples.alpha, samples.output, np.array(access, np.int32), np.array(settled, np.int32)
     )
-    automaton = automaton_of(found, len(tree))
+    automaton = automaton_from_columns(found, len(tree))
     return replace(automaton, events=(*events, *automaton.events), attempts=attempts)

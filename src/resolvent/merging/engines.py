@@ -9,12 +9,12 @@ import numpy as np
 from resolvent import _core
 from resolvent.arguments import shown
 from resolvent.errors import OptionError
+from resolvent.inference.conflict import Contradiction, find_contradiction  # noqa: F401
 from resolvent.merging.automaton import (
     Automaton,
-    Contradiction,
     TooManyStates,
     TooMuchWork,
-    automaton_of,
+    automaton_from_columns,
 )
 from resolvent.merging.python_engine import merge_in_python
 from resolvent.merging.strategy import Strategy, strategy_named
@@ -127,7 +127,7 @@ def learn_natively(
         raise TooManyStates if found["given_up"] == "states" else TooMuchWork
     if "time_limit" in found:
         raise out_of_time(Progress(*found["time_limit"]))
-    return automaton_of(found, len(tree))
+    return automaton_from_columns(found, len(tree))
 
 
 ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_python}
@@ -192,9 +192,3 @@ def merge(
             known=known,
         )
     return ENGINES[engine](samples, strategy, time_limit, listener, most_states, most_work)
-
-
-def find_contradiction(samples: SampleSet) -> Contradiction | None:
-    """Return the first contradiction among the samples, or None when a machine can explain them."""
-    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
-    return None if rows is None else Contradiction(*rows)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from oracles import NO_EVENT, labels_before
 
 import resolvent as rs
-from resolvent.contradiction import explain
 from resolvent.errors import TracePlace
-from resolvent.merging import Contradiction
+from resolvent.inference.conflict import Contradiction, explain
 from resolvent.samples import output_samples
 
 NONE = "the world is not deterministic under these labels"

@@ -1,0 +1,1 @@
+"""Inference: samples → prefix tree → state merging → machines, by the paper's algorithm."""

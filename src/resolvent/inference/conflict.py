@@ -1,0 +1,378 @@
+"""Contradictions between traces: find them, and explain them so that the user can act.
+
+Input: the rows of two samples that no machine can explain together. Output: a `Conflict`, and
+from it the error `ContradictoryTraces`.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isclose
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.errors import ContradictoryTraces, TracePlace
+from resolvent.machines.ways import history_text
+from resolvent.reduction import remove_trivial
+from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
+from resolvent.traces import Label, Symbol, TraceSet, symbol_text
+from resolvent.traces.column_names import REWARD
+from resolvent.traces.differences import difference_text
+from resolvent.wording import amount, listed, short
+
+RARE: Final = 10
+"""An output that fewer than one step in this number has is rare, and may be noise."""
+
+_ROUNDING: Final = 1e-6
+"""Largest difference of two rewards, absolute or relative, that rounding may explain."""
+
+_LABELS_SHOWN = 6
+_LETTERS_SHOWN = 60
+
+Locating: TypeAlias = Callable[[int, int], TracePlace]
+"""Returns the location of a step, given the numbers of its trace and of the step."""
+
+Asking: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
+"""Returns the samples for one machine, without supplement.
+
+The supplement is a function of the label history, so the samples with it contradict each other
+exactly where those without it do.
+"""
+
+
+class Contradiction(Exception):  # noqa: N818
+    """Two rows with the same label history and α-input, but different outputs.
+
+    Of all such pairs it is the first: by label history in shortlex order, then by α-input, then
+    by row.
+    """
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(first, second)
+        self.first = first
+        self.second = second
+
+
+def find_contradiction(samples: SampleSet) -> Contradiction | None:
+    """Return the first contradiction among the samples, or None if a machine can explain them."""
+    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
+    return None if rows is None else Contradiction(*rows)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two steps that no deterministic machine over these labels can explain together.
+
+    Its text is the message of the error. The fields are those of `ContradictoryTraces`.
+
+    >>> steps = TracePlace(0, 0), TracePlace(1, 0)
+    >>> print(Conflict("reward", steps, (0, 1), ("hall", "up"), ((0, 1), (1, 1)), (), False, "wait"))
+    trace 0, step 0 and trace 1, step 0 have different rewards for (hall, up) before any label \
+is read: 0 and 1; wait
+    """
+
+    output: str
+    places: tuple[TracePlace, TracePlace]
+    values: tuple[Hashable, Hashable]
+    query: tuple[Hashable, Hashable]
+    outcomes: tuple[tuple[Hashable, int], ...]
+    history: tuple[Label, ...]
+    labels_read: bool
+    advice: str
+    timing: LabelTiming | None = None
+    exact_remedy: bool = False
+
+    @property
+    def traces(self) -> tuple[int, int]:
+        """The numbers of the two traces."""
+        first, second = self.places
+        return first.trace, second.trace
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The numbers of the two steps within their traces."""
+        first, second = self.places
+        return first.step, second.step
+
+    def error(self) -> ContradictoryTraces:
+        """Return the error for a user who did not allow noise."""
+        return ContradictoryTraces(
+            str(self),
+            output=self.output,
+            places=self.places,
+            values=self.values,
+            question=self.query,
+            outcomes=self.outcomes,
+            history=self.history,
+            labels_read=self.labels_read,
+            advice=self.advice,
+            timing=self.timing,
+            exact_remedy=self.exact_remedy,
+        )
+
+    def __str__(self) -> str:
+        first, second = self.places
+        plurals = {"observation": "next observations", "reward": "rewards"}
+        plural = plurals.get(self.output, f"values of {short(self.output)}")
+        differ = f"different {plural} for ({', '.join(map(_shortened, self.query))})"
+        if self.labels_read:
+            differ = f"read the same labels ({_history_end(self.history)}) but have {differ}"
+        else:
+            differ = f"have {differ} before any label is read"
+        return f"{first} and {second} {differ}: {self._outcomes_text()}; {self.advice}"
+
+    def _outcomes_text(self) -> str:
+        """Write the two outputs, and how often each occurs if there are more than two steps."""
+        difference = difference_text(*self.values)
+        if difference:
+            first, second = map(_shortened, self.values)
+        else:
+            first, second = _around_difference(*map(symbol_text, self.values))
+        count = dict(self.outcomes)
+        if sum(count.values()) == 2:
+            return f"{first} and {second}{f', which {difference}' if difference else ''}"
+        times = [amount(count.pop(value), "time") for value in self.values]
+        text = f"{first} ({times[0]}) and {second} ({times[1]})"
+        if count:
+            text += f", and {amount(len(count), 'other')} ({amount(sum(count.values()), 'time')})"
+        return f"{text}; the first two {difference}" if difference else text
+
+
+def explain_conflict(
+    rows: Contradiction,
+    traces: TraceSet,
+    build_samples: Asking,
+    machine: str,
+    timing: LabelTiming,
+    trivial: tuple[int, ...],
+    locate: Locating = TracePlace,
+    *,
+    labels_made: bool = False,
+    alone: Sequence[str] = (),
+) -> Conflict:
+    """Return both steps of a contradiction, what they have in common, and what to try.
+
+    Args:
+        rows: The contradicting rows.
+        traces: The traces that the rows are from.
+        build_samples: Returns the samples for this machine.
+        machine: The machine that cannot exist: "transition" or the column that it predicts.
+        timing: When labels are read.
+        trivial: Codes of the labels that are left out.
+        locate: Returns the location of a step.
+        labels_made: Whether labels are derived from observations and actions, so that the user
+            cannot label better.
+        alone: Other columns to predict, which contradict themselves nowhere.
+    """
+    samples = build_samples(traces, remove_trivial(Histories.of(traces, timing), trivial))
+    output = "observation" if machine == "transition" else machine
+    steps = _ConflictingSteps(samples, rows.first)
+    (first, first_step), (second, second_step) = map(traces.place, steps.rows)
+    fitting = fitting_timing(traces, build_samples, timing, trivial)
+    trivial_matter = bool(trivial) and not find_contradiction(
+        build_samples(traces, Histories.of(traces, timing))
+    )
+    rounding = output == REWARD and _differ_by_rounding(*steps.values)
+    if fitting is not None:
+        advice = f"with another label timing they fit: {_timing_option(fitting)}"
+        if trivial_matter:
+            advice += "; or a label taken as trivial matters: remove_trivial=False (--keep-trivial)"
+    elif trivial_matter:
+        advice = (
+            "a label taken as trivial matters here: name fewer as trivial, "
+            "or remove_trivial=False (--keep-trivial)"
+        )
+    else:
+        advice = _advice(steps, traces, timing, trivial, labels_made)
+        if output == REWARD:
+            advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
+        if steps.rare and not rounding:
+            advice += (
+                f"; it may be noise, which noise='auto' (--noise auto) allows for: "
+                f"the outcome is rare at {steps.rare:,} of these {len(steps.alike):,} steps"
+            )
+    if alone:
+        names = ", ".join(map(repr, alone))
+        advice += (
+            f"; without it, {listed(alone)} can be predicted: outputs=[{names}] "
+            f"(--outputs {','.join(alone)})"
+        )
+    return Conflict(
+        output=output,
+        places=(locate(first, first_step), locate(second, second_step)),
+        values=steps.values,
+        query=(
+            traces.observations[int(traces.observation_codes[steps.rows[0] + first])],
+            traces.actions[int(traces.action_codes[steps.rows[0]])],
+        ),
+        outcomes=steps.outcomes,
+        history=steps.history,
+        # Whatever the timing, each step but the first reads a label.
+        labels_read=timing.reads_at_reset or not steps.at_reset,
+        advice=advice,
+        timing=fitting,
+        exact_remedy=fitting is not None or trivial_matter or rounding,
+    )
+
+
+def explain(
+    rows: Contradiction,
+    traces: TraceSet,
+    ask: Asking,
+    machine: str,
+    timing: LabelTiming,
+    trivial: tuple[int, ...],
+    locate: Locating = TracePlace,
+    *,
+    labels_made: bool = False,
+    alone: Sequence[str] = (),
+) -> ContradictoryTraces:
+    """Return the error for a contradiction; see `explain_conflict`."""
+    return explain_conflict(
+        rows, traces, ask, machine, timing, trivial, locate, labels_made=labels_made, alone=alone
+    ).error()
+
+
+def fitting_timing(
+    traces: TraceSet, ask: Asking, timing: LabelTiming, trivial: tuple[int, ...]
+) -> LabelTiming | None:
+    """Return another label timing under which the traces do not contradict each other."""
+    for candidate in LabelTiming:
+        histories = remove_trivial(Histories.of(traces, candidate), trivial)
+        if candidate is not timing and find_contradiction(ask(traces, histories)) is None:
+            return candidate
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _ConflictingSteps:
+    """All steps with the label history and the query of one row."""
+
+    samples: SampleSet
+    row: int
+
+    @cached_property
+    def alike(self) -> NDArray[np.int64]:
+        """The rows of these steps, ascending."""
+        node = _history_of_row(self.samples.histories)
+        alpha = self.samples.alpha
+        return np.flatnonzero((node == node[self.row]) & (alpha == alpha[self.row]))
+
+    @cached_property
+    def at_reset(self) -> bool:
+        """Whether first steps of traces differ already, so that no later label can explain it."""
+        return len(np.unique(self.samples.output[self._first_steps])) > 1
+
+    @cached_property
+    def rows(self) -> tuple[int, int]:
+        """The first row and the first with another output; both at reset if possible."""
+        rows = self._first_steps if self.at_reset else self.alike
+        output = self.samples.output[rows]
+        return int(rows[0]), int(rows[np.argmax(output != output[0])])
+
+    @property
+    def _first_steps(self) -> NDArray[np.int64]:
+        return self.alike[np.isin(self.alike, self.samples.offsets[:-1])]
+
+    @property
+    def values(self) -> tuple[Hashable, Hashable]:
+        """The outputs of both rows."""
+        first, second = (self.samples.outputs[int(self.samples.output[row])] for row in self.rows)
+        return first, second
+
+    @cached_property
+    def outcomes(self) -> tuple[tuple[Hashable, int], ...]:
+        """All outputs with their numbers of steps, most frequent first."""
+        codes, counts = np.unique(self.samples.output[self.alike], return_counts=True)
+        by_count = np.argsort(-counts, kind="stable").tolist()
+        return tuple((self.samples.outputs[int(codes[at])], int(counts[at])) for at in by_count)
+
+    @property
+    def rare(self) -> int:
+        """Number of steps with a rare output."""
+        return sum(count for _, count in self.outcomes if RARE * count < len(self.alike))
+
+    @cached_property
+    def history(self) -> tuple[Label, ...]:
+        """The labels read before, without trivial ones."""
+        samples, row = self.samples, self.rows[0]
+        start = samples.offsets[np.searchsorted(samples.offsets, row, side="right") - 1]
+        read = samples.beta[int(start) : row + 1].tolist()
+        return tuple(samples.labels[code] for code in read if code != NONE)
+
+    def distinguished_by(self, histories: Histories) -> bool:
+        """Return whether these histories distinguish all steps whose outputs differ."""
+        node, output = _history_of_row(histories)[self.alike], self.samples.output[self.alike]
+        pairs = set(zip(node.tolist(), output.tolist(), strict=True))
+        return len(pairs) == len({history for history, _ in pairs})
+
+
+def _history_of_row(histories: Histories) -> NDArray[np.int32]:
+    """Return for each row the number of its label history."""
+    number, _, _ = _core.history_columns(histories.tree)
+    return number
+
+
+def _advice(
+    steps: _ConflictingSteps,
+    traces: TraceSet,
+    timing: LabelTiming,
+    trivial: tuple[int, ...],
+    labels_made: bool,
+) -> str:
+    """Return what to try when no single option makes the traces fit."""
+    if not steps.at_reset:
+        cause = "the world is not deterministic under these labels: label what makes the difference"
+        return cause if labels_made else f"{cause}, or have it found: labels='auto' (--labels auto)"
+    futile = "no later label can help, for the world starts differently or is random"
+    remedy = "show the difference in the first observation, or in its label"
+    if timing.reads_at_reset:
+        return f"{futile}: {remedy}"
+    initial = LabelTiming.CURRENT_WITH_INITIAL
+    if steps.distinguished_by(remove_trivial(Histories.of(traces, initial), trivial)):
+        return (
+            f"{futile}: read the first labels, which tell these steps apart, with "
+            f"{_timing_option(initial)}, though other steps contradict each other then"
+        )
+    return f"{futile}: {remedy} with {_timing_option(initial)}"
+
+
+def _timing_option(timing: LabelTiming) -> str:
+    return f"timing='{timing}' (--timing {timing})"
+
+
+def _history_end(history: tuple[Label, ...]) -> str:
+    end = history_text(history[-_LABELS_SHOWN:])
+    return f"… {end}" if len(history) > _LABELS_SHOWN else end
+
+
+def _shortened(symbol: Symbol) -> str:
+    text = symbol_text(symbol)
+    return text if len(text) <= _LETTERS_SHOWN else f"{text[:_LETTERS_SHOWN]}…"
+
+
+def _around_difference(first: str, second: str) -> tuple[str, str]:
+    """Return two texts, or of long ones the part where they begin to differ.
+
+    >>> _around_difference("0" * 100 + "A" + "0" * 100, "0" * 100 + "B" + "0" * 100)[0][:24]
+    '…00000000000000000000A00'
+    """
+    if max(len(first), len(second)) <= _LETTERS_SHOWN:
+        return first, second
+    same = next(
+        (at for at, pair in enumerate(zip(first, second, strict=False)) if len({*pair}) > 1), 0
+    )
+    begin = max(0, same - 20)
+    window = slice(begin, begin + _LETTERS_SHOWN)
+    return f"{'…' * (begin > 0)}{first[window]}…", f"{'…' * (begin > 0)}{second[window]}…"
+
+
+def _differ_by_rounding(first: Hashable, second: Hashable) -> bool:
+    return (
+        isinstance(first, float)
+        and isinstance(second, float)
+        and isclose(first, second, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    )
