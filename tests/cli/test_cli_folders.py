@@ -7,8 +7,8 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent import running
 from resolvent.cli import places
+from resolvent.inference import refinement
 from resolvent.trust import part
 from worlds import random_world
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
 
 
 def test_a_large_folder_is_refined_to_the_same_machines(

@@ -9,8 +9,8 @@ import pytest
 
 import resolvent as rs
 from mealy_machine import Mealy
-from resolvent.learning import contest
-from resolvent.learning.contest import Contender, Proposal, best_of, doubt
+from resolvent.inference import portfolio
+from resolvent.inference.portfolio import Candidate, Entrant, best_of, doubt
 from resolvent.merging import Event, TooManyStates, TooMuchWork, merge
 from resolvent.samples import Histories, LabelTiming, output_samples
 from worlds import random_world
@@ -23,10 +23,10 @@ def automaton(scores, states=3, finished=True, wrong=0):
     return SimpleNamespace(events=events, states=states, finished=finished, wrong=wrong, work=7)
 
 
-def proposal(name, bits, scores=(0,), **more):
+def candidate(name, bits, scores=(0,), **more):
     found = automaton(scores, **more)
     machine = SimpleNamespace(states=found.states)
-    return Proposal(name, found, machine, None, bits)
+    return Candidate(name, found, machine, None, bits)
 
 
 def entered(name, found, turn=1, before=None):
@@ -37,16 +37,16 @@ def entered(name, found, turn=1, before=None):
             raise found
         return found
 
-    return Contender(name, turn, find)
+    return Entrant(name, turn, find)
 
 
-LESSON = SimpleNamespace(share=lambda: None, listener=None)
-TREE = range(contest.WORTH_A_THREAD)  # large enough for threads
-HELD = SimpleNamespace(lesson=LESSON, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
+TASK = SimpleNamespace(share=lambda: None, listener=None)
+TREE = range(portfolio.WORTH_A_THREAD)  # large enough for threads
+HELD = SimpleNamespace(task=TASK, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
 
 
-def choose(first, *contenders):
-    best, tried = best_of(HELD, first, 0.1, contenders)
+def choose(first, *entrants):
+    best, tried = best_of(HELD, first, 0.1, entrants)
     return best, [(one.strategy, one.outcome) for one in tried]
 
 
@@ -77,38 +77,40 @@ def test_one_state_is_beyond_doubt_and_what_is_not_finished_is_not():
 
 
 def test_the_shortest_description_wins():
-    short = proposal("b", 9.0)
-    best, tried = choose(proposal("a", 10.0), entered("b", short), entered("c", proposal("c", 9.5)))
+    short = candidate("b", 9.0)
+    best, tried = choose(
+        candidate("a", 10.0), entered("b", short), entered("c", candidate("c", 9.5))
+    )
     assert best is short
     assert tried == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
 
 
 def test_of_equals_the_first_wins():
-    first = proposal("a", 10.0)
-    best, tried = choose(first, entered("b", proposal("b", 10.0)))
+    first = candidate("a", 10.0)
+    best, tried = choose(first, entered("b", candidate("b", 10.0)))
     assert best is first
     assert tried == [("a", "chosen"), ("b", "longer")]
 
 
 def test_what_explains_everything_beats_what_is_shorter_and_does_not():
-    cut = proposal("a", 3.0, finished=False, wrong=5)
-    whole = proposal("b", 30.0)
+    cut = candidate("a", 3.0, finished=False, wrong=5)
+    whole = candidate("b", 30.0)
     best, tried = choose(cut, entered("b", whole))
     assert best is whole
     assert tried == [("a", "out of time"), ("b", "chosen")]
 
 
 def test_beyond_doubt_nothing_else_is_tried():
-    first = proposal("a", 10.0, scores=(99, 99))
+    first = candidate("a", 10.0, scores=(99, 99))
     best, tried = choose(first, entered("b", AssertionError("it was tried")))
     assert best is first
     assert tried == [("a", "chosen")]
 
 
 def test_a_later_turn_comes_only_if_there_is_doubt_left():
-    sure = proposal("b", 9.0, scores=(99,))
+    sure = candidate("b", 9.0, scores=(99,))
     best, tried = choose(
-        proposal("a", 10.0),
+        candidate("a", 10.0),
         entered("b", sure),
         entered("c", AssertionError("it was tried"), turn=2),
     )
@@ -118,12 +120,12 @@ def test_a_later_turn_comes_only_if_there_is_doubt_left():
 
 def test_what_does_not_pay_is_not_tried():
     idle = replace(entered("b", AssertionError("it was tried")), pays=lambda held, best: False)
-    assert choose(proposal("a", 1.0), idle)[1] == [("a", "chosen")]
+    assert choose(candidate("a", 1.0), idle)[1] == [("a", "chosen")]
 
 
 @pytest.mark.parametrize("given_up", [TooManyStates(), TooMuchWork()])
 def test_who_gives_up_is_named(given_up):
-    assert choose(proposal("a", 1.0), entered("b", given_up))[1] == [
+    assert choose(candidate("a", 1.0), entered("b", given_up))[1] == [
         ("a", "chosen"),
         ("b", "given up"),
     ]
@@ -131,24 +133,24 @@ def test_who_gives_up_is_named(given_up):
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_who_is_done_first_makes_no_difference(late):
-    """Both contenders run at once, and one of them ends only after the other has."""
+    """Both entrants run at once, and one of them ends only after the other has."""
     ended = threading.Event()
     ways = [
         (lambda listener: ended.wait(10)) if place == late else (lambda listener: None)
         for place in range(2)
     ]
     names = ["b", "c"]
-    contenders = []
+    entrants = []
     for place, (name, way) in enumerate(zip(names, ways, strict=True)):
 
         def find(held, best, time_limit, listener, name=name, way=way, place=place):
             way(listener)
             if place != late:
                 ended.set()
-            return proposal(name, 5.0)
+            return candidate(name, 5.0)
 
-        contenders.append(Contender(name, 1, find))
-    _, tried = choose(proposal("a", 10.0), *contenders)
+        entrants.append(Entrant(name, 1, find))
+    _, tried = choose(candidate("a", 10.0), *entrants)
     assert tried == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
 
 
@@ -164,9 +166,9 @@ def test_what_one_raises_stops_the_others_and_comes_through():
 
     with pytest.raises(Enough):
         choose(
-            proposal("a", 10.0),
+            candidate("a", 10.0),
             entered("b", Enough()),
-            entered("c", proposal("c", 1.0), before=listen_on),
+            entered("c", candidate("c", 1.0), before=listen_on),
         )
 
 
@@ -211,7 +213,7 @@ def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(
     def never(*arguments, **options):
         raise AssertionError("it was tried")
 
-    monkeypatch.setattr(contest, "search", never)
+    monkeypatch.setattr(portfolio, "search", never)
     traces = Mealy.drawn(8, 0, inputs=inputs).traces(steps, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
     assert [one.strategy for one in result.tried["output"]][:2] == ["edsm", "rpni"]
@@ -219,8 +221,8 @@ def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(
 
 def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
     """One long log: no two histories are alike, and the search finds what merging does not."""
-    monkeypatch.setattr(contest, "PATIENCE", 1)
-    monkeypatch.setattr(contest, "PATIENCE_FOR_NODE", 10)
+    monkeypatch.setattr(portfolio, "PATIENCE", 1)
+    monkeypatch.setattr(portfolio, "PATIENCE_FOR_NODE", 10)
     machine = Mealy.drawn(5, 0, inputs=3)
     log = machine.traces(3_000, 0, lengths=(3_000, 3_000))
     result = rs.infer(log, outputs=["output"], noise="none", trivial=["no event"])

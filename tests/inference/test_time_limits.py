@@ -4,8 +4,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent import running
-from resolvent.learning import NO_TIME
+from resolvent.inference import refinement
+from resolvent.inference.context import NO_TIME, InferenceContext
 from resolvent.machines.asking import times_asked
 from resolvent.reduction import Basis, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
@@ -19,7 +19,7 @@ def traces():
 
 def learning_from_few(monkeypatch):
     for name in ("SAMPLE_STEPS", "FIRST_COUNTEREXAMPLES", "RARE_TIMES"):
-        monkeypatch.setattr(running, name, 1)
+        monkeypatch.setattr(refinement, name, 1)
 
 
 def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
@@ -29,15 +29,15 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     assert not whole.unfinished
 
     learned = []
-    learn = running.Learner.learn
+    learn = refinement.MachineFitter.fit
 
     def learning(self, *given, **options):
         found = learn(self, *given, **options)
-        learned.append(found.machines)
+        learned.append(found)
         return found
 
-    monkeypatch.setattr(running.Learner, "learn", learning)
-    monkeypatch.setattr(running.Run, "time_left", lambda run: NO_TIME if learned else None)
+    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
+    monkeypatch.setattr(InferenceContext, "time_left", lambda context: NO_TIME if learned else None)
     cut = rs.infer(traces, refine=True)
     assert len(learned) == 1
     assert cut.refinement.rounds == 1
@@ -55,14 +55,14 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
 def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
     whole = rs.infer(traces, refine=False)
     learned = []
-    learn = running.Learner.learn
+    learn = refinement.MachineFitter.fit
 
     def learning(self, *given, **options):
         learned.append(learn(self, *given, **options))
         return learned[-1]
 
-    monkeypatch.setattr(running.Learner, "learn", learning)
-    monkeypatch.setattr(running.Run, "time_left", lambda run: NO_TIME if learned else None)
+    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
+    monkeypatch.setattr(InferenceContext, "time_left", lambda context: NO_TIME if learned else None)
     found = rs.infer(traces, refine=False)
     assert not found.unfinished
     assert found.machines.transition == whole.machines.transition

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mealy_machine import Mealy
 from resolvent import infer
+from resolvent.inference.refinement import RefinementLoop
 from resolvent.refinement import covering
 from resolvent.refinement.covering import COMMON
-from resolvent.running import Run
 from resolvent.traces import TraceSet
 
 MANY = 1_000  # steps
@@ -62,7 +62,7 @@ def test_a_move_of_any_machine_counts():
 @pytest.fixture
 def rare(monkeypatch):
     """A machine with moves that walks hardly ever take, learned from few steps at first."""
-    monkeypatch.setattr("resolvent.running.SAMPLE_STEPS", 600)
+    monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 600)
     random = np.random.default_rng(0)
     states, inputs = 8, 4
     moves = np.zeros((states, inputs), np.int32)  # back to the start, but for one way ahead
@@ -91,7 +91,9 @@ def test_what_is_learned_from_is_richer_in_rare_moves(rare, monkeypatch):
     shares = []
     for found in (None, np.empty(0, np.int64)):
         if found is not None:
-            monkeypatch.setattr(Run, "_with_rare_moves", lambda *_, none=found: none)
+            monkeypatch.setattr(
+                RefinementLoop, "with_rare_transitions", lambda *_, none=found: none
+            )
         result = infer(traces, outputs=["output"], refine=True)
         assert result.refinement.rounds > 1
         learned = traces.take(result.standing.chosen)

@@ -10,9 +10,10 @@ import resolvent as rs
 from noisy_worlds import disturbed, same, slipped
 from resolvent.diagnosis.after_inference import rare_moves
 from resolvent.environments import House, TMaze
-from resolvent.hypotheses import _foretells
+from resolvent.inference.context import InferenceContext
+from resolvent.inference.noise_selection import predicts_held_out
+from resolvent.inference.refinement import refine
 from resolvent.options import Options
-from resolvent.running import Run
 from resolvent.senses import Senses
 from resolvent.traces.shards import ShardsInMemory
 
@@ -205,7 +206,7 @@ def test_machines_that_know_traces_by_heart_do_not_foretell_others(house, is_hid
     if is_hidden:
         pick = {4: "pick", 5: "drop"}
         traces = hidden_passenger(30, lambda seen, action, now: pick.get(action))
-    run = Run(Options(noise="none"), None, Senses())
-    corpus = run.corpus_of(ShardsInMemory([traces]))
-    assert not any(rare_moves(run.exact(corpus).standing.shown))
-    assert _foretells(run, corpus, 0.05) != is_hidden
+    context = InferenceContext(Options(noise="none"), Senses())
+    corpus = context.corpus_of(ShardsInMemory([traces]))
+    assert not any(rare_moves(refine(context, corpus).standing.shown))
+    assert predicts_held_out(context, corpus, 0.05) != is_hidden

@@ -7,8 +7,8 @@ import pytest
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
+from resolvent.inference.infer import infer_with
 from resolvent.options import Options
-from resolvent.pipeline import infer_with
 from resolvent.progress import Progress
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
@@ -339,7 +339,7 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
             for one in judge_labels(*arguments, **options)
         )
 
-    monkeypatch.setattr("resolvent.learning.labels.judge_labels", misled)
+    monkeypatch.setattr("resolvent.inference.label_choice.judge_labels", misled)
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
@@ -483,8 +483,8 @@ def test_a_stricter_strategy_finds_more_states():
 
 
 def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
-    monkeypatch.setattr("resolvent.running.REFINE_ABOVE", 10)
-    monkeypatch.setattr("resolvent.running.SAMPLE_STEPS", 100)
+    monkeypatch.setattr("resolvent.inference.refinement.REFINE_ABOVE", 10)
+    monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 100)
     learned_from = {
         strategy: rs.infer(house, strategy=strategy).refinement.traces
         for strategy in ("edsm", "rpni", MostAgreeing(), FirstInOrder())

@@ -2,11 +2,12 @@
 
 import gymnasium as gym
 import pytest
-from resolvent.noise.outliers import score_outliers
 
 import resolvent as rs
 from protocols import BANK
-from resolvent.suspicion import AUTO, lists_accidents, needs_memory, would_contradict
+from resolvent.inference.noise_screening import lists_accidents, needs_memory, would_contradict
+from resolvent.noise.model import AUTO
+from resolvent.noise.outliers import score_outliers
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 import resolvent as rs
 from protocols import BANK
-from resolvent import running
 from resolvent.cli import main
+from resolvent.inference import refinement
 from resolvent.traces import NO_EVENT
 from worlds import random_world, with_decoys
 
@@ -62,7 +62,7 @@ def test_another_machine_of_the_same_size_is_a_machine():
 
 
 def test_refined_machines_are_proven_on_what_they_were_learned_from(monkeypatch):
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
     result = rs.infer(TRACES, strategy="exact", refine=True)
     assert result.refinement.traces < len(TRACES)
     assert result.certificates["transition"].proven
