@@ -163,10 +163,7 @@ def _weighed(
 
 
 def _to_weigh(
-    nodes: int,
-    dropped: list[int],
-    undecided: list[int],
-    verdicts: tuple[LabelVerdict, ...],
+    nodes: int, dropped: list[int], undecided: list[int], verdicts: tuple[LabelVerdict, ...]
 ) -> list[int]:
     """Return the labels to weigh: all, or if that takes long those with the least evidence."""
     if nodes > WEIGHED_NODES:

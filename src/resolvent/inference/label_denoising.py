@@ -47,11 +47,7 @@ steps."""
 
 
 def true_labels(
-    context: InferenceContext,
-    corpus: Corpus,
-    *,
-    contradict: bool = False,
-    doubted: bool = False,
+    context: InferenceContext, corpus: Corpus, *, contradict: bool = False, doubted: bool = False
 ) -> DenoisedLabels | None:
     """Return the labels that observations and actions imply, if those recorded are clearly noisy.
 

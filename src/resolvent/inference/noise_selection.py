@@ -280,10 +280,7 @@ def _fit_noisy_outputs(
 
 
 def _without_outliers(
-    context: InferenceContext,
-    corpus: Corpus,
-    likely: InferenceResult,
-    conflict: Conflict | None,
+    context: InferenceContext, corpus: Corpus, likely: InferenceResult, conflict: Conflict | None
 ) -> tuple[InferenceResult, list[Finding]] | Conflict:
     """Leave out traces that are outliers beyond doubt, if they are few, and report them.
 
@@ -462,10 +459,7 @@ def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:
 
 
 def _as_from_all(
-    context: InferenceContext,
-    result: InferenceResult,
-    corpus: Corpus,
-    outliers: NDArray[np.int64],
+    context: InferenceContext, result: InferenceResult, corpus: Corpus, outliers: NDArray[np.int64]
 ) -> InferenceResult:
     """Return a result for the other traces as one for all, with the outliers named."""
     numbers = outliers if context.trace_numbers is None else context.trace_numbers[outliers]

@@ -308,10 +308,7 @@ def first_candidate(portfolio: Portfolio, merged: Automaton | None) -> Candidate
 
 
 def best_of(
-    portfolio: Portfolio,
-    first: Candidate,
-    seconds: float,
-    entrants: Sequence[Entrant] = ENTRANTS,
+    portfolio: Portfolio, first: Candidate, seconds: float, entrants: Sequence[Entrant] = ENTRANTS
 ) -> tuple[Candidate, tuple[Tried, ...]]:
     """Return the machine with the shortest description, and all attempts.
 
@@ -465,11 +462,7 @@ def _searched(
         quarter = None if time_limit is None else time_limit / 4
         part = replace(task, listener=None, later=0, time_left=lambda: quarter)
         choice = choose_labels(
-            part,
-            portfolio.samples,
-            None,
-            keeps_labels=False,
-            most_work=patience(portfolio.samples),
+            part, portfolio.samples, None, keeps_labels=False, most_work=patience(portfolio.samples)
         )
         merged = choice.automaton
         if choice.trivial != portfolio.trivial and merged is not None and merged.finished:
@@ -505,11 +498,7 @@ def _minimal(
     if share is not None:
         share = max(share - (time.perf_counter() - started), NO_TIME)
     automaton, certificate = minimal_automaton(
-        samples,
-        upper,
-        time_limit=share,
-        listener=portfolio.task.listener,
-        workers=workers,
+        samples, upper, time_limit=share, listener=portfolio.task.listener, workers=workers
     )
     if certificate.effort is not None:
         ran += tuple(certificate.effort.ran)

@@ -25,13 +25,7 @@ from resolvent.inference.machine_fitter import MachineFitter
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.merging import TooManyStates
 from resolvent.reduction import trivial_codes
-from resolvent.refinement import (
-    compacted,
-    counterexamples,
-    covering,
-    observed_termination,
-    rebuilt,
-)
+from resolvent.refinement import compacted, counterexamples, covering, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.replaying import REPLAYING
 from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
@@ -198,12 +192,7 @@ class RefinementLoop:
             self.outputs = [name for name in self.outputs if name != TERMINATED]
         traces = self.corpus.fetch(chosen)
         fits = self.fitter.fit(
-            traces,
-            chosen,
-            self.outputs,
-            reused=reused,
-            previous=self.fits,
-            most_states=most_states,
+            traces, chosen, self.outputs, reused=reused, previous=self.fits, most_states=most_states
         )
         if isinstance(fits, Conflict):
             return fits

@@ -65,10 +65,7 @@ def explain_more(
         fits = [
             most_likely(
                 output_samples(
-                    labeled,
-                    Histories.of(labeled, timing),
-                    predicts,
-                    digits=rounding.get(predicts),
+                    labeled, Histories.of(labeled, timing), predicts, digits=rounding.get(predicts)
                 ),
                 seed=seed,
                 effort=_EFFORT,

@@ -184,10 +184,7 @@ class _Search:
             return None
         order = np.argsort(best.centres, kind="stable")
         return replace(
-            best,
-            centres=best.centres[order],
-            shares=best.shares[order],
-            values=best.values[order],
+            best, centres=best.centres[order], shares=best.shares[order], values=best.values[order]
         )
 
     def _with_full_groups(self, mixture: Mixture) -> Mixture:

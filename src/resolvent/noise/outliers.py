@@ -106,8 +106,7 @@ def _score_for_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> Ou
         chance = (elsewhere + _PRIOR_COUNT * overall) / (others + _PRIOR_COUNT)
         chance = np.clip(chance, 1e-9, 0.5)
         as_others = np.bincount(
-            trace,
-            np.where(informative, np.where(deviates, log(chance), log1p(-chance)), 0.0),
+            trace, np.where(informative, np.where(deviates, log(chance), log1p(-chance)), 0.0)
         )
         expected = np.bincount(trace, np.where(informative, chance, 0.0))
         variance = np.bincount(trace, np.where(informative, chance * (1 - chance), 0.0))

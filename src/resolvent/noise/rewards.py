@@ -121,11 +121,7 @@ class Situations:
 
 
 def find_reward_levels(
-    traces: TraceSet,
-    timing: LabelTiming,
-    *,
-    stated: bool = False,
-    memory: Ints | None = None,
+    traces: TraceSet, timing: LabelTiming, *, stated: bool = False, memory: Ints | None = None
 ) -> RewardLevels | None:
     """Find the values that rewards vary around; None if rewards are exact.
 
