@@ -1,4 +1,4 @@
-"""The error names both traces and steps, their history, and what to try; in words and as data."""
+"""The error names both traces and steps, their history, and what to try; as text and as data."""
 
 from collections import Counter
 from functools import partial
@@ -10,7 +10,7 @@ from oracles import NO_EVENT, labels_before
 
 import resolvent as rs
 from resolvent.errors import TracePlace
-from resolvent.inference.conflict import Contradiction, explain
+from resolvent.inference.conflict import Contradiction, explain, explain_conflict
 from resolvent.samples import output_samples
 
 NONE = "the world is not deterministic under these labels"
@@ -316,7 +316,7 @@ def alike(traces, error, timing):
 
 @settings(deadline=None, max_examples=100)
 @given(quarrelling_traces(), st.sampled_from(rs.LabelTiming))
-def test_the_fields_are_what_the_traces_hold(traces, timing):
+def test_the_fields_match_the_traces(traces, timing):
     error = complaint(traces, {"timing": timing, "trivial": ()})
     if error is None:
         return
@@ -352,7 +352,7 @@ def test_images_are_not_written_out():
     assert ", and 1 other (1 time); the first two differ in 1 of 400 places: [300] is " in text
 
 
-def test_both_ways_out_are_named():
+def test_both_remedies_are_named():
     """Late labels explain the second step, and so does counting steps by "no event"."""
     traces = rs.TraceSet([rs.Trace([0, 0, 0], ["a", None, None], ["go", "go"], [0, 1])])
     with pytest.raises(rs.ContradictoryTraces) as caught:
@@ -364,7 +364,7 @@ def test_both_ways_out_are_named():
         assert rs.infer(traces, **way).machines.score(traces).perfect
 
 
-def test_what_can_be_predicted_without_is_named():
+def test_outputs_without_contradiction_are_named():
     """Cards are drawn at random, and pay is for those that were seen before."""
     shown = ["a", "b", "a", "b"]
     traces = [walk([card, other], [None, None], [card == "a"]) for card in shown for other in "ab"]
@@ -374,3 +374,17 @@ def test_what_can_be_predicted_without_is_named():
     assert rs.infer(rs.TraceSet(traces), outputs=["reward"]).machines["reward"].states == 1
     traces += [walk(["a", other], [None] * 2, [0]) for other in "ab"]
     assert "without it" not in str(refusal(traces))
+
+
+def test_a_conflict_is_a_value_with_the_fields_of_its_error():
+    traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
+    rewards = partial(output_samples, predicts="reward")
+    arguments = (Contradiction(1, 3), traces, rewards, "reward", rs.LabelTiming.CURRENT, ())
+    conflict = explain_conflict(*arguments)
+    assert conflict == explain_conflict(*arguments)
+    assert (conflict.traces, conflict.steps) == ((0, 1), (1, 1))
+    assert conflict.history == (frozenset({"k"}),)
+    error = conflict.error()
+    assert str(error) == str(conflict) == message(traces)
+    for name, value in vars(conflict).items():
+        assert getattr(error, "question" if name == "query" else name) == value

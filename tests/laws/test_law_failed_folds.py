@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent._core import SteppedFolding
-from resolvent.merging import Contradiction
-from resolvent.merging.folding import Conflict, Fold, try_fold
-from resolvent.merging.prefix_tree import build_prefix_tree
+from resolvent.inference.conflict import Contradiction
+from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
 from strategies import columns, sample_sets
 
 
@@ -56,7 +56,7 @@ def test_the_python_tree_comes_back_unchanged(samples, seed):
         state = random.choice(sorted(blue))
         before = picture(tree)
         result = try_fold(tree, random.choice(red), state, *blue[state])
-        if isinstance(result, Conflict):
+        if isinstance(result, FoldConflict):
             assert picture(tree) == before
             if random.random() < 0.3:
                 red.append(state)
@@ -119,7 +119,7 @@ def test_the_native_tree_comes_back_unchanged_and_matches_the_python_one(samples
         pending = []
         result = try_fold(tree, into, state, *blue[state])
         if score is None:
-            assert isinstance(result, Conflict)
+            assert isinstance(result, FoldConflict)
             assert native.snapshot() == after_keeping
             if random.random() < 0.3:
                 native.promote(state)

@@ -10,8 +10,8 @@ from worlds import random_world
 @pytest.fixture
 def nothing_alone(monkeypatch):
     """Have workers do all that they can."""
-    monkeypatch.setattr("resolvent.exact.search.ALONE", 0)
-    monkeypatch.setattr("resolvent.merging.seeds._is_smallest", lambda samples, found: False)
+    monkeypatch.setattr("resolvent.inference.exact.search.ALONE", 0)
+    monkeypatch.setattr("resolvent.inference.restarts._is_smallest", lambda samples, found: False)
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("ray_of_two")
 
 @pytest.mark.slow
 def test_attempts_of_an_exact_search(monkeypatch):
-    monkeypatch.setattr("resolvent.exact.search.ALONE", 0)
+    monkeypatch.setattr("resolvent.inference.exact.search.ALONE", 0)
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     found, certificate = minimal_automaton(samples, merge(samples), time_limit=None, workers=Ray())
     assert str(certificate) == "5 states, proven minimal: 4 are impossible; unique"

@@ -1,7 +1,5 @@
-"""Exact: `SampleSet` + a machine that explains it → the smallest machine, with a certificate."""
+"""Moved."""
 
-from resolvent.exact.certificate import Certificate
-from resolvent.exact.colouring import import_solvers
-from resolvent.exact.search import minimal_automaton
-
-__all__ = ["Certificate", "import_solvers", "minimal_automaton"]
+from resolvent.inference.exact.certificate import Certificate  # noqa: F401
+from resolvent.inference.exact.search import minimal_automaton  # noqa: F401
+from resolvent.inference.exact.solver import import_solvers  # noqa: F401

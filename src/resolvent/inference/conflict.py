@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isclose
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,8 @@ class Conflict:
     Its text is the message of the error. The fields are those of `ContradictoryTraces`.
 
     >>> steps = TracePlace(0, 0), TracePlace(1, 0)
-    >>> print(Conflict("reward", steps, (0, 1), ("hall", "up"), ((0, 1), (1, 1)), (), False, "wait"))
-    trace 0, step 0 and trace 1, step 0 have different rewards for (hall, up) before any label \
+    >>> print(Conflict("reward", steps, (0, 1), (7, 8), ((0, 1), (1, 1)), (), False, "wait"))
+    trace 0, step 0 and trace 1, step 0 have different rewards for (7, 8) before any label \
 is read: 0 and 1; wait
     """
 
@@ -218,22 +218,9 @@ def explain_conflict(
     )
 
 
-def explain(
-    rows: Contradiction,
-    traces: TraceSet,
-    ask: Asking,
-    machine: str,
-    timing: LabelTiming,
-    trivial: tuple[int, ...],
-    locate: Locating = TracePlace,
-    *,
-    labels_made: bool = False,
-    alone: Sequence[str] = (),
-) -> ContradictoryTraces:
-    """Return the error for a contradiction; see `explain_conflict`."""
-    return explain_conflict(
-        rows, traces, ask, machine, timing, trivial, locate, labels_made=labels_made, alone=alone
-    ).error()
+def explain(*arguments: Any, **options: Any) -> ContradictoryTraces:
+    """Return the error for a contradiction, with the arguments of `explain_conflict`."""
+    return explain_conflict(*arguments, **options).error()
 
 
 def fitting_timing(

@@ -1,51 +1,29 @@
-"""Merging: `SampleSet` → prefix tree → red-blue state merging → raw automaton + event log."""
+"""Moved."""
 
-from resolvent.merging.answers import Agreement, Answer, Answers, ProposedMerge
-from resolvent.merging.automaton import (
+from resolvent.inference.conflict import Contradiction, find_contradiction  # noqa: F401
+from resolvent.inference.engine import (  # noqa: F401
+    ENGINES,
+    Engine,
+    check_seed_and_effort,
+    engine_for,
+    merge,
+    search,
+)
+from resolvent.inference.restarts import fewest_states, repaired, search_side_by_side  # noqa: F401
+from resolvent.inference.strategy import (  # noqa: F401
+    STRATEGIES,
+    Agreement,
+    Answer,
+    Answers,
+    ProposedMerge,
+    Strategy,
+    strategy_named,
+)
+from resolvent.machines.automaton import (  # noqa: F401
     Automaton,
-    Contradiction,
     Event,
     GivenUp,
     TooManyStates,
     TooMuchWork,
     moves_alone,
 )
-from resolvent.merging.engines import (
-    ENGINES,
-    Engine,
-    check_seed_and_effort,
-    engine_for,
-    find_contradiction,
-    merge,
-    search,
-)
-from resolvent.merging.repair import fewest_states, repaired
-from resolvent.merging.seeds import search_side_by_side
-from resolvent.merging.strategy import STRATEGIES, Strategy, strategy_named
-
-__all__ = [
-    "ENGINES",
-    "STRATEGIES",
-    "Agreement",
-    "Answer",
-    "Answers",
-    "Automaton",
-    "Contradiction",
-    "Engine",
-    "Event",
-    "GivenUp",
-    "ProposedMerge",
-    "Strategy",
-    "TooManyStates",
-    "TooMuchWork",
-    "check_seed_and_effort",
-    "engine_for",
-    "fewest_states",
-    "find_contradiction",
-    "merge",
-    "moves_alone",
-    "repaired",
-    "search",
-    "search_side_by_side",
-    "strategy_named",
-]

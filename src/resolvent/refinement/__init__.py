@@ -1,8 +1,9 @@
-"""Refinement: machines + what all traces show → where they conflict, and better machines."""
+"""Moved."""
 
-from resolvent.refinement.compaction import compacted
-from resolvent.refinement.counterexamples import counterexamples
-from resolvent.refinement.covering import covering
-from resolvent.refinement.rebuilding import observed_termination, rebuilt
-
-__all__ = ["compacted", "counterexamples", "covering", "observed_termination", "rebuilt"]
+from resolvent.inference.counterexamples import (  # noqa: F401
+    compacted,
+    counterexamples,
+    covering,
+    observed_termination,
+    rebuilt,
+)

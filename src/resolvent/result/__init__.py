@@ -1,6 +1,6 @@
-"""Result: what `infer` gives back, what it is made of, and what is said of it. Plain data."""
+"""Moved."""
 
-from resolvent.result.found import (
+from resolvent.inference.fit import (  # noqa: F401
     Found,
     MachineStatistics,
     MergeEvent,
@@ -9,18 +9,5 @@ from resolvent.result.found import (
     Refinement,
     Standing,
 )
-from resolvent.result.in_words import cut_short
-from resolvent.result.inference_result import InferenceResult, machines_in
-
-__all__ = [
-    "Found",
-    "InferenceResult",
-    "MachineStatistics",
-    "MergeEvent",
-    "MergeLog",
-    "Recorded",
-    "Refinement",
-    "Standing",
-    "cut_short",
-    "machines_in",
-]
+from resolvent.inference.result import InferenceResult, machines_in  # noqa: F401
+from resolvent.inference.summary import cut_short  # noqa: F401

@@ -1,0 +1,372 @@
+"""Counterexample-guided refinement: machines and the replay of all traces → better machines.
+
+Input: machines learned from some traces, and what all traces show of them. Output: traces to learn
+from next (`counterexamples`, `covering`), smaller machines (`compacted`), and machines with the
+outputs and counts of all traces (`rebuilt`).
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.machines import Machine, Machines, Support, Termination
+from resolvent.machines.building import breadth_first
+from resolvent.machines.spread import answered
+from resolvent.noise import Rivals
+from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
+from resolvent.replay.shown import answers_vary
+from resolvent.traces import Codes, Label, Vocabulary
+from resolvent.traces.vocabulary import distinct_numbers
+
+COMMON: Final = 64
+"""Number of steps for each trace needed from which on a transition is common: any few traces have
+it."""
+
+_NOT_RARE: Final = np.iinfo(np.int64).max
+
+_MOST_STATES: Final = 128
+"""Number of states beyond which comparing all pairs takes longer than learning again."""
+
+M = TypeVar("M", bound=Machine)
+
+
+# ---- traces to learn from ----------------------------------------------------
+
+
+def counterexamples(shown: Replay, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return the numbers of traces that the machines cannot explain, ascending: `most` or one more.
+
+    For a conflict both traces are taken, for a missing transition the one that needs it. Short
+    traces come first, and those of different states: the second conflict of a state comes after the
+    first conflict of each. Traces learned from before (`chosen`) are left out; a counterexample
+    always has another trace, since the machines explain those.
+    """
+    candidates = sorted(
+        (*rank, machine, *traces)
+        for machine, replayed in enumerate(shown.machines.values())
+        for ranked in (_conflicts(replayed.conflicts), _missing(replayed.missing))
+        for rank, traces in ranked
+    )
+    learned = set(chosen.tolist())
+    numbers: set[int] = set()
+    for *_, first, second in candidates:
+        if len(numbers) >= most:
+            break
+        numbers |= {first, second} - learned
+    return np.array(sorted(numbers), np.int64)
+
+
+_Ranked: TypeAlias = tuple[tuple[Any, ...], tuple[int, int]]
+"""A rank among the candidates, and the traces of the counterexample."""
+
+
+def _conflicts(rows: Rows) -> Iterator[_Ranked]:
+    """Rank the first two of the conflicting outputs of each query; later rounds meet a third."""
+    same = (rows["state"][1:] == rows["state"][:-1]) & (
+        rows["question"][1:] == rows["question"][:-1]
+    )
+    start = np.flatnonzero(np.append(True, ~same)[: len(rows)])
+    return _ranked(rows[start + 1], rows["trace"][start], "question")
+
+
+def _missing(rows: Rows) -> Iterator[_Ranked]:
+    return _ranked(rows, rows["trace"], "label")
+
+
+def _ranked(rows: Rows, second_traces: NDArray[np.int64], symbol: str) -> Iterator[_Ranked]:
+    order = np.lexsort((rows[symbol], rows["key"], rows["length"], rows["state"]))
+    last_place: dict[int, int] = {}
+    names = ("state", "length", "key", symbol, "trace")
+    columns = (rows[name][order].tolist() for name in names)
+    for state, length, key, code, trace, second in zip(
+        *columns, second_traces[order].tolist(), strict=True
+    ):
+        place = last_place[state] = last_place.get(state, -1) + 1
+        yield (place, length, key, state, code), (trace, second)
+
+
+def covering(
+    moves: Iterable[NDArray[np.int64]],
+    offsets: NDArray[np.int64],
+    order: NDArray[np.int64],
+    times: int,
+    most_steps: int,
+) -> NDArray[np.int64]:
+    """Return the numbers of traces, ascending, with each rare transition in `times` of them.
+
+    `moves` has a column for each machine: the number of the transition at each step, −1 for none.
+    For each transition the first traces in `order` that take it are chosen; traces that are not in
+    `order` do not count. If the chosen traces have more than `most_steps`, those with the rarest
+    transitions are kept.
+
+    >>> moves, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
+    >>> covering([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
+    array([0, 1])
+    """
+    lengths = np.diff(offsets)
+    place = np.full(len(lengths), -1, np.int64)
+    place[order] = np.arange(len(order))
+    place_of_step = np.repeat(place, lengths)
+    # By place: the number of traces that take the trace's rarest transition.
+    rarest = np.full(len(order), _NOT_RARE)
+    for column in moves:
+        steps = np.flatnonzero((column >= 0) & (place_of_step >= 0))
+        _, number = distinct_numbers(column[steps], int(column.max(initial=0)) + 1)
+        rare = np.bincount(number)[number] <= COMMON * times
+        pairs = np.unique(number[rare] * len(order) + place_of_step[steps[rare]])
+        transition, trace = np.divmod(pairs, max(len(order), 1))
+        first, after = (np.searchsorted(transition, transition, side) for side in ("left", "right"))
+        chosen = np.arange(len(pairs)) - first < times
+        np.minimum.at(rarest, trace[chosen], (after - first)[chosen])
+    by_rarity = np.argsort(rarest, kind="stable")[: int(np.sum(rarest < _NOT_RARE))]
+    within = np.cumsum(lengths[order[by_rarity]]) <= most_steps
+    numbers: NDArray[np.int64] = np.sort(order[by_rarity[within]])
+    return numbers
+
+
+# ---- smaller machines --------------------------------------------------------
+
+
+def compacted(machine: M, seen: Sightings) -> M | None:
+    """Return the machine with indistinguishable states merged; None if there are none.
+
+    Few traces may separate states that are equal. Two states are merged if this, with all merges
+    that it forces, brings no different outputs together in any trace. For structure-complete
+    traces the result is minimal: each state stands for one true state, and exactly those that
+    stand for the same can be merged. The transitions are right, the outputs are still to be
+    collected; the merge log of the larger machine is dropped.
+    """
+    if machine.states > _MOST_STATES:
+        return None
+    classes = _StateClasses.of(machine.transitions, seen)
+    while (pair := classes.best_pair()) is not None:
+        classes.merge(*pair)
+    if classes.states == machine.states:
+        return None
+    return replace(machine, transitions=classes.numbered(), decisions=None)
+
+
+@dataclass
+class _StateClasses:
+    """States, some of them merged; `outputs` and `transitions` have a row for each.
+
+    `apart[p, q]` says that p and q cannot be merged; merging only adds outputs, so it stays true.
+    Columns of `outputs` are queries with more than one output; −1 stands for unseen.
+    """
+
+    outputs: Codes
+    transitions: Codes
+    apart: NDArray[np.bool_]
+    root: list[int]
+
+    @classmethod
+    def of(cls, table: Codes, seen: Sightings) -> "_StateClasses":
+        query, output = (
+            np.ascontiguousarray(seen.answers[name]) for name in ("question", "output")
+        )
+        varying = answers_vary(query, output, int(query.max(initial=-1)) + 1)
+        queries, column = np.unique(query[varying], return_inverse=True)
+        outputs = np.full((len(table), len(queries)), -1, np.int32)
+        outputs[seen.answers["state"][varying], column] = output[varying]
+        apart = np.array([_conflict(row, outputs) for row in outputs]).reshape(len(outputs), -1)
+        transitions = np.where(table >= 0, table, -1)
+        # Of very many labels, most have the same transitions.
+        distinct = np.unique(transitions, axis=1).T if transitions.size else transitions.T
+        while True:
+            before = int(apart.sum())
+            for targets in distinct:
+                seen_states = np.flatnonzero(targets >= 0)
+                reached = targets[seen_states]
+                apart[np.ix_(seen_states, seen_states)] |= apart[np.ix_(reached, reached)]
+            if int(apart.sum()) == before:
+                return cls(outputs, transitions, apart, list(range(len(transitions))))
+
+    @property
+    def states(self) -> int:
+        """Number of states that are left."""
+        return sum(root == state for state, root in enumerate(self.root))
+
+    def best_pair(self) -> tuple[int, int] | None:
+        """Return the pair on which most outputs agree, among those not known to be apart."""
+        roots = [state for state, root in enumerate(self.root) if state == root]
+        best, most = None, -1
+        for place, q in enumerate(roots):
+            for p in roots[:place]:
+                if not self.apart[p, q]:
+                    agree = (self.outputs[q] >= 0) & (self.outputs[p] == self.outputs[q])
+                    if (agreeing := int(np.sum(agree))) > most:
+                        best, most = (p, q), agreeing
+        return best
+
+    def merge(self, p: int, q: int) -> None:
+        """Merge two states with all merges that this forces; on a conflict mark them as apart."""
+        outputs, transitions, root = self.outputs.copy(), self.transitions.copy(), list(self.root)
+
+        def find(state: int) -> int:
+            while root[state] != state:
+                state = root[state]
+            return state
+
+        queue = [(p, q)]
+        for pair in queue:
+            a, b = sorted(map(find, pair))
+            if a == b:
+                continue
+            if self.apart[a, b] or _conflict(outputs[a], outputs[b : b + 1])[0]:
+                self.apart[p, q] = self.apart[q, p] = True
+                return
+            root[b] = a
+            outputs[a] = np.where(outputs[a] >= 0, outputs[a], outputs[b])
+            for label, target in enumerate(transitions[b].tolist()):
+                if target >= 0 and transitions[a, label] >= 0:
+                    queue.append((int(transitions[a, label]), target))
+                elif target >= 0:
+                    transitions[a, label] = target
+        final = [find(state) for state in range(len(root))]
+        # A state that is apart from a member of a class is apart from all of it.
+        for state, merged in enumerate(final):
+            if state != merged:
+                self.apart[merged] |= self.apart[state]
+                self.apart[:, merged] |= self.apart[:, state]
+        self.outputs, self.transitions, self.root = outputs, transitions, final
+
+    def numbered(self) -> Codes:
+        """Return the transitions of the states that are left, numbered breadth first."""
+        root = np.array([*self.root, -1], np.int32)
+        transitions = root[self.transitions]
+        order = breadth_first(transitions)
+        number = np.full(len(root), -1, np.int32)
+        number[order] = np.arange(len(order), dtype=np.int32)
+        renumbered: Codes = number[transitions[order]]
+        return renumbered
+
+
+def _conflict(row: Codes, rows: Codes) -> Any:
+    """Return which rows of outputs differ from one row where both are seen."""
+    return np.any((row >= 0) & (rows >= 0) & (row != rows), axis=1)
+
+
+# ---- machines with the evidence of all traces --------------------------------
+
+
+def rebuilt(
+    machines: Machines, shown: Replay, trivial: Collection[Label] = (), *, constants: bool
+) -> list[Machine]:
+    """Return the machines with the outputs and counts of all traces, in common codes.
+
+    Labels named as `trivial` are so for all machines, besides those of each machine. With
+    `constants`, outputs that are the same in every state are stored apart, as in reduction. If a
+    state has several outputs for a query, the machine predicts the most frequent one, and keeps the
+    others in its output counts. Steps at which the state is unknown are left out.
+    """
+    tables = Tables.of(machines, shown.alphabets, trivial)
+    machines_rebuilt = []
+    for name, machine in machines.items():
+        seen, observations = shown.machines[name], shown.alphabets.observations
+        if machine.supplemented:
+            seen, observations = _paired(seen, shown.alphabets, machines.transition.states)
+        transitions = tables.transitions(name)
+        machines_rebuilt.append(
+            _rebuilt(machine, seen, shown.alphabets, observations, transitions, trivial, constants)
+        )
+    return machines_rebuilt
+
+
+def _paired(
+    seen: Sightings, alphabets: Alphabets, states: int
+) -> tuple[Sightings, Vocabulary[Any]]:
+    """Give the pairs of observation and state that occur codes of their own."""
+    answers = seen.known.copy()
+    pair, action = np.divmod(answers["question"], len(alphabets.actions))
+    occurring, code = distinct_numbers(pair, len(alphabets.observations) * states)
+    answers["question"] = code * len(alphabets.actions) + action
+    observation, state = np.divmod(occurring, states)
+    observed = map(list(alphabets.observations).__getitem__, observation.tolist())
+    return Sightings(answers, seen.moves), Vocabulary(zip(observed, state.tolist(), strict=True))
+
+
+def _rebuilt(
+    machine: M,
+    seen: Sightings,
+    alphabets: Alphabets,
+    observations: Vocabulary[Any],
+    transitions: Codes,
+    named_trivial: Collection[Label],
+    constants: bool,
+) -> M:
+    state, query, output, count = (
+        np.ascontiguousarray(seen.known[name]) for name in ("state", "question", "output", "count")
+    )
+    size = len(observations) * len(alphabets.actions)
+    constant = np.zeros(len(output), bool)
+    if constants:
+        constant = ~answers_vary(query, output, size)
+    constant_query, place = distinct_numbers(query[constant], size)
+    constant_value = np.empty(len(constant_query), np.int32)
+    constant_value[place] = output[constant]
+    times = np.bincount(place, count[constant], len(constant_query)).astype(np.int64)
+    by_state = answered(*(column[~constant] for column in (state, query, output, count)))
+    trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
+    transition_counts = np.zeros(transitions.shape, np.int64)
+    taken = seen.moves[seen.moves["output"] >= 0]
+    transition_counts[taken["state"], taken["label"]] = taken["count"]
+    transition_counts[:, list(trivial)] = 0  # they are not transitions
+    return replace(
+        machine,
+        labels=alphabets.labels,
+        observations=observations,
+        actions=alphabets.actions,
+        outputs=alphabets.outputs(machine.predicts),
+        transitions=transitions,
+        trivial=trivial,
+        output_state=by_state.state,
+        output_question=by_state.question,
+        output_value=by_state.value,
+        spread=by_state.spread,
+        constant_question=constant_query,
+        constant_value=constant_value,
+        asked_state=state[constant],
+        asked_question=query[constant],
+        support=Support(
+            transition_counts,
+            by_state.asked,
+            times,
+            count[constant],
+            _in_common_codes(machine, alphabets.labels),
+        ),
+    )
+
+
+def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> Rivals | None:
+    """Return the log odds of a machine's transitions, by the label codes of all traces."""
+    rivals = None if machine.support is None else machine.support.rivals
+    if rivals is None:
+        return None
+    codes = [labels.code(label) for label in machine.labels]
+    target = np.full((machine.states, len(labels)), -1, np.int32)
+    log_odds = np.zeros(target.shape)
+    target[:, codes], log_odds[:, codes] = rivals.target, rivals.log_odds
+    return Rivals(target, log_odds)
+
+
+def observed_termination(shown: Replay) -> Termination:
+    """Return the augmented states and actions that ended a trace always, and sometimes."""
+    alphabets = shown.alphabets
+
+    def named(rows: Rows) -> frozenset[tuple[Any, ...]]:
+        observations, *states, action = (part.tolist() for part in shown.situation(rows["number"]))
+        return frozenset(
+            zip(
+                map(list(alphabets.observations).__getitem__, observations),
+                *states,
+                map(list(alphabets.actions).__getitem__, action),
+                strict=True,
+            )
+        )
+
+    endings = shown.endings
+    always = endings["ended"] == endings["count"]
+    return Termination(named(endings[always]), named(endings[~always]))

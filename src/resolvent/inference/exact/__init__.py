@@ -1,0 +1,1 @@
+"""Exact search: the smallest machine that explains samples, with a certificate."""

@@ -1,0 +1,261 @@
+"""The options of an inference: one type for `infer`, model files and the command line."""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+import numpy as np
+
+from resolvent.arguments import is_single, shown
+from resolvent.errors import ModelError, OptionError
+from resolvent.inference.engine import check_seed_and_effort, engine_for
+from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
+from resolvent.keeping import Store
+from resolvent.noise import Noise
+from resolvent.samples import LabelTiming
+from resolvent.senses import Discretise
+from resolvent.traces import Label, as_symbol, label_text
+from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
+from resolvent.wording import short, visible
+from resolvent.workers import Workers, workers_named
+
+_RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
+"""Options that do not change which machines are found: files do not hold them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `infer`, which describes each of them.
+
+    Values are checked at construction; names of strategies and timings are replaced by the objects.
+
+    >>> Options(strategy="rpni").strategy.refines, Options().timing
+    (False, <LabelTiming.CURRENT: 'current'>)
+    >>> Options.from_dict(Options(outputs=["reward"]).as_dict()).outputs
+    ('reward',)
+    """
+
+    outputs: tuple[str, ...] | None = None
+    strategy: Strategy = STRATEGIES["auto"]
+    labels: Labelling | Literal["auto"] = GIVEN
+    discretise: Discretise | Literal["auto"] | None = None
+    noise: Noise | Literal["none", "auto"] = "auto"
+    timing: LabelTiming = None  # type: ignore[assignment]  # the default depends on the labels
+    trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
+    supplement: bool = True
+    remove_redundant: bool = True
+    remove_trivial: bool = True
+    reward_digits: int | None = None
+    engine: str = "native"
+    time_limit: float | None = None
+    refine: bool | None = None
+    seed: int = 0
+    effort: float = 1.0
+    on: str | Workers = "threads"
+    resume: str | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "strategy", strategy_named(self.strategy))
+        put(self, "engine", engine_for(self.strategy, self.engine))
+        if not _is_auto(self.labels):
+            put(self, "labels", as_labelling(self.labels, found=True))
+        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretise | None)):
+            raise OptionError(
+                f"discretise={shown(self.discretise)}: give a Discretise, 'auto', or None for "
+                f"observations as they are"
+            )
+        is_name = isinstance(self.noise, str) and self.noise in ("none", "auto")
+        if not is_name and not isinstance(self.noise, Noise):
+            raise OptionError(
+                f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
+            )
+        derived = self.labels not in (GIVEN, "auto")
+        put(self, "timing", _checked_timing(self.timing, labels_derived=derived))
+        put(self, "outputs", _checked_outputs(self.outputs))
+        for name in ("supplement", "remove_redundant", "remove_trivial"):
+            put(self, name, _checked_bool(name, getattr(self, name)))
+        if self.refine is not None:
+            put(self, "refine", _checked_bool("refine", self.refine))
+        put(self, "seed", _checked_int("seed", self.seed))
+        if self.reward_digits is not None:
+            put(self, "reward_digits", _checked_int("reward_digits", self.reward_digits))
+        put(self, "effort", _checked_float("effort", self.effort))
+        check_seed_and_effort(self.seed, self.effort)
+        workers_named(self.on)  # raises if unknown
+        if self.resume is not None:
+            if not isinstance(self.resume, str | Path) or "\0" in str(self.resume):
+                raise OptionError(f"resume={shown(self.resume)}: name a folder by a text or path")
+            put(self, "resume", Store(str(self.resume)).place)
+        if self.time_limit is not None:
+            put(self, "time_limit", _checked_float("time_limit", self.time_limit))
+            if not self.time_limit > 0:
+                raise OptionError(f"the time limit is {self.time_limit:g} s: it must be above 0")
+        if not _is_auto(self.trivial):
+            put(self, "trivial", _checked_labels(self.trivial))
+            if self.trivial and not self.remove_trivial:
+                raise OptionError(
+                    "trivial labels are named, but remove_trivial is off: leave out one"
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers that a user made may be a cluster, which cannot be pickled.
+        return {**vars(self), "on": self.on if isinstance(self.on, str) else "threads"}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the options that determine the machines, as JSON values.
+
+        Default outputs, recorded labels and observations without discretization are left out. Noise
+        is always there: files without it were written when noise was refused.
+        """
+        values = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
+        if self.outputs is None:
+            del values["outputs"]
+        else:
+            values["outputs"] = list(self.outputs)
+        values["labels"] = _stored_labels(self.labels)
+        if values["labels"] == "given":
+            del values["labels"]
+        if isinstance(self.noise, Noise):
+            values["noise"] = asdict(self.noise)
+        if self.discretise is None:
+            del values["discretise"]
+        elif self.discretise != "auto":
+            values["discretise"] = self.discretise.as_dict()
+        if self.trivial != "auto":
+            values["trivial"] = sorted(
+                name if isinstance(name, str) else label_text(frozenset(name))
+                for name in self.trivial
+            )
+        return {**values, "strategy": self.strategy.name, "timing": str(self.timing)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], strategy: Strategy | None = None) -> "Options":
+        """Return the options that `as_dict` returned.
+
+        A file holds only the name of a strategy; one that is not built in must be given.
+
+        Raises:
+            ModelError: when there is no such option, or no such strategy.
+        """
+        types = {**get_type_hints(cls), **_STORED_TYPES}
+        values: dict[str, Any] = {"noise": "none"}
+        for name, value in stored.items():
+            try:
+                if name not in types or name in _RUN_ONLY:
+                    raise msgspec.ValidationError(f"there is no option `{visible(name)}`")
+                values[name] = msgspec.convert(value, types[name])
+            except msgspec.ValidationError as error:
+                raise ModelError(
+                    f"the machines were inferred with options unknown here: {error} ({name})"
+                ) from error
+        if isinstance(labels := values.get("labels"), _StoredLabels):
+            events: Any = {as_symbol(source): name for source, name in labels.events}
+            values["labels"] = Labelling(labels.reads, events)  # type: ignore[arg-type]
+        if isinstance(discretise := values.get("discretise"), dict):
+            values["discretise"] = Discretise.from_dict(discretise)
+        strategy_name = values.get("strategy", cls.strategy.name)
+        if strategy is None and strategy_name not in STRATEGIES:
+            raise ModelError(
+                f"the machines were inferred with strategy '{visible(strategy_name)}', which is "
+                f"not built in: infer them again with it, or with one of {', '.join(STRATEGIES)}"
+            )
+        return cls(**{**values, "strategy": strategy or strategy_name})
+
+
+class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
+    reads: str
+    events: list[tuple[Any, str | list[str]]]
+
+
+_STORED_TYPES: dict[str, Any] = {
+    "outputs": list[str],
+    "labels": str | _StoredLabels,
+    "discretise": Literal["auto"] | dict[str, Any] | None,
+    "noise": Literal["none", "auto"] | Noise,
+    "strategy": str,
+    "timing": str,
+    "trivial": list[str] | Literal["auto"],
+}
+"""The types in files of options whose type here has no JSON form."""
+
+
+def _stored_labels(labels: Labelling | Literal["auto"]) -> Any:
+    """Return the source of labels as JSON values: a word, unless events are named."""
+    if isinstance(labels, str):
+        return labels
+    if labels.events is None:
+        return labels.reads
+    return {"reads": labels.reads, "events": [list(event) for event in labels.plain_events()]}
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"  # an array compares element by element
+
+
+def _checked_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} is {shown(value)}: choose True or False")
+    return bool(value)
+
+
+def _checked_int(name: str, value: Any) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise OptionError(f"{name} is {shown(value)}: choose a whole number")
+    return int(value)
+
+
+def _checked_float(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise OptionError(f"{name} is {shown(value)}: choose a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise OptionError(f"{name} is {shown(value)}: choose a number below 1e308") from None
+
+
+def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -> LabelTiming:
+    if timing is None:
+        return LabelTiming.CURRENT_WITH_INITIAL if labels_derived else LabelTiming.CURRENT
+    if isinstance(timing, str) and timing in tuple(LabelTiming):
+        return LabelTiming(timing)
+    names = ", ".join(LabelTiming)
+    raise OptionError(f"unknown timing {shown(timing)}: choose one of {names}")
+
+
+def _checked_labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
+    if isinstance(trivial, str):
+        raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
+    if not isinstance(trivial, Iterable) or is_single(trivial):
+        raise OptionError(f"trivial={shown(trivial)}: give a list of labels")
+    labels = tuple(trivial)
+    for label in labels:
+        if not isinstance(label, str | Set | list | tuple) or not all(
+            isinstance(proposition, str) for proposition in label
+        ):
+            raise OptionError(f"trivial holds {shown(label)}: give labels as texts or sets of them")
+    return labels
+
+
+def _checked_outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
+    if outputs is None:
+        return None
+    if isinstance(outputs, str):
+        name = short(outputs)
+        raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
+    if not isinstance(outputs, Iterable) or is_single(outputs):
+        raise OptionError(f"outputs={shown(outputs)}: give a list of names, such as ['reward']")
+    names = tuple(outputs)
+    if not names:
+        raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
+    for name in names:
+        if not isinstance(name, str):
+            raise OptionError(
+                f"outputs holds {shown(name)}: name columns by strings, such as 'reward'"
+            )
+        if names.count(name) > 1:
+            raise OptionError(f"outputs names '{short(name)}' twice: name it once")
+    return names

@@ -1,0 +1,129 @@
+"""The prefix tree: one node for each distinct label history, with the outputs seen there.
+
+Input: samples. Output: `PrefixTree`. The paper calls it the prefix tree transducer. Nodes are
+numbered in shortlex order of their histories: by length, then label by label. The root is 0.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from resolvent.inference.conflict import Contradiction
+from resolvent.samples import NONE, SampleSet
+
+
+@dataclass(slots=True)
+class PrefixTree:
+    """A tree that merging folds, in place, into an automaton.
+
+    `children[v]` maps labels to nodes, `answers[v]` α-inputs to outputs, and `counts[v]` α-inputs
+    to how often they were observed; these change as states are merged. The other fields describe
+    the tree as it was built: `visits[v]` is the number of times that traces reach the node, and
+    `lead[v]` the output of the step before it, or `NONE` if there is none or traces differ.
+    """
+
+    parent: list[int] = field(default_factory=list)
+    label: list[int] = field(default_factory=list)
+    children: list[dict[int, int]] = field(default_factory=list)
+    answers: list[dict[int, int]] = field(default_factory=list)
+    counts: list[dict[int, int]] = field(default_factory=list)
+    visits: list[int] = field(default_factory=list)
+    lead: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def add(self, parent: int, label: int) -> int:
+        """Add a node below `parent` and return its number."""
+        node = len(self)
+        self.parent.append(parent)
+        self.label.append(label)
+        self.children.append({})
+        self.answers.append({})
+        self.counts.append({})
+        self.visits.append(0)
+        self.lead.append(NONE)
+        if parent != NONE:
+            self.children[parent][label] = node
+        return node
+
+
+def build_prefix_tree(samples: SampleSet) -> PrefixTree:
+    """Build the tree that represents the samples exactly, without generalizing.
+
+    Paper: BuildPTT in "DB-RPNI Pseudocode".
+
+    Raises:
+        Contradiction: when one history has two outputs for one α-input.
+    """
+    unsorted = PrefixTree()
+    unsorted.add(NONE, NONE)
+    node_of_row: list[int] = []
+    beta = samples.beta.tolist()
+    for start, stop in pairwise(samples.offsets.tolist()):
+        node = 0
+        unsorted.visits[0] += 1
+        for label in beta[start:stop]:
+            if label != NONE:
+                child = unsorted.children[node].get(label)
+                node = unsorted.add(node, label) if child is None else child
+                unsorted.visits[node] += 1
+            node_of_row.append(node)
+
+    number = _shortlex_numbers(unsorted)
+    tree = _renumbered(unsorted, number)
+    node_of_row = [number[node] for node in node_of_row]
+    _set_leads(tree, samples, node_of_row)
+    _set_outputs(tree, samples, node_of_row)
+    return tree
+
+
+def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
+    contradictions = []
+    rows = zip(node_of_row, samples.alpha.tolist(), samples.output.tolist(), strict=True)
+    first_row: dict[tuple[int, int], int] = {}
+    for row, (node, alpha, output) in enumerate(rows):
+        if alpha == NONE:
+            continue
+        first = first_row.setdefault((node, alpha), row)
+        if tree.answers[node].setdefault(alpha, output) != output:
+            contradictions.append((node, alpha, first, row))
+        tree.counts[node][alpha] = tree.counts[node].get(alpha, 0) + 1
+    if contradictions:
+        _, _, first, second = min(contradictions)
+        raise Contradiction(first, second)
+
+
+def _set_leads(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
+    leads: dict[int, set[int]] = {}
+    alpha, output = samples.alpha.tolist(), samples.output.tolist()
+    for start, stop in pairwise(samples.offsets.tolist()):
+        node, last_output = 0, NONE
+        for row in range(start, stop):
+            if node_of_row[row] != node:
+                node = node_of_row[row]
+                leads.setdefault(node, set()).add(last_output)
+            last_output = NONE if alpha[row] == NONE else output[row]
+    for node, outputs in leads.items():
+        if len(outputs) == 1:
+            (tree.lead[node],) = outputs
+
+
+def _shortlex_numbers(tree: PrefixTree) -> list[int]:
+    """Return the shortlex number of each node: breadth first, children in label order."""
+    order = [0]
+    for node in order:
+        order.extend(child for _, child in sorted(tree.children[node].items()))
+    number = [0] * len(order)
+    for position, node in enumerate(order):
+        number[node] = position
+    return number
+
+
+def _renumbered(tree: PrefixTree, number: list[int]) -> PrefixTree:
+    """Return the same tree, without outputs, with its nodes in the order of their numbers."""
+    new = PrefixTree()
+    for old in sorted(range(len(tree)), key=number.__getitem__):
+        parent = tree.parent[old]
+        node = new.add(NONE if parent == NONE else number[parent], tree.label[old])
+        new.visits[node] = tree.visits[old]
+    return new

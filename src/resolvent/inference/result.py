@@ -1,0 +1,409 @@
+"""The result of `infer`: the machines, and how they were inferred."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from resolvent.arithmetic import exp
+from resolvent.diagnosis import Finding
+from resolvent.errors import ModelError
+from resolvent.inference.attempts import Tried
+from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.fit import MachineStatistics, MergeEvent, Refinement, Standing
+from resolvent.inference.options import Options
+from resolvent.inference.summary import (
+    html_of,
+    noise_lines,
+    parallel_lines,
+    text_of,
+    tried_lines,
+    trivial_lines,
+)
+from resolvent.machines import Alternative, Machine, Machines
+from resolvent.machines.event_classes import Events
+from resolvent.noise import LabelNoise
+from resolvent.reduction import LabelVerdict
+from resolvent.replay import Corpus
+from resolvent.senses import Senses
+from resolvent.traces import TraceSet
+from resolvent.wording import amount, listed, short
+
+if TYPE_CHECKING:
+    from resolvent.trust import Evidence
+
+
+_LARGEST_LOG: Final = 700.0
+"""Logarithm of about the largest number that a float can hold."""
+
+
+@dataclass(frozen=True)
+class InferenceResult:
+    """The machines, and how they were inferred.
+
+    It is plain data: it can be pickled, copied and compared. Two results are equal if they differ
+    in seconds alone.
+
+    Attributes:
+        machines: The machines by name: "transition", "reward", and others that were requested.
+        options: The options of `infer`.
+        traces: Number of traces.
+        steps: Number of steps in these.
+        statistics: The effort for each machine, by name.
+        refinement: Number of traces learned from, and number of rounds.
+        seconds: Time of each stage.
+        trivial: For each machine, the labels that it does without, and why.
+        certificates: With strategy "exact", the proof for each machine.
+        standing: All traces and their replay, for `update` and `evidence`.
+        warnings: Reasons not to rely on the machines, such as traces in which hardly anything
+            repeats; `diagnose` looks for more.
+        broken: The numbers of traces that were left out, since they do not fit the others.
+        more_noise: Noise that is in no machine, such as that of labels, as shares.
+    """
+
+    machines: Machines
+    options: Options
+    traces: int
+    steps: int
+    statistics: dict[str, MachineStatistics]
+    refinement: Refinement
+    seconds: dict[str, float] = field(compare=False)
+    trivial: dict[str, tuple[LabelVerdict, ...]]
+    certificates: dict[str, Certificate[Machine]]
+    standing: Standing = field(repr=False, compare=False)
+    warnings: tuple[Finding, ...] = ()
+    broken: tuple[int, ...] = ()
+    more_noise: dict[str, float] = field(default_factory=dict)
+
+    # ---- properties ----------------------------------------------------------
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """The amount of noise, as shares.
+
+        By machine the share of outputs that are not the most frequent one; then other noise, if
+        there is any: "broken" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        shares = {name: machine.noise for name, machine in self.machines.items()}
+        if self.broken:
+            shares["broken"] = len(self.broken) / self.traces
+        return {**shares, **self.more_noise}
+
+    @property
+    def lower_bounds(self) -> dict[str, int]:
+        """A proven lower bound on the number of states, by machine; none for machines with noise.
+
+        This number of label histories have outputs that differ pairwise, so that each needs a state
+        of its own; with strategy "exact" it is the bound of the certificate. A machine with as many
+        states is as small as any that explains the traces. Machines other than the Transition
+        Machine are assumed to observe its states.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).lower_bounds
+        {'transition': 2, 'reward': 2}
+        """
+        bounds = {}
+        for name, statistics in self.statistics.items():
+            proof = self.certificates.get(name)
+            if not self.machines[name].is_noisy:
+                bounds[name] = max(statistics.at_least, 1 if proof is None else proof.lower_bound)
+        return bounds
+
+    @property
+    def label_noise(self) -> LabelNoise | None:
+        """The rate of wrong labels, if they were corrected by observations; None otherwise."""
+        return LabelNoise.of_shares(self.more_noise)
+
+    @property
+    def tried(self) -> dict[str, tuple[Tried, ...]]:
+        """The strategies tried for each machine, and their outcomes.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> [attempt.outcome for attempt in rs.infer(house).tried["transition"]]
+        ['chosen']
+        """
+        return {name: self.standing.found.tried.get(name, ()) for name in self.machines}
+
+    @property
+    def unfinished(self) -> dict[str, float]:
+        """The machines for which time ran out, with the share of outputs that they get wrong.
+
+        They are the best found by then: some states are not distinguished, and a state with
+        several outputs for a query predicts the most frequent one. Empty if time sufficed.
+        """
+        names = self.standing.found.unfinished
+        return {name: machine.noise for name, machine in self.machines.items() if name in names}
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the machines explain the traces except for noise."""
+        return self.refinement.noisy
+
+    @property
+    def explains_all_traces(self) -> bool:
+        """Whether the machines explain every step: no noise, none left out, and time enough."""
+        return not self.is_noisy and not self.broken and not any(self.unfinished.values())
+
+    @property
+    def learned_from(self) -> str:
+        """The number of traces learned from, in words, and whether all traces are explained."""
+        text = str(self.refinement)
+        if any(self.unfinished.values()) and not self.is_noisy:
+            return text.replace("all traces are explained", "not all traces are explained")
+        return text
+
+    @property
+    def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
+        """The machines that are nearly as likely as those inferred, with their odds; by name.
+
+        Empty if every other machine found is at least 100 times less likely, and without noise:
+        then the traces are explained, and `certificates` hold what is proven. Of machines that
+        differ in one transition there are at most ten.
+        """
+        return {name: self.standing.found.alternatives.get(name, ()) for name in self.machines}
+
+    @property
+    def senses(self) -> Senses:
+        """The preprocessing of raw steps before the machines read them; `machines.senses`."""
+        return self.machines.senses
+
+    @property
+    def events(self) -> Events:
+        """The labels that change a state of each machine; those with the same effect are one event.
+
+        If labels are made of observations and actions, an event names these.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> print(rs.infer(house, labels="observation").events)
+        transition: 1 event, 3 labels change nothing
+          orangeroom: state 0 → 1
+        reward: 1 event, 3 labels change nothing
+          cyanroom: state 0 → 1
+        """
+        return Events.of(self.machines)
+
+    @property
+    def transition(self) -> MachineStatistics:
+        """The effort for the Transition Machine."""
+        return self._statistics_of("transition")
+
+    @property
+    def reward(self) -> MachineStatistics:
+        """The effort for the Reward Machine."""
+        return self._statistics_of("reward")
+
+    def _statistics_of(self, name: str) -> MachineStatistics:
+        if name not in self.statistics:
+            raise ModelError(
+                f"there is no {short(name)} machine: these were inferred for "
+                f"{listed(self.statistics)}; name more in outputs"
+            )
+        return self.statistics[name]
+
+    @cached_property
+    def evidence(self) -> "Evidence":
+        """What the traces support and leave open; the same as `resolvent.evidence(result)`.
+
+        It is computed at the first use: machines are inferred once more from four fifths of the
+        traces and tested on the rest. Scanned files are read once.
+        """
+        from resolvent.pipeline import evidence
+
+        return evidence(self, self._traces_or_corpus())
+
+    # ---- methods -------------------------------------------------------------
+
+    def odds(self, kind: str) -> dict[int, float]:
+        """Return the odds of machines of other sizes to the inferred one; with noise only.
+
+        For each number of states that was tried, it is the likelihood of the best machine of that
+        size divided by that of the inferred machine.
+        """
+        return {
+            states: exp(min(odds, _LARGEST_LOG)) for states, odds in self.log_odds(kind).items()
+        }
+
+    def log_odds(self, kind: str) -> dict[int, float]:
+        """Return the logarithms of `odds`, which may be too small to write down themselves."""
+        by_size = self.standing.found.log_evidence.get(kind, {})
+        best = by_size.get(self.machines[kind].states, 0.0)
+        return {states: evidence - best for states, evidence in sorted(by_size.items())}
+
+    def update(self, traces: TraceSet) -> "InferenceResult":
+        """Add traces: replay them, and repair the machines only if they fail.
+
+        Returns machines that explain all traces so far. They are those that `infer` would find
+        from all of them, whenever the traces are structure complete. If nothing fails, it takes the
+        time to replay the new traces, whatever the number of earlier ones.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> few = rs.infer(house[:5])
+        >>> few.update(house[5:]).machines.transition == rs.infer(house).machines.transition
+        True
+        """
+        from resolvent.pipeline import update
+
+        return update(self, traces)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        policy: Any = None,
+        draw_of: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Write one HTML page: the machines drawn, traces replayed, and the evidence.
+
+        The same as `resolvent.report`. The page needs no network and no other file. The result of
+        `q_learning` or `plan` given as `policy` is shown as well. `draw_of` draws observations: an
+        array of H×W×3 numbers from 0 to 255 for each, or None.
+
+        >>> import tempfile, gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rs.infer(house).report(f"{folder}/house.html")
+        ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
+        '<!DOCTYPE html>'
+        """
+        from resolvent.display.report import report
+
+        traces = self._traces_or_corpus()
+        report(self, traces, path, evidence=self.evidence, policy=policy, draw_of=draw_of)
+
+    def _traces_or_corpus(self) -> TraceSet | Corpus:
+        """Return all traces, without reading those in files."""
+        corpus = self.standing.corpus
+        return self.all_traces() if corpus.in_memory else corpus
+
+    def all_traces(self) -> TraceSet:
+        """Return the traces that the machines were inferred from, those of updates included.
+
+        Raises:
+            ModelError: when they were scanned, not read.
+        """
+        if not self.standing.corpus.in_memory:
+            raise ModelError(
+                "the traces were scanned, not read: read some of their files with read_traces, or "
+                "all of them with the method read_all of what scan_traces returned"
+            )
+        return self.standing.corpus.together()
+
+    def merge_events(self, machine: str) -> tuple[MergeEvent, ...]:
+        """Return the log of merges and promotions for a machine, such as "transition".
+
+        `machines.transition.decisions` has the same in the machine's states.
+        """
+        return self.standing.found.logs[machine].by_history()
+
+    # ---- text ----------------------------------------------------------------
+
+    def trivial_labels(self) -> list[str]:
+        """Return the labels taken to change nothing, in one line unless the machines differ."""
+        return trivial_lines(self)
+
+    def tried_text(self) -> list[str]:
+        """Return the strategies tried for each machine with several, and why one won, in lines."""
+        return tried_lines(self)
+
+    def ran_text(self) -> list[str]:
+        """Return the attempts that ran in parallel, and their workers, in lines."""
+        return parallel_lines(self)
+
+    def noise_text(self) -> list[str]:
+        """Return how much noise there is, and how certain the numbers of states are, in lines."""
+        return noise_lines(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values, as `resolvent infer --json` prints them."""
+
+        def by_machine(figure: str) -> dict[str, int]:
+            return {name: getattr(values, figure) for name, values in self.statistics.items()}
+
+        states = by_machine("states")
+        return {
+            "states": states,
+            **{
+                figure: states[name]
+                for figure, name in (("tm_states", "transition"), ("rm_states", "reward"))
+                if name in states
+            },
+            "lower_bounds": self.lower_bounds,
+            "traces": self.traces,
+            "steps": self.steps,
+            "seconds": {stage: round(value, 6) for stage, value in self.seconds.items()},
+            "prefix_tree_nodes": by_machine("prefix_tree_nodes"),
+            "merges": by_machine("merges"),
+            "folds_tried": by_machine("attempts"),
+            "constant_outputs": by_machine("constant_outputs"),
+            "trivial": _as_dicts(self.trivial),
+            "certificates": {name: proof.as_dict() for name, proof in self.certificates.items()},
+            "terminal_situations": len(self.machines.termination.ends),
+            "ambiguous_terminations": len(self.machines.termination.ambiguous),
+            "learned_from": {
+                "rounds": self.refinement.rounds,
+                "traces": self.refinement.traces,
+                "steps": self.refinement.steps,
+            },
+            "explains_all_traces": self.explains_all_traces,
+            "tried": _as_dicts(self.tried),
+            "side_by_side": _as_dicts(
+                {name: values.ran for name, values in self.statistics.items() if values.ran}
+            ),
+            "unfinished": self.unfinished,
+            "noise": self.noise,
+            "broken": list(self.broken),
+            "log_odds": {
+                name: {str(size): odds for size, odds in self.log_odds(name).items()}
+                for name in self.machines
+            },
+            "alternatives": _as_dicts(self.alternatives),
+            "labels": str(self.machines.senses.labelling.reads),
+            "events": self.events.as_dict(),
+            "warnings": [warning.as_dict() for warning in self.warnings],
+            "options": {**self.options.as_dict(), "engine": self.options.engine},
+        }
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{name} {figures.states}" for name, figures in self.statistics.items())
+        text = f"states: {states}; {amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
+        return short(f"InferenceResult({text})", 250)
+
+    def _repr_html_(self) -> str:
+        """Return the figures for a notebook; the machines draw themselves there, too."""
+        return html_of(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+
+def _as_dicts(records: dict[str, tuple[Any, ...]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [record.as_dict() for record in values] for name, values in records.items()}
+
+
+def machines_in(given: Machines | InferenceResult) -> Machines:
+    """Return the machines of a result, or the machines themselves.
+
+    >>> machines_in("machines.json")
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
+
+    Raises:
+        ModelError: when it is something else.
+    """
+    if isinstance(given, InferenceResult):
+        return given.machines
+    if isinstance(given, Machines):
+        return given
+    remedy = "give machines or a result of rs.infer"
+    if isinstance(given, str | PathLike):
+        remedy = "load the file with rs.load, and give those"
+    raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")

@@ -1,0 +1,380 @@
+"""Red-blue state merging in Python, close to the paper's pseudocode.
+
+Input: a prefix tree and an order of merging. Output: an automaton. It is the executable
+specification; the native engine makes the same decisions, many times faster.
+
+A fold works on the tree in place and records its changes, so that a failed attempt costs the nodes
+it touched and never a copy of the tree.
+
+Invariant: red states form the automaton so far, and below a state that is not red there is still a
+tree, because merges only ever target red states. So a fold meets each node below blue once, and
+needs no visited set.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.errors import TimeLimitReached
+from resolvent.inference.prefix_tree import PrefixTree
+from resolvent.machines.automaton import Automaton, Event, TooManyStates, automaton_from_columns
+from resolvent.progress import Progress
+from resolvent.samples import SampleSet
+
+MergeCheck: TypeAlias = Callable[[int, int], bool]
+"""Returns whether a strategy allows merging a state: `may_merge(into, state)`."""
+
+Watcher: TypeAlias = Callable[[Progress], object]
+"""Called now and then with the progress of one search."""
+
+
+# ---- folding -----------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Fold:
+    """A merge that was made, with all that is needed to undo it.
+
+    `agreeing` is the number of outputs that agreed, `merged` holds the pairs (state, into) that
+    became one, and `distance` their number of labels from the merge itself.
+    """
+
+    tree: PrefixTree
+    redirected: tuple[int, int, int]
+    agreeing: int = 0
+    merged: list[tuple[int, int]] = field(default_factory=list)
+    distance: list[int] = field(default_factory=list)
+    answered: list[tuple[int, int]] = field(default_factory=list)
+    grafted: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def undo(self) -> None:
+        """Leave the tree as it was before this fold. Only the latest fold can be undone."""
+        for state, into in self.merged:
+            for alpha, count in self.tree.counts[state].items():
+                self.tree.counts[into][alpha] -= count
+        for state, alpha in self.answered:
+            del self.tree.answers[state][alpha]
+            del self.tree.counts[state][alpha]
+        for state, label, _ in self.grafted:
+            del self.tree.children[state][label]
+        parent, label, blue = self.redirected
+        self.tree.children[parent][label] = blue
+
+    def agreements(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield each output that agreed: α-input, output, its counts before and in the merge."""
+        counts = self.tree.counts
+        remaining: Counter[tuple[int, int]] = Counter()
+        for state, into in self.merged:
+            for alpha, count in counts[state].items():
+                remaining[into, alpha] += count
+        # Counts are added up already: the count before a pair is the total minus the rest.
+        for state, into in self.merged:
+            for alpha, count in counts[state].items():
+                before = counts[into][alpha] - remaining[into, alpha]
+                if before:
+                    yield alpha, self.tree.answers[into][alpha], before, count
+                remaining[into, alpha] -= count
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConflict:
+    """Two states that the fold would merge, but whose outputs for `alpha` differ.
+
+    `alpha` is None if no output differs and the strategy keeps the states apart.
+    """
+
+    into: int
+    state: int
+    alpha: int | None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the states can never be merged: outputs are only ever added."""
+        return self.alpha is not None
+
+
+def compatible(tree: PrefixTree, into: int, state: int) -> int | FoldConflict:
+    """Return the number of outputs on which two states agree, or the first conflict.
+
+    Paper: "Local Compatibility".
+    """
+    outputs = tree.answers[into]
+    agreeing = 0
+    for alpha, output in tree.answers[state].items():
+        if alpha in outputs:
+            if outputs[alpha] != output:
+                return FoldConflict(into, state, alpha)
+            agreeing += 1
+    return agreeing
+
+
+def try_fold(
+    tree: PrefixTree,
+    red: int,
+    blue: int,
+    parent: int,
+    label: int,
+    horizon: int | None = None,
+    may_merge: MergeCheck | None = None,
+) -> Fold | FoldConflict:
+    """Merge `blue`, the child of the red state `parent` at `label`, into `red`.
+
+    Paper: Mergeable and Merge in "DB-RPNI Pseudocode".
+
+    Returns the `Fold` if each forced pair agrees on all α-inputs that both have seen, and
+    `may_merge` allows it; otherwise the first `FoldConflict`, and the tree is unchanged. With a
+    `horizon` the fold stops after this number of outputs; such a fold is for scoring and must be
+    undone.
+    """
+    fold = Fold(tree, redirected=(parent, label, blue))
+    tree.children[parent][label] = red
+    pairs = deque([(red, blue, 0)])
+    compared = 0
+    while pairs and (horizon is None or compared < horizon):
+        into, state, distance = pairs.popleft()
+        agreeing = compatible(tree, into, state)
+        if isinstance(agreeing, FoldConflict):
+            fold.undo()
+            return agreeing
+        if may_merge is not None and not may_merge(into, state):
+            fold.undo()
+            return FoldConflict(into, state, None)
+        compared += len(tree.answers[state])
+        fold.agreeing += agreeing
+        fold.merged.append((state, into))
+        fold.distance.append(distance)
+        outputs, counts = tree.answers[into], tree.counts[into]
+        for alpha, output in tree.answers[state].items():
+            if alpha not in outputs:
+                outputs[alpha] = output
+                counts[alpha] = 0
+                fold.answered.append((into, alpha))
+            counts[alpha] += tree.counts[state][alpha]
+        for child_label, child in sorted(tree.children[state].items()):
+            target = tree.children[into].get(child_label)
+            if target is None:
+                tree.children[into][child_label] = child
+                fold.grafted.append((into, child_label, child))
+            else:
+                pairs.append((target, child, distance + 1))
+    return fold
+
+
+# ---- the merge loop ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The decision to merge; `fold` has been made already."""
+
+    red: int
+    blue: int
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """The decision that a blue state becomes a state of its own."""
+
+    blue: int
+
+
+class Order(Protocol):
+    """The order of merging: it decides about one blue state after the other."""
+
+    def decide(self, search: "RedBlue") -> Merge | Promote:
+        """Decide about one blue state."""
+
+
+class RedBlue:
+    """The search: red states are final, blue states are their children that are undecided."""
+
+    def __init__(
+        self, tree: PrefixTree, watch: "Watch", may_merge: MergeCheck | None = None
+    ) -> None:
+        self.tree = tree
+        self.red: list[int] = []
+        self.merges = 0
+        self.attempts = 0
+        self.events: list[Event] = []
+        self.merged_into: dict[int, int] = {}
+        self._blue: dict[int, tuple[int, int]] = {}  # its red parent and the label to it
+        self._is_red: set[int] = set()
+        self._watch = watch
+        self._may_merge = may_merge
+        self._make_red(0)
+
+    def run(self, order: Order, most_states: int | None = None) -> None:
+        """Decide about blue states until there are none.
+
+        Paper: StateMerging in "DB-RPNI Pseudocode".
+
+        Raises:
+            TooManyStates: as soon as there are more than `most_states`.
+        """
+        while not self.done:
+            self.apply(order.decide(self))
+            if most_states is not None and len(self.red) > most_states:
+                raise TooManyStates
+
+    def apply(self, decision: Merge | Promote) -> None:
+        """Make a decision final: the merged state disappears, or the promoted one turns red."""
+        blue = decision.blue
+        del self._blue[blue]
+        if isinstance(decision, Promote):
+            self._make_red(blue)
+            self.events.append(Event(None, blue, 0, 0))
+            return
+        fold = decision.fold
+        self.merges += 1
+        self.merged_into.update(fold.merged)
+        for parent, label, child in fold.grafted:
+            if parent in self._is_red:
+                self._blue[child] = (parent, label)
+        self.events.append(Event(decision.red, blue, fold.agreeing, len(fold.merged)))
+
+    def _make_red(self, state: int) -> None:
+        self.red.append(state)
+        self._is_red.add(state)
+        for label, child in self.tree.children[state].items():
+            self._blue[child] = (state, label)
+
+    @property
+    def done(self) -> bool:
+        """Whether no blue state is left."""
+        return not self._blue
+
+    def blue_in_order(self) -> list[int]:
+        """Return the blue states in shortlex order."""
+        return sorted(self._blue)
+
+    def edge_to(self, blue: int) -> tuple[int, int]:
+        """Return the red parent of a blue state, and the label from it."""
+        return self._blue[blue]
+
+    def try_fold(self, red: int, blue: int, horizon: int | None = None) -> Fold | FoldConflict:
+        """Fold blue into red in place; on a conflict nothing is changed."""
+        settled = len(self.red) + len(self.merged_into)
+        self._watch.look(Progress(len(self.red), len(self._blue), settled, len(self.tree)))
+        self.attempts += 1
+        return try_fold(self.tree, red, blue, *self._blue[blue], horizon, self._may_merge)
+
+    def states_of_nodes(self) -> list[int]:
+        """Return the state that each tree node became, −1 while that is undecided."""
+        number = {node: state for state, node in enumerate(self.red)}
+        states = []
+        for node in range(len(self.tree)):
+            while node not in number and node in self.merged_into:
+                node = self.merged_into[node]
+            states.append(number.get(node, -1))
+        return states
+
+
+# ---- the automaton -----------------------------------------------------------
+
+
+def automaton_of_search(search: RedBlue) -> Automaton:
+    """Return the automaton of a finished search, with how often each transition was taken."""
+    tree = search.tree
+    state_of = search.states_of_nodes()
+    transitions: dict[tuple[int, int], tuple[int, int]] = {}
+    for node in range(1, len(tree)):
+        target = state_of[node]
+        edge = (state_of[tree.parent[node]], tree.label[node])
+        transitions[edge] = (target, transitions.get(edge, (target, 0))[1] + tree.visits[node])
+    outputs = {
+        (state, alpha): (output, tree.counts[node][alpha])
+        for state, node in enumerate(search.red)
+        for alpha, output in tree.answers[node].items()
+    }
+    edges, answers = sorted(transitions.items()), sorted(outputs.items())
+
+    def column(values: list[int], dtype: type = np.int32) -> NDArray[Any]:
+        return np.array(values, dtype=dtype)
+
+    return Automaton(
+        access=column(search.red),
+        transition_state=column([state for (state, _), _ in edges]),
+        transition_label=column([label for (_, label), _ in edges]),
+        transition_target=column([target for _, (target, _) in edges]),
+        transition_count=column([count for _, (_, count) in edges], np.int64),
+        output_state=column([state for (state, _), _ in answers]),
+        output_alpha=column([alpha for (_, alpha), _ in answers]),
+        output_value=column([output for _, (output, _) in answers]),
+        output_count=column([count for _, (_, count) in answers], np.int64),
+        events=tuple(search.events),
+        attempts=search.attempts,
+        tree_nodes=len(tree),
+    )
+
+
+def completed_search(samples: SampleSet, search: RedBlue) -> Automaton:
+    """Return an automaton of a search that ran out of time; see `completed`."""
+    return completed(samples, search.red, search.states_of_nodes(), search.events, search.attempts)
+
+
+def completed(
+    samples: SampleSet,
+    access: Sequence[int],
+    states_of_nodes: Sequence[int],
+    events: Sequence[Event],
+    attempts: int,
+) -> Automaton:
+    """Merge undecided nodes into the states with which they agree most, in one cheap pass.
+
+    `access` holds the nodes that states began as, `states_of_nodes` the state of each tree node,
+    or −1; nodes above a decided one are decided. A state predicts its most frequent output, and
+    the automaton says for how many rows that is wrong.
+    """
+    tree = samples.histories.tree
+    columns = _core.complete(
+        tree,
+        samples.alpha,
+        samples.output,
+        np.array(access, np.int32),
+        np.array(states_of_nodes, np.int32),
+    )
+    automaton = automaton_from_columns(columns, len(tree))
+    return replace(automaton, events=(*events, *automaton.events), attempts=attempts)
+
+
+# ---- time --------------------------------------------------------------------
+
+
+class Watch:
+    """The clock of a search: reports progress to a listener, and raises when time is up."""
+
+    def __init__(self, time_limit: float | None, listener: Watcher | None) -> None:
+        self._limit = time_limit
+        self._listener = listener
+        self._started = self._reported = time.monotonic()
+
+    def look(self, progress: Progress) -> None:
+        """Check the time; call this often.
+
+        Raises:
+            TimeLimitReached: when time is up.
+        """
+        now = time.monotonic()
+        if self._limit is not None and now - self._started > self._limit:
+            raise out_of_time(progress)
+        if self._listener is not None and now - self._reported >= 0.05:
+            self._reported = now
+            self._listener(progress)
+
+
+def out_of_time(progress: Progress) -> TimeLimitReached:
+    """Return the error that says how far the search had come."""
+    states = "state" if progress.states == 1 else "states"
+    return TimeLimitReached(
+        f"time ran out: {progress.states} {states} found so far, {progress.undecided} still "
+        f"to be decided, {progress.done} of {progress.total} prefix-tree nodes settled; "
+        f"raise the time limit, give more traces, declare labels that change nothing as trivial, "
+        f"or take strategy 'search' if traces are few"
+    )

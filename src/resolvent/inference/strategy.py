@@ -1,0 +1,367 @@
+"""Strategies: how machines are inferred, as values with a name.
+
+`STRATEGIES` holds the built-in ones; users derive their own from `Strategy`, which is given a
+read-only view of two nodes (`Answers`) or of a merge (`ProposedMerge`). A view holds only until the
+method returns. Queries are numbers here; `question` gives the observation and action of one.
+docs/decisions/strategies.md gives the reasons for this design.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from resolvent.arguments import shown
+from resolvent.errors import OptionError
+from resolvent.inference.prefix_tree import PrefixTree
+from resolvent.inference.state_merging import Fold
+from resolvent.samples import SampleSet
+from resolvent.traces.symbols import Symbol
+
+_NATIVE: Final = "native"
+_PYTHON: Final = "python"
+
+
+# ---- views of the tree -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The output for a query, and how often it was observed."""
+
+    output: Any
+    count: int
+
+
+class Agreement(NamedTuple):
+    """A query for which two nodes have the same output, and how often each of them has it."""
+
+    question: int
+    output: Any
+    known: int
+    new: int
+
+
+class Answers(Mapping[int, Answer]):
+    """The outputs of one node of the prefix tree: query → `Answer`.
+
+    A node has the outputs of the nodes merged into it, too, and the counts add up.
+
+    >>> from resolvent.inference.prefix_tree import build_prefix_tree
+    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.traces import Trace, TraceSet
+    >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
+    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
+    >>> samples = output_samples(traces, histories, "observation")
+    >>> node = Answers(samples, build_prefix_tree(samples), 1)
+    >>> for question, answer in node.items():
+    ...     print(node.question(question), answer)
+    ('hall', 'up') Answer(output='attic', count=1)
+    """
+
+    __slots__ = ("_counts", "_outputs", "_samples")
+
+    def __init__(self, samples: SampleSet, tree: PrefixTree, node: int) -> None:
+        self._samples = samples
+        self._outputs = tree.answers[node]
+        self._counts = tree.counts[node]
+
+    def __getitem__(self, question: int) -> Answer:
+        output = self._samples.outputs[self._outputs[question]]
+        return Answer(output, self._counts[question])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def question(self, number: int) -> tuple[Symbol, Symbol]:
+        """Return the observation and action of a query."""
+        return _query(self._samples, number)
+
+
+class ProposedMerge:
+    """A possible merge, with all merges that it forces further down the tree.
+
+    It extends as far as the strategy's horizon; the merge itself extends to the end.
+    """
+
+    __slots__ = ("_fold", "_samples")
+
+    def __init__(self, samples: SampleSet, fold: Fold) -> None:
+        self._samples = samples
+        self._fold = fold
+
+    @property
+    def agreeing(self) -> int:
+        """Number of outputs that agree, each counted once however often it was observed."""
+        return self._fold.agreeing
+
+    @property
+    def folded(self) -> int:
+        """Number of prefix-tree nodes that the merge would remove."""
+        return len(self._fold.merged)
+
+    def agreements(self) -> Iterator[Agreement]:
+        """Yield the `agreeing` outputs that agree, those nearest to the merge first."""
+        for alpha, output, before, new in self._fold.agreements():
+            yield Agreement(alpha, self._samples.outputs[output], before, new)
+
+    def question(self, number: int) -> tuple[Symbol, Symbol]:
+        """Return the observation and action of a query."""
+        return _query(self._samples, number)
+
+
+def _query(samples: SampleSet, number: int) -> tuple[Symbol, Symbol]:
+    observation, action = divmod(int(samples.alpha_keys[number]), len(samples.actions))
+    return samples.observations[observation], samples.actions[action]
+
+
+# ---- strategies --------------------------------------------------------------
+
+
+class Strategy:
+    """How machines are inferred; derive from it to define which states are merged.
+
+    Your own strategy needs a `name` and a `score`; all else is optional. It need not look for
+    contradictions: nodes with different outputs for a query are never merged. It must not change
+    while it is used, so a strategy with parameters is best a frozen dataclass.
+
+    Attributes:
+        name: The name in results and files.
+        horizon: Number of outputs by which a merge is scored, the nearest ones; None for all.
+        first_fit: Merge each state into the first one that it fits, in the order of the paper,
+            without scores.
+        keeps_labels: Drop no label but "no event" before the search.
+        refines: By default learn from a sample if there are very many traces, and repair
+            contradictions with the others.
+        merges: Merges nodes of the prefix tree, and reports how many are decided.
+        searches: Uses `seed` and `effort`, and may use all the time it gets.
+        proves: Proves its machines minimal.
+        weighs: Weighs outputs by their information and transitions by their likelihood.
+        rethinks: Tries for each merge whether the machine is shorter without it.
+        chooses: Runs other strategies and takes the machine with the shortest description.
+        engines: The engines that can run it, the default first.
+
+    The last seven are set by built-in strategies only.
+
+    >>> class Weighty(Strategy):
+    ...     name = "weighty"
+    ...
+    ...     def score(self, merge):
+    ...         return sum(min(pair.known, pair.new) for pair in merge.agreements())
+    >>> import gymnasium as gym, resolvent as rs
+    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> rs.infer(house, strategy=Weighty()).machines.transition.states
+    2
+    """
+
+    name: str
+    horizon: int | None = 1024
+    first_fit: bool = False
+    keeps_labels: bool = False
+    refines: bool = True
+    merges: bool = True
+    searches: bool = False
+    proves: bool = False
+    weighs: bool = False
+    rethinks: bool = False
+    chooses: bool = False
+    engines: tuple[str, ...] = (_PYTHON,)
+
+    def fits(self, known: Answers, new: Answers) -> bool:
+        """Return whether two nodes may be merged; called for each pair that a merge forces.
+
+        Their outputs do not differ for any query. `known` is the node that stays, `new` the one
+        that becomes part of it.
+        """
+        return True
+
+    def score(self, merge: ProposedMerge) -> float:
+        """Return the score of a merge; the highest is made, and -inf refuses.
+
+        A state whose merges are all refused is promoted before any merge is made. Of equals the
+        merge of the earlier state is made, into the state that was promoted earlier.
+        """
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Strategy):
+            return NotImplemented
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({parameters})"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Auto(Strategy):
+    """The shortest description that several strategies find, the cheap ones first.
+
+    If the first order of merging leaves doubt, other orders and then the search are tried, each
+    within an effort that is counted in work, not in seconds.
+    """
+
+    name = "auto"
+    searches = True
+    chooses = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Edsm(Strategy):
+    """The merge on which most outputs agree.
+
+    An output counts once however often it was observed, so repeated traces change nothing.
+    """
+
+    name = "edsm"
+    engines = (_NATIVE, _PYTHON)
+
+    def score(self, merge: ProposedMerge) -> float:
+        """Return the number of outputs that agree."""
+        return merge.agreeing
+
+
+@dataclass(frozen=True)
+class Rpni(Strategy):
+    """The first merge that fits, in the paper's order.
+
+    It needs all traces available: from few it finds far too many states.
+    """
+
+    name = "rpni"
+    first_fit = True
+    refines = False
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Likelihood(Strategy):
+    """The merge with the most informative agreement and the most likely transition.
+
+    Outputs are more informative the rarer they are and the nearer to the merge; the distribution
+    of transitions is learned from earlier merges. Real systems have sinks, where all outputs
+    agree, and requests that change nothing: both mislead the counting of `edsm`.
+    """
+
+    name = "telling"
+    weighs = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Backtracking(Strategy):
+    """The machine of `telling`, without the merges that make its description longer.
+
+    About a hundred times as slow as merging once if there are few traces; the more there are, the
+    fewer merges are tried.
+    """
+
+    name = "rethink"
+    weighs = True
+    rethinks = True
+    engines = (_NATIVE, _PYTHON)
+
+
+@dataclass(frozen=True)
+class Search(Strategy):
+    """The smallest machine found by simulated annealing over transition tables.
+
+    The search finds the loops of labels that change nothing by itself.
+    """
+
+    name = "search"
+    keeps_labels = True
+    merges = False
+    searches = True
+    engines = (_NATIVE,)
+
+
+@dataclass(frozen=True)
+class Exact(Strategy):
+    """The smallest machine there is, with a proof.
+
+    A proof would not hold for a machine that reads labels which were dropped before it.
+    """
+
+    name = "exact"
+    keeps_labels = True
+    merges = False
+    searches = True
+    proves = True
+    engines = (_NATIVE,)
+
+
+STRATEGIES: Final[dict[str, Strategy]] = {
+    strategy.name: strategy
+    for strategy in (Auto(), Edsm(), Rpni(), Likelihood(), Backtracking(), Search(), Exact())
+}
+"""The built-in strategies by name; the first is the default."""
+
+_SWITCHES = ("first_fit", "keeps_labels", "refines")
+_BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "chooses", "engines")
+
+
+def strategy_named(given: str | Strategy) -> Strategy:
+    """Return a built-in strategy by its name, or the user's own strategy after checking it.
+
+    Raises:
+        OptionError: when there is no such strategy, or it lacks a required attribute.
+
+    >>> strategy_named("rpni").refines
+    False
+    >>> strategy_named("bfs")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: unknown strategy 'bfs': choose one of auto, edsm, rpni, ...
+    """
+    names = ", ".join(STRATEGIES)
+    if isinstance(given, Strategy):
+        if given not in STRATEGIES.values():
+            _check(given)
+        return given
+    if isinstance(given, type) and issubclass(given, Strategy):
+        raise OptionError(f"strategy {given.__name__} is a class: give {given.__name__}(...)")
+    if not isinstance(given, str):
+        raise OptionError(
+            f"a {type(given).__name__} is no strategy: choose one of {names}, or derive a class "
+            f"from resolvent.Strategy"
+        )
+    if given not in STRATEGIES:
+        raise OptionError(f"unknown strategy '{given}': choose one of {names}")
+    return STRATEGIES[given]
+
+
+def _check(own: Strategy) -> None:
+    """Refuse an unusable strategy of the user before any work is done."""
+    title = f"strategy {type(own).__name__}"
+    name = getattr(own, "name", None)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise OptionError(f"{title} has no name: write name = '...' in its class")
+    if name in STRATEGIES:
+        raise OptionError(f"{title} has the name of a built-in one, '{name}': choose another")
+    for switch in _SWITCHES:
+        if not isinstance(getattr(own, switch), bool):
+            raise OptionError(
+                f"{title}: {switch} is {shown(getattr(own, switch))}: choose True or False"
+            )
+    for attribute in _BUILT_IN:
+        if getattr(own, attribute) != getattr(Strategy, attribute):
+            raise OptionError(
+                f"{title} sets {attribute}, which only built-in ones do: leave it out"
+            )
+    horizon = own.horizon
+    if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
+        raise OptionError(f"{title}: horizon is {shown(horizon)}: choose a number above 0, or None")
+    if not callable(own.fits):
+        raise OptionError(f"{title} has no method fits(known, new): leave it out, or write one")
+    unwritten = getattr(own.score, "__func__", None) is Strategy.score and not own.first_fit
+    if unwritten or not callable(own.score):
+        raise OptionError(f"{title} has no method score(merge): write one that returns a number")

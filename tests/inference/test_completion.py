@@ -1,0 +1,123 @@
+"""Completion of merging that ran out of time, on samples small enough to work out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automata import unexplained
+from resolvent import _core
+from resolvent.inference.conflict import Contradiction, find_contradiction
+from resolvent.inference.engine import merge
+from resolvent.inference.state_merging import completed
+from strategies import sample_set, sample_sets
+
+# Label 0 leads from the root to a state that answers 1, and back; label 1 is not settled.
+SAMPLES = sample_set(
+    [
+        [(0, 0, 1), (0, 0, 0), (0, 0, 1)],
+        [(1, 0, 1), (0, 0, 0), (0, 0, 1)],
+        [(1, 0, 1), (1, 0, 0)],
+    ]
+)
+
+
+def nodes(samples):
+    """The number of each history's node."""
+    tree = samples.histories.tree
+    return {tuple(tree.history(node)): node for node in range(len(tree))}
+
+
+def test_undecided_nodes_join_the_state_with_most_agreement():
+    node = nodes(SAMPLES)
+    settled = [-1] * len(node)
+    for history, state in {(): 0, (0,): 1, (0, 0): 0, (0, 0, 0): 1}.items():
+        settled[node[history]] = state
+    found = completed(SAMPLES, [0, node[0,]], settled, (), 5)
+    assert not found.finished
+    assert found.states == 2
+    moves = zip(found.transition_state.tolist(), found.transition_label.tolist(), strict=True)
+    table = dict(zip(moves, found.transition_target.tolist(), strict=True))
+    # After label 1 it answers 1, then after 0 it answers 0, then 1: as state 1 does.
+    assert table == {(0, 0): 1, (1, 0): 0, (0, 1): 1, (1, 1): 0}
+    assert found.wrong == 0
+    assert unexplained(found, SAMPLES) == []
+    assert [(event.red, event.blue) for event in found.events] == [
+        (node[0,], node[1,]),
+        (0, node[1, 1]),
+    ]
+    assert found.attempts == 5
+    assert all(event.folded >= 1 for event in found.events)
+
+
+def test_states_predict_the_most_frequent_output():
+    samples = sample_set([[(0, 0, 1), (0, 0, 1), (0, 0, 0)]])
+    found = completed(samples, [0], [0, -1, -1, -1], (), 0)
+    assert found.states == 1
+    assert found.output_value.tolist() == [1]
+    assert found.wrong == len(unexplained(found, samples)) == 1
+
+
+def test_of_equally_frequent_answers_the_lowest_is_taken():
+    samples = sample_set([[(0, 0, 1), (0, 0, 0)]])
+    assert completed(samples, [0], [0, -1, -1], (), 0).output_value.tolist() == [0]
+
+
+@settings(deadline=None)
+@given(samples=sample_sets(), cut=st.integers(0, 8))
+def test_wrong_rows_are_counted_wherever_merging_stops(samples, cut):
+    """Settled is what the first states of a finished machine have, and what is above it."""
+    if find_contradiction(samples) is not None:
+        return
+    whole = merge(samples)
+    kept = min(cut, whole.states - 1) + 1
+    table = {
+        (state, label): target
+        for state, label, target in zip(
+            whole.transition_state.tolist(),
+            whole.transition_label.tolist(),
+            whole.transition_target.tolist(),
+            strict=True,
+        )
+    }
+    settled = []
+    for node in range(len(samples.histories.tree)):
+        state = 0
+        for label in samples.histories.tree.history(node):
+            state = -1 if state < 0 else table[state, label]
+            if state >= kept:
+                state = -1
+        settled.append(state)
+    found = completed(samples, whole.access[:kept].tolist(), settled, (), 0)
+    assert found.states == kept
+    assert found.wrong == len(unexplained(found, samples))
+    if kept == whole.states:
+        assert found.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("access", "settled", "words"),
+    [
+        ([0], [0, 0], "the state of each node"),
+        ([0], [0, 1, -1], None),
+        ([0], [-1, -1, -1], "the first node"),
+        ([0], [0, -1, 0], "above a settled node"),
+        ([7], [0, -1, -1], None),
+    ],
+)
+def test_invalid_columns_are_refused(access, settled, words):
+    samples = sample_set([[(0, 0, 1), (0, 0, 1)]])
+    with pytest.raises(ValueError, match=words):
+        _core.complete(
+            samples.histories.tree,
+            samples.alpha,
+            samples.output,
+            np.array(access, np.int32),
+            np.array(settled, np.int32),
+        )
+
+
+def test_a_contradiction_is_raised_despite_the_time_limit():
+    samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
+    with pytest.raises(Contradiction):
+        merge(samples, time_limit=1e-9)

@@ -1,0 +1,85 @@
+import contextlib
+import inspect
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import resolvent as rs
+from own_strategies import MostAgreeing
+from resolvent.inference.options import Options
+from resolvent.inference.strategy import STRATEGIES
+from resolvent.samples import LabelTiming
+
+SHAPING = st.fixed_dictionaries(
+    {},
+    optional={
+        "outputs": st.lists(st.sampled_from(["observation", "reward", "cost"]), min_size=1).map(
+            lambda names: list(dict.fromkeys(names))
+        ),
+        "strategy": st.sampled_from([*STRATEGIES]),
+        "timing": st.sampled_from(LabelTiming),
+        "trivial": st.one_of(st.just("auto"), st.lists(st.sampled_from(["key", "sofa"]))),
+        "supplement": st.booleans(),
+        "remove_redundant": st.booleans(),
+        "reward_digits": st.one_of(st.none(), st.integers(0, 5)),
+        "seed": st.integers(0, 2**63),
+        "effort": st.floats(0, 10),
+    },
+)
+
+
+@given(SHAPING)
+def test_options_survive_a_file(given_options):
+    options = Options(**given_options)
+    again = Options.from_dict(options.as_dict())
+    assert again.as_dict() == options.as_dict()
+    assert (again.strategy, again.timing, again.outputs) == (
+        options.strategy,
+        options.timing,
+        options.outputs,
+    )
+
+
+def test_infer_takes_every_option_and_has_its_default():
+    """The keywords of `infer` are typed out for those who read and complete them."""
+    taken = inspect.signature(rs.infer).parameters
+    for field in fields(Options):
+        default = taken[field.name].default
+        # What a user writes is made into what the option holds.
+        assert getattr(Options(**{field.name: default}), field.name) == getattr(
+            Options(), field.name
+        )
+    assert taken.keys() - {field.name for field in fields(Options)} == {"traces", "progress"}
+
+
+def test_a_file_does_not_hold_how_machines_are_found():
+    found = Options(engine="python", time_limit=5, refine=True)
+    assert found.as_dict() == Options().as_dict()
+    for name in ("engine", "time_limit", "refine"):
+        with pytest.raises(rs.ModelError, match=f"no option `{name}`"):
+            Options.from_dict({name: None})
+
+
+def test_options_of_another_version_are_refused_by_name():
+    with pytest.raises(rs.ModelError, match=r"no option `colour` \(colour\)"):
+        Options.from_dict({"colour": "red"})
+    with pytest.raises(rs.ModelError, match=r"Expected `int`.*\(seed\)"):
+        Options.from_dict({"seed": "seven"})
+
+
+def test_a_strategy_of_ones_own_is_given_beside_the_file():
+    stored = Options(strategy=MostAgreeing()).as_dict()
+    with pytest.raises(rs.ModelError, match="which is not built in"):
+        Options.from_dict(stored)
+    assert Options.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Options)])
+@pytest.mark.parametrize(
+    "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
+)
+def test_any_value_is_accepted_or_refused(name, odd):
+    with contextlib.suppress(rs.OptionError):
+        Options(**{name: odd})

@@ -1,0 +1,397 @@
+"""The search for the smallest machine: it explains all, it repeats, it beats merging."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automata import unexplained
+from interrupting import interrupt
+from resolvent import _core
+from resolvent.errors import OptionError
+from resolvent.inference.conflict import Contradiction, find_contradiction
+from resolvent.inference.engine import merge
+from resolvent.reduction import remove_redundant, remove_trivial
+from resolvent.samples import Histories, LabelTiming, output_samples
+from strategies import columns, sample_set, sample_sets, targets
+from synthetic_pair import synthetic
+from worlds import random_world
+
+EFFORT = 0.001  # for small samples, and enough for them
+
+
+def search(samples, **options):
+    return merge(samples, order="search", **{"effort": EFFORT, **options})
+
+
+def found_fields(automaton, but=()):
+    """Every field as plain values, to be compared; not the work, which differs with the way."""
+    return {
+        field.name: value.tolist() if isinstance(value, np.ndarray) else value
+        for field in fields(automaton)
+        if field.name not in (*but, "work")
+        for value in [getattr(automaton, field.name)]
+    }
+
+
+def rows_of(samples):
+    rows = list(
+        zip(samples.beta.tolist(), samples.alpha.tolist(), samples.output.tolist(), strict=True)
+    )
+    return [rows[start:stop] for start, stop in pairwise(samples.offsets.tolist())]
+
+
+def smallest_machine(traces, labels, at_most):
+    """The fewest states that explain the rows: tables grow a transition when one is first used.
+
+    All ways are tried, up to the names of states, which are numbered as they are met.
+    """
+    rows = [(n == 0, *row) for trace in traces for n, row in enumerate(trace)]
+
+    def explains(states):
+        # What is yet to be tried: (row, state, states in use, transitions, answers).
+        ahead = [(0, 0, 1, {}, {})]
+        while ahead:
+            at, state, used, step, answer = ahead.pop()
+            if at == len(rows):
+                return True
+            first, beta, alpha, output = rows[at]
+            state = 0 if first else state
+            if beta >= 0 and (state, beta) not in step:
+                for target in range(min(used + 1, states)):
+                    more = {**step, (state, beta): target}
+                    ahead.append((at, state, max(used, target + 1), more, answer))
+                continue
+            state = step[state, beta] if beta >= 0 else state
+            if alpha >= 0:
+                if answer.get((state, alpha), output) != output:
+                    continue
+                answer = {**answer, (state, alpha): output}
+            ahead.append((at + 1, state, used, step, answer))
+        return False
+
+    return next(states for states in range(1, at_most + 1) if explains(states))
+
+
+def walks(target, traces, length, seed):
+    """What random label words get as answers, one random question after each label."""
+    random = Random(seed)
+    made = []
+    for _ in range(traces):
+        state, rows = 0, []
+        for _ in range(length):
+            beta, alpha = random.choice(target.labels), random.choice(target.alphas)
+            state = target.step[state][beta]
+            rows.append((beta, alpha, target.answer[state][alpha]))
+        made.append(rows)
+    return made
+
+
+def world_samples(world, steps):
+    """Whole traces of a world, up to so many steps."""
+    traces = world.rollouts(steps // 20, seed=0)
+    traces = traces[: int(np.searchsorted(traces.offsets, steps, side="right")) - 1]
+    no_event = [traces.labels.code(frozenset())]
+    histories = remove_trivial(Histories.of(traces, LabelTiming.CURRENT), no_event)
+    return remove_redundant(output_samples(traces, histories, "observation"))[0]
+
+
+def is_the_world(automaton, world, samples):
+    """Whether the automaton's transitions are the world's, but for the names of states."""
+    names = [next(iter(label), None) for label in samples.labels]
+    moves = zip(
+        automaton.transition_state.tolist(),
+        automaton.transition_label.tolist(),
+        automaton.transition_target.tolist(),
+        strict=True,
+    )
+    moves = list(moves)
+    partner, ahead = {0: 0}, [0]
+    for state in ahead:
+        for source, label, target in moves:
+            if source == state:
+                theirs = world.tm_transitions[partner[state]][int(names[label])]
+                if target not in partner:
+                    ahead.append(target)
+                if partner.setdefault(target, theirs) != theirs:
+                    return False
+    return len(partner) == len(set(partner.values())) == len(world.tm_transitions)
+
+
+# ---- laws ------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=150)
+@given(samples=sample_sets(), seed=st.integers(0, 2**64 - 1))
+def test_it_explains_every_row_and_is_never_larger_than_edsm(samples, seed):
+    rows = find_contradiction(samples)
+    if rows is not None:
+        with pytest.raises(Contradiction) as same:
+            search(samples)
+        assert same.value.args == rows.args
+        return
+    merged = merge(samples)
+    found = search(samples, seed=seed)
+    assert unexplained(found, samples) == []
+    assert found.states <= merged.states
+    assert found.tree_nodes == merged.tree_nodes
+
+
+@settings(deadline=None, max_examples=60)
+@given(target=targets(states=5, labels=3), seed=st.integers(0, 2**32), data=st.data())
+def test_shuffled_and_repeated_traces_give_the_same_automaton(target, seed, data):
+    made = walks(target, traces=8, length=12, seed=seed)
+    order = data.draw(st.permutations(range(len(made))))
+    once, shuffled = search(sample_set(made)), search(sample_set([made[n] for n in order]))
+    assert found_fields(once) == found_fields(shuffled)
+    counts = ("transition_count", "output_count")
+    again = search(sample_set([*made, *made[:5]]))
+    assert found_fields(once, but=counts) == found_fields(again, but=counts)
+
+
+@settings(deadline=None, max_examples=60)
+@given(target=targets(states=5, labels=3), seed=st.integers(0, 2**32))
+def test_the_log_tells_how_the_tree_became_the_automaton(target, seed):
+    found = search(sample_set(walks(target, traces=8, length=12, seed=seed)))
+    promoted = [event.blue for event in found.events if event.red is None]
+    assert found.access.tolist() == [0, *promoted]
+    merged = [event for event in found.events if event.red is not None]
+    assert {event.red for event in merged} <= {0, *promoted}
+    assert found.states + sum(event.folded for event in merged) == found.tree_nodes
+    assert found.transition_count.sum() == 8 * 12
+    assert found.output_count.sum() == 8 * 12
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    target=targets(states=4, labels=2, alphas=2, outputs=3),
+    traces=st.integers(1, 4),
+    length=st.integers(1, 8),
+    seed=st.integers(0, 2**32),
+)
+def test_on_tiny_samples_no_machine_is_smaller(target, traces, length, seed):
+    made = walks(target, traces, length, seed)
+    assert search(sample_set(made)).states == smallest_machine(made, 2, len(target.step))
+
+
+# ---- values worked out by hand ---------------------------------------------
+
+
+def test_no_rows_need_one_state():
+    assert search(sample_set([])).states == 1
+    assert search(sample_set([[], []])).states == 1
+
+
+def test_one_answer_needs_one_state_and_no_search():
+    made = [[(0, 0, 1), (1, 0, 1), (0, 1, 0)]] * 3
+    found = search(sample_set(made), effort=1e9)
+    assert (found.states, found.attempts) == (1, merge(sample_set(made)).attempts)
+
+
+def test_states_that_all_conflict_are_proof_enough():
+    # A ring of four: each state answers the one question its own way.
+    made = [[(-1, 0, 0), *((0, 0, n % 4) for n in range(1, 13))]]
+    found = search(sample_set(made), effort=1e9)
+    assert (found.states, found.attempts) == (4, merge(sample_set(made)).attempts)
+
+
+def test_ids_may_be_as_large_as_they_like():
+    big = 2**31 - 1
+    beta, alpha = np.array([-1, big, 5, big], np.int32), np.array([big, big, 7, big], np.int32)
+    output, offsets = np.array([0, big, 3, 2], np.int32), np.array([0, 4], np.int64)
+    tree = _core.build_history_tree(beta, offsets)
+    found = _core.search(tree, alpha, output, seed=0, budget=100_000)
+    assert len(found["access"]) == 3  # three outputs for one alpha
+
+
+def test_without_budget_the_result_is_that_of_edsm():
+    world = random_world(0, size=9, labels=4, tm_states=4)
+    samples = world_samples(world, 2_000)
+    nothing = ("attempts",)
+    assert found_fields(search(samples, effort=0), nothing) == found_fields(merge(samples), nothing)
+
+
+# ---- what it is for --------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scarce():
+    """A world of 6 states and so few traces that edsm finds far too many."""
+    world = random_world(1, labels=6, tm_states=6)
+    return world, world_samples(world, 10_000)
+
+
+def test_it_finds_a_machine_that_merging_does_not(scarce):
+    world, samples = scarce
+    found = merge(samples, order="search")
+    assert merge(samples).states > 20
+    assert unexplained(found, samples) == []
+    assert is_the_world(found, world, samples)
+
+
+def test_other_seeds_find_the_same_machine(scarce):
+    _, samples = scarce
+    found = [merge(samples, order="search", seed=seed) for seed in range(4)]
+    first, *others = (found_fields(one, but=("attempts",)) for one in found)
+    assert all(other == first for other in others)
+
+
+def test_the_same_seed_gives_the_same_automaton(scarce):
+    _, samples = scarce
+    one, other = (merge(samples, order="search", seed=7, effort=0.1) for _ in range(2))
+    assert found_fields(one) == found_fields(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_the_papers_worlds_from_25_000_steps(seed):
+    world = random_world(seed)
+    samples = world_samples(world, 25_000)
+    found = merge(samples, order="search")
+    assert found.states == 7
+    assert unexplained(found, samples) == []
+
+
+# ---- options, time and Ctrl-C ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "python"}, "engine 'python' has no strategy 'search': take engine 'native'"),
+        ({"seed": -1}, "the seed is -1"),
+        ({"seed": 2**64}, "below 2^64"),
+        ({"effort": -1}, "the effort is -1"),
+        ({"effort": float("nan")}, "the effort is nan"),
+        ({"effort": float("inf")}, "the effort is inf"),
+        ({"time_limit": 0}, "the time limit is 0 s"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, words):
+    with pytest.raises(OptionError) as error:
+        search(sample_set([[(0, 0, 0)]]), **options)
+    assert words in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def hopeless():
+    """So little about so large a machine that the search goes on for long."""
+    world = random_world(1, labels=5, tm_states=9)
+    return world_samples(world, 5_000)
+
+
+def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
+    for limit in (0.5, 5.0, 50.0):  # until a slow machine has come to search
+        started = time.process_time()
+        found = merge(hopeless, order="search", time_limit=limit)
+        assert time.process_time() - started < 10 * limit
+        assert len(unexplained(found, hopeless)) == found.wrong
+        if found.finished:
+            break
+    assert found.finished
+    assert found.wrong == 0
+    assert found.states <= merge(hopeless).states
+
+
+def test_time_can_run_out_before_there_is_anything():
+    samples = world_samples(random_world(0), 200_000)
+    found = merge(samples, order="search", time_limit=1e-9)
+    assert not found.finished
+    assert len(unexplained(found, samples)) == found.wrong > 0
+
+
+def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
+    seen = []
+
+    def listen(progress):
+        seen.append(progress)
+        if len(seen) == 8:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        merge(hopeless, order="search", listener=listen)
+    last = seen[-1]
+    assert last.states <= merge(hopeless).states
+    assert 2 <= last.undecided < last.states
+    assert all(0 <= one.done <= one.total for one in seen)
+    # It grows, but for once at most: where merging is over and the search begins.
+    assert sum(later.done < earlier.done for earlier, later in pairwise(seen)) <= 1
+
+
+STOPPED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits "ignore"
+sys.path[:0] = sys.argv[1:]
+from test_search import world_samples, random_world, merge
+samples = world_samples(random_world(1, labels=5, tm_states=9), 5_000)
+print("ready", flush=True)
+merge(samples, order="search")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT works otherwise there")
+def test_ctrl_c_stops_it_soon():
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", STOPPED, str(here), str(here.parent)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    time.sleep(0.5)
+    interrupt(process)
+    _, complaint = process.communicate()
+    assert b"KeyboardInterrupt" in complaint
+
+
+@pytest.mark.parametrize("place", range(2))
+def test_arrays_of_another_type_are_refused(place):
+    alpha, output, beta, offsets = columns(sample_set([[(-1, 0, 0), (0, 0, 1)]]))
+    arrays = [alpha, output]
+    arrays[place] = arrays[place].astype(np.float64)
+    tree = _core.build_history_tree(beta, offsets)
+    with pytest.raises(TypeError):
+        _core.search(tree, *arrays, seed=0, budget=1)
+
+
+def test_a_budget_below_nothing_is_refused():
+    alpha, output, beta, offsets = columns(sample_set([[(0, 0, 0)]]))
+    tree = _core.build_history_tree(beta, offsets)
+    with pytest.raises(ValueError, match="budget"):
+        _core.search(tree, alpha, output, seed=0, budget=-1)
+
+
+def log_samples(states, steps):
+    """One log without restarts, and the machine that it is of."""
+    pair, traces = synthetic(states, 1, steps)
+    histories = Histories.of(traces, LabelTiming.CURRENT)
+    return output_samples(traces, histories, "observation"), pair.transition
+
+
+@pytest.mark.parametrize(("states", "steps"), [(2, 500), (5, 3000), (5, 30_000), (8, 100_000)])
+def test_one_long_log_is_enough(states, steps):
+    samples, truth = log_samples(states, steps)
+    found = search(samples, effort=1)
+    assert found.states == states
+    assert not unexplained(found, samples)
+    moves = (found.transition_state, found.transition_label, found.transition_target)
+    same = {0: 0}  # walked side by side from the start, each state has one counterpart
+    for state, label, target in np.stack(moves, axis=1).tolist():
+        led = int(truth.transitions[same[state], label])
+        assert same.setdefault(target, led) == led
+    assert len(set(same.values())) == states
+
+
+def test_merging_that_was_put_off_is_resumed():
+    samples, _ = log_samples(20, 8000)
+    merged = merge(samples, order="edsm")
+    assert merged.states > 128
+    assert merged.attempts > 1_000_000
+    found = search(samples, effort=1e-9)
+    assert found_fields(found, but=("attempts",)) == found_fields(merged, but=("attempts",))

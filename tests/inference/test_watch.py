@@ -1,0 +1,105 @@
+"""Time limits and progress, in both engines."""
+
+import time
+
+import numpy as np
+import pytest
+
+from automata import unexplained
+from resolvent.errors import TimeLimitReached
+from resolvent.inference.engine import merge
+from resolvent.inference.state_merging import Watch, out_of_time
+from resolvent.progress import Progress
+from strategies import sample_set
+
+both_engines = pytest.mark.parametrize("engine", ["native", "python"])
+both_orders = pytest.mark.parametrize("order", ["edsm", "rpni"])
+
+
+@pytest.fixture(scope="module")
+def slow_samples():
+    """Answers at random on random traces: hardly anything merges, and the search takes ages."""
+    random = np.random.default_rng(0)
+    traces = []
+    for _ in range(120):
+        labels, answers = random.integers(0, 4, 300), random.integers(0, 2, 300)
+        # No two traces share a history as long as ten labels, so the answers cannot clash.
+        trace = [
+            (int(label), 0 if step > 10 else -1, int(answer))
+            for step, (label, answer) in enumerate(zip(labels, answers, strict=True))
+        ]
+        traces.append(trace)
+    return sample_set(traces)
+
+
+@both_engines
+@both_orders
+def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine, order):
+    found = merge(slow_samples, order=order, engine=engine, time_limit=0.005)
+    assert not found.finished
+    assert 1 <= found.states < found.tree_nodes
+    assert len(unexplained(found, slow_samples)) == found.wrong > 0
+
+
+@both_engines
+def test_progress_is_reported_and_grows(slow_samples, engine):
+    told = []
+
+    def listen(progress):
+        told.append(progress)
+        time.sleep(0.05)  # so that it is told at the next look again
+        if len(told) == 5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        merge(slow_samples, order="rpni", engine=engine, listener=listen)
+    assert all(isinstance(one, Progress) for one in told)
+    assert all(0 < one.done <= one.total for one in told[1:])
+    for name in ("states", "done"):
+        values = [getattr(one, name) for one in told]
+        assert values == sorted(values)
+    assert told[-1].states >= 1
+    assert told[-1].undecided >= 1
+
+
+@both_engines
+@both_orders
+def test_exceptions_of_a_listener_pass_through(slow_samples, engine, order):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def listener(progress):
+        raise Enough(progress.total)
+
+    with pytest.raises(Enough) as caught:
+        merge(slow_samples, order=order, engine=engine, listener=listener)
+    assert caught.value.args[0] >= 0
+
+
+@both_engines
+def test_a_limit_that_is_not_reached_changes_nothing(engine):
+    samples = sample_set([[(0, 0, 1), (0, 0, 0), (0, 0, 1)]])
+    free, limited = (merge(samples, engine=engine, time_limit=limit) for limit in (None, 60))
+    assert free.events == limited.events
+    assert free.attempts == limited.attempts
+
+
+def test_the_message_names_progress_and_remedy():
+    error = out_of_time(Progress(states=3, undecided=4, done=50, total=100))
+    assert str(error) == (
+        "time ran out: 3 states found so far, 4 still to be decided, 50 of 100 "
+        "prefix-tree nodes settled; raise the time limit, give more traces, declare labels "
+        "that change nothing as trivial, or take strategy 'search' if traces are few"
+    )
+
+
+def test_the_watch_speaks_now_and_then(monkeypatch):
+    clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
+    monkeypatch.setattr("resolvent.inference.state_merging.time.monotonic", lambda: next(clock))
+    told = []
+    looker = Watch(1.0, told.append)
+    for number in range(4):
+        looker.look(Progress(number, 0, 0, 0))
+    assert [one.states for one in told] == [1, 3]
+    with pytest.raises(TimeLimitReached):
+        looker.look(Progress(9, 0, 0, 0))
