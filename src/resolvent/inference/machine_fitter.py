@@ -216,22 +216,22 @@ class _Stages:
         task, choice = reduced.task, reduced.choice
 
         def build(automaton: Automaton, without: tuple[int, ...]) -> Machine:
-            known = self._in_every_state(without)
+            everywhere = self._in_every_state(without)
             machine = build_machine(
                 machine_class(task.predicts),
                 automaton,
                 task.samples,
                 reduced.constants,
-                known,
+                everywhere,
                 predicts=task.predicts,
                 supplemented=task.supplemented,
                 digits=task.digits,
             )
-            dropped = tuple(code for code in without if code not in set(known))
+            dropped = tuple(code for code in without if code not in set(everywhere))
             return loop_where_read(machine, dropped, task.samples.histories)
 
-        known = self._in_every_state(choice.trivial)
-        portfolio = Portfolio(task, reduced.samples, choice.trivial, known, build)
+        everywhere = self._in_every_state(choice.trivial)
+        portfolio = Portfolio(task, reduced.samples, choice.trivial, everywhere, build)
         named, workers = self.fitter.named_trivial, self.fitter.workers
         try:
             run = run_strategy(portfolio, choice, named, workers)
@@ -244,7 +244,7 @@ class _Stages:
         # A machine might read labels that were dropped on evidence: a proof keeps them.
         at_least = 1
         if automaton.finished:
-            at_least = fewest_states(portfolio.without(known), automaton)
+            at_least = fewest_states(portfolio.without(everywhere), automaton)
         return MachineFit(
             machine,
             self._statistics(machine, automaton, reduced.started, at_least, run.ran),
@@ -312,11 +312,11 @@ class _Stages:
     ) -> Conflict:
         """Return the steps that no machine explains, without the labels that are to blame."""
         # Labels dropped on evidence are to blame only if nothing contradicts with them.
-        known = self._in_every_state(trivial)
+        everywhere = self._in_every_state(trivial)
         options, corpus = task.options, self.fitter.corpus
-        histories = remove_trivial(Histories.of(task.traces, options.timing), known)
-        if (found := find_contradiction(task.asking(task.traces, histories))) is not None:
-            rows, trivial = found, known
+        histories = remove_trivial(Histories.of(task.traces, options.timing), everywhere)
+        if (contradiction := find_contradiction(task.asking(task.traces, histories))) is not None:
+            rows, trivial = contradiction, everywhere
         return explain_conflict(
             rows,
             task.traces,

@@ -183,7 +183,6 @@ def infer_latent(
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
-    listener: Listener | None = None,
 ) -> LatentReading | None:
     """Infer the true labels and initial states of traces, output by output.
 
@@ -221,7 +220,6 @@ def infer_latent(
             seed=seed,
             effort=effort,
             time_limit=time_limit,
-            listener=listener,
         )
         if likely.states == 1:
             continue
