@@ -154,7 +154,7 @@ def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(formats, "_read", lambda *_: bytearray(1 << 62))
     with pytest.raises(rs.OutOfMemory):
         rs.read_traces(path)
-    monkeypatch.setattr("resolvent.pipeline._inferred", lambda *_: bytearray(1 << 62))
+    monkeypatch.setattr("resolvent.inference.infer._inferred", lambda *_: bytearray(1 << 62))
     with pytest.raises(rs.OutOfMemory, match="machines were inferred"):
         rs.infer(house)
 

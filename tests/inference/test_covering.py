@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mealy_machine import Mealy
 from resolvent import infer
 from resolvent.inference.counterexamples import COMMON, covering
-from resolvent.running import Run
+from resolvent.inference.refinement import RefinementLoop
 from resolvent.traces import TraceSet
 
 MANY = 1_000  # steps
@@ -61,7 +61,7 @@ def test_a_move_of_any_machine_counts():
 @pytest.fixture
 def rare(monkeypatch):
     """A machine with moves that walks hardly ever take, learned from few steps at first."""
-    monkeypatch.setattr("resolvent.running.SAMPLE_STEPS", 600)
+    monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 600)
     random = np.random.default_rng(0)
     states, inputs = 8, 4
     moves = np.zeros((states, inputs), np.int32)  # back to the start, but for one way ahead
@@ -90,7 +90,9 @@ def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
     shares = []
     for found in (None, np.empty(0, np.int64)):
         if found is not None:
-            monkeypatch.setattr(Run, "_with_rare_moves", lambda *_, none=found: none)
+            monkeypatch.setattr(
+                RefinementLoop, "with_rare_transitions", lambda *_, none=found: none
+            )
         result = infer(traces, outputs=["output"], refine=True)
         assert result.refinement.rounds > 1
         learned = traces.take(result.standing.chosen)

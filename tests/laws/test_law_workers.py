@@ -122,7 +122,9 @@ def without_times(figures):
 
 def found(folder, on, **options):
     """All that an inference finds, but for the time it took."""
-    with mock.patch("resolvent.running.SAMPLE_STEPS", 300):  # too few, so that there are rounds
+    with mock.patch(
+        "resolvent.inference.refinement.SAMPLE_STEPS", 300
+    ):  # too few, so that there are rounds
         result = rs.infer(rs.scan_traces(folder), on=on, **options)
     statistics = without_times(result.as_dict())
     assert result.refinement.rounds > 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.noise import noisy_questions
+from resolvent.noise.outputs import noisy_questions
 
 
 def drawn(questions, asked, share, chance, seed=0):

@@ -95,7 +95,7 @@ def test_the_order_of_traces_makes_no_difference():
 
 
 def test_the_order_makes_no_difference_where_only_a_part_is_grown_on(monkeypatch):
-    monkeypatch.setattr("resolvent.noise.likely.PART", 700)
+    monkeypatch.setattr("resolvent.noise.outputs.PART", 700)
     samples = noisy_samples(RING, RING_ANSWERS, traces=200, seed=6)
     order = np.random.default_rng(1).permutation(200)
     one, other = most_likely(samples), most_likely(shuffled(samples, order))

@@ -14,7 +14,7 @@ from resolvent import _core
 from resolvent.evaluation.observed import Numbers, ObservedOutputs, question_of
 from resolvent.evaluation.separation import Answer, Separation, Separations
 from resolvent.machines import Machine
-from resolvent.machines.alternatives import LEAST_LOG_ODDS
+from resolvent.noise.alternatives import LEAST_LOG_ODDS
 from resolvent.noise import Rivals
 from resolvent.noise.likely import PART
 from resolvent.replay import StepsAsked

@@ -35,7 +35,7 @@ class Belief:
     without doubt the belief is in one state for sure, unless nothing explains what came.
 
     >>> from resolvent.environments import House
-    >>> from resolvent.noise import Doubt, LabelNoise
+    >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
     >>> doubt = Doubt(LabelNoise(0.5, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
     >>> belief = Belief(House().machines().replacing(doubt=doubt))
     >>> belief.reset(None)

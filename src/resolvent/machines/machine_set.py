@@ -14,8 +14,8 @@ from resolvent.errors import ModelError
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
+from resolvent.machines.uncertainty import Doubt
 from resolvent.machines.unseen import UNSEEN, State
-from resolvent.noise import Doubt
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
 from resolvent.traces.shards import TraceFolder

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines.columns import no_numbers
-from resolvent.noise import Rivals
+from resolvent.machines.uncertainty import Rivals
 
 
 @dataclass(frozen=True, eq=False)

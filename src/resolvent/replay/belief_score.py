@@ -32,7 +32,7 @@ def believed_score(machines: Machines, traces: TraceSet) -> Score:
     """Return the number of steps predicted right by the belief about states before each step.
 
     >>> from resolvent.environments import House
-    >>> from resolvent.noise import Doubt, LabelNoise
+    >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
     >>> from resolvent.traces import Trace
     >>> doubt = Doubt(LabelNoise(0.1, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
     >>> machines = House().machines().replacing(doubt=doubt)

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine_set import Machines
-from resolvent.noise import Doubt, LabelNoise
+from resolvent.machines.uncertainty import Doubt, LabelNoise
 from resolvent.traces.symbols import Label
 
 StoredShares = list[tuple[list[str], float]]

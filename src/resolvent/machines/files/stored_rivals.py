@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine import Machine
-from resolvent.noise import Rivals
+from resolvent.machines.uncertainty import Rivals
 
 StoredRivals: TypeAlias = list[tuple[int, int, float]]
 """Row of `transitions`, the likeliest other target, and the odds against it, as a logarithm."""
