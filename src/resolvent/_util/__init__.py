@@ -1,0 +1,1 @@
+"""Tools that have nothing to do with automata."""
