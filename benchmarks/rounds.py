@@ -19,21 +19,21 @@ import numpy as np
 import resolvent as rs
 from resolvent.environments import RandomWorld
 from resolvent.exploring import beliefs, mind
-from resolvent.exploring.choosing import Hopes
-from resolvent.exploring.exploration import Solving
-from resolvent.exploring.knowledge import UNKNOWN
-from resolvent.exploring.tables import Tables
+from resolvent.exploring.choosing import ValueBounds
+from resolvent.exploring.exploration import SolveRun
+from resolvent.exploring.model import UNKNOWN
+from resolvent.exploring.tables import TransitionTables
 
 PARTS = {
     "mending": (beliefs, "mended"),
     "inferring": (beliefs.Beliefs, "_thought_of"),
-    "recalling": (mind, "Knowledge"),
-    "weighing": (Hopes, "weigh"),
+    "recalling": (mind, "EmpiricalModel"),
+    "weighing": (ValueBounds, "weigh"),
     "choosing": (mind.Mind, "_chosen"),
 }
 """The parts of a round, and the functions that do them."""
 
-LONGEST = 1_000
+MAX_WORD_LENGTH = 1_000
 """Random episodes are cut after so many steps."""
 
 
@@ -97,7 +97,7 @@ def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> No
     """Solve, and time each round."""
     explorer = rs.Explorer(env, seed=seed)
     limit = None if env.spec and env.spec.max_episode_steps else 2_000
-    solving = Solving(env, explorer, budget, limit, None, None)
+    solving = SolveRun(env, explorer, budget, limit, None, None)
     after, began = solving._after_step, time.process_time()
 
     def timed(changed: bool) -> None:
@@ -134,10 +134,10 @@ class Walk:
             explorer.learn(action, observation, reward, *ended, info)
             if choose and cursor.goes_on:
                 explorer.mind.act(cursor)
-        if len(cursor.episode) >= LONGEST:
+        if len(cursor.episode) >= MAX_WORD_LENGTH:
             explorer.cut()
 
-    def surprised(self, tables: Tables, thorough_at: int, rounds: Rounds) -> None:
+    def surprised(self, tables: TransitionTables, thorough_at: int, rounds: Rounds) -> None:
         """Take a step with these machines believed in, which it shows to be wrong."""
         held = self.explorer.mind.beliefs
         held.tables, held.thorough_at = tables, thorough_at
@@ -147,7 +147,7 @@ class Walk:
         self.step(rounds, choose=True)
 
 
-def wrong_moves(tables: Tables) -> Iterator[Tables]:
+def wrong_moves(tables: TransitionTables) -> Iterator[TransitionTables]:
     """Return machines with one move each that leads elsewhere."""
     for place, moves in enumerate(tables.moves):
         for state, label in zip(*np.nonzero(moves >= 0), strict=True):
@@ -176,17 +176,17 @@ def main() -> None:
         print(rounds.row(f"{name}, {asked.steps:,} steps"), flush=True)
     for world in range(asked.worlds):
         name, walk = f"25×25 world {world}", Walk(RandomWorld(world_seed=world), 0)
-        on_the_way, mended, inferred = Rounds(), Rounds(), Rounds()
+        on_the_way, repaired, inferred = Rounds(), Rounds(), Rounds()
         with on_the_way.told_apart():
             while walk.explorer.steps < asked.behind:
                 walk.step(on_the_way)
         print(on_the_way.row(f"{name}, {asked.behind:,} random steps"), flush=True)
         believed = walk.explorer.mind.beliefs.tables
         assert believed is not None
-        with mended.told_apart():
+        with repaired.told_apart():
             for wrong in wrong_moves(believed):
-                walk.surprised(wrong, 2 * walk.explorer.steps, mended)
-        print(mended.row(f"{name}, then each move wrong once: mended"), flush=True)
+                walk.surprised(wrong, 2 * walk.explorer.steps, repaired)
+        print(repaired.row(f"{name}, then each move wrong once: mended"), flush=True)
         with inferred.told_apart():
             for wrong in wrong_moves(believed):
                 walk.surprised(wrong, 0, inferred)

@@ -7,10 +7,10 @@ import pytest
 import resolvent as rs
 from resolvent import _core
 from resolvent.environments import RandomWorld
-from resolvent.exploration.buffer import Columns, Episode, Log
-from resolvent.exploration.empirical_model import Knowledge
-from resolvent.exploration.repair import explains, mended, tells_endings
-from resolvent.exploration.tables import Steps
+from resolvent.exploration.buffer import Columns, Episode, Buffer
+from resolvent.exploration.empirical_model import EmpiricalModel
+from resolvent.exploration.repair import explains, repaired, predicts_endings
+from resolvent.exploration.tables import QueriedSteps
 
 WORLDS = [
     ("House", lambda: gym.make("resolvent/House-v0"), 300),
@@ -42,24 +42,24 @@ def mind(request):
     return explorer.mind
 
 
-def one_by_one(believed: Knowledge, columns: Columns) -> Knowledge:
+def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
     """Return what is known after all steps were taken one after another."""
-    nothing = Log(believed.log.actions).columns()
-    known = Knowledge(believed.believed, believed.log, nothing)
-    known.usual = believed.usual  # the first that was paid, or what was paid most often
+    nothing = Buffer(believed.log.actions).columns()
+    known = EmpiricalModel(believed.believed, believed.log, nothing)
+    known.usual_reward = believed.usual_reward  # the first that was paid, or what was paid most often
     for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
         place = int(first) + number
-        seen, labels = columns.seen.tolist(), columns.labels.tolist()
+        seen, labels = columns.observations.tolist(), columns.labels.tolist()
         row = known.begin(seen[place], labels[place])
         context, before = (-1, seen[place], labels[place]), ()
         for step in range(int(first), int(stop)):
             place, action = step + number, int(columns.actions[step])
-            known.ask(context, before, row, action)
-            ended = bool(columns.ended[number]) and step == stop - 1
+            known.note_query_at(context, before, row, action)
+            ended = bool(columns.terminated[number]) and step == stop - 1
             read = labels[place] if known.lag else labels[place + 1]
-            if read not in known.plain:
-                before, context = context, (read, *known.situations[row][1:])
-            taken = known.take(
+            if read not in known.neutral_labels:
+                before, context = context, (read, *known.augmented_states[row][1:])
+            taken = known.add_step(
                 row, action, float(columns.rewards[step]), seen[place + 1], labels[place + 1],
                 labels[place], ended,
             )  # fmt: skip
@@ -68,60 +68,63 @@ def one_by_one(believed: Knowledge, columns: Columns) -> Knowledge:
     return known
 
 
-def steps_of(known: Knowledge) -> dict:
+def steps_of(known: EmpiricalModel) -> dict:
     """Return what is known of each step, by situations instead of their numbers."""
     found = {}
     for situation, row in known.rows.items():
-        for action, led in enumerate(known.following[row]):
-            follows = known.situations[led] if led >= 0 else led
-            unsettled = (row, action) in known.unsettled
+        for action, led in enumerate(known.next_row[row]):
+            follows = known.augmented_states[led] if led >= 0 else led
+            unsettled = (row, action) in known.nondeterministic
             told = None if led == -2 else known.reward[row][action]
             if led != -2 or unsettled:
-                found[situation, action] = follows, told, unsettled, known.read[row][action]
+                found[situation, action] = follows, told, unsettled, known.label_read[row][action]
     return found
 
 
 def test_all_at_once_is_the_same_as_one_by_one(mind):
-    columns, known = mind.log.columns(), mind.knowledge
+    columns, known = mind.log.columns(), mind.model
     slow = one_by_one(known, columns)
     assert steps_of(known) == steps_of(slow)
-    assert known.known == slow.known
-    starts = {known.situations[row]: times for row, times in known.starts.items()}
-    assert starts == {slow.situations[row]: times for row, times in slow.starts.items()}
-    assert (known.beginnings, known.label_at) == (slow.beginnings, slow.label_at)
-    assert (known.least, known.most, known.ends) == (slow.least, slow.most, slow.ends)
-    assert known.ending == slow.ending
-    assert known.notable >= slow.notable  # one by one, what varies is known from then on
+    assert known.n_known == slow.n_known
+    starts = {known.augmented_states[row]: times for row, times in known.starts.items()}
+    assert starts == {slow.augmented_states[row]: times for row, times in slow.starts.items()}
+    assert (known.initial_symbols, known.label_of) == (slow.initial_symbols, slow.label_of)
+    assert (known.least, known.most, known.terminates) == (slow.least, slow.most, slow.terminates)
+    assert known.terminating == slow.terminating
+    assert known.informative >= slow.informative  # one by one, what varies is known from then on
 
 
 def test_questions_in_contexts_are_those_asked_there(mind):
     """One by one, all questions are noted; all at once, only notable ones."""
-    known, slow = mind.knowledge, one_by_one(mind.knowledge, mind.log.columns())
-    for fast, plain in ((known.contexts, slow.contexts), (known.pairs, slow.pairs)):
-        notable = {key: asked & known.notable for key, asked in plain.items()}
+    known, slow = mind.model, one_by_one(mind.model, mind.log.columns())
+    for fast, plain in (
+        (known.queries_after, slow.queries_after),
+        (known.queries_after_pair, slow.queries_after_pair),
+    ):
+        notable = {key: asked & known.informative for key, asked in plain.items()}
         assert fast == {key: asked for key, asked in notable.items() if asked}
 
 
 def test_answers_are_those_of_each_step(mind):
-    columns, known = mind.log.columns(), mind.knowledge
-    steps = Steps.asked_of(known.believed, columns)
+    columns, known = mind.log.columns(), mind.model
+    steps = QueriedSteps.of_columns(known.believed, columns)
     states = [steps.walk(one).tolist() for one in known.believed.moves]
     for step in range(columns.steps):
-        told = {"transition": columns.after, "reward": columns.rewards}
+        told = {"transition": columns.observations_after, "reward": columns.rewards}
         for place, kind in enumerate(known.kinds):
             here = [one[step] for one in states]
-            asked = int(columns.before[step]), int(columns.actions[step])
-            assert known.answers.get(place, here, *asked) == told.get(kind, steps.ended)[step]
+            asked = int(columns.observations_before[step]), int(columns.actions[step])
+            assert known.outputs.get(place, here, *asked) == told.get(kind, steps.ended)[step]
 
 
 def test_words_are_those_read_in_a_row(mind):
-    columns, known = mind.log.columns(), mind.knowledge
+    columns, known = mind.log.columns(), mind.model
     for length in (1, 2, 3):
         words = set()
         for number, first in enumerate(columns.offsets[:-1]):
             stop = columns.offsets[number + 1] + number + 1
             read = columns.labels[first + number + 1 : stop].tolist()
-            read = [one for one in read if one not in known.plain]
+            read = [one for one in read if one not in known.neutral_labels]
             read = [one for place, one in enumerate(read) if not place or read[place - 1] != one]
             words |= {tuple(read[at : at + length]) for at in range(len(read) - length + 1)}
         assert known.words(length) == words
@@ -152,8 +155,8 @@ def clashes_by_hand(steps, place, states, beside):
 
 
 def test_clashes_are_those_found_by_hand(mind):
-    believed, draw = mind.knowledge.believed, np.random.default_rng(1)
-    steps = Steps.asked_of(believed, mind.log.columns())
+    believed, draw = mind.model.believed, np.random.default_rng(1)
+    steps = QueriedSteps.of_columns(believed, mind.log.columns())
     assert explains(believed, steps)
     first = steps.walk(believed.moves[0])
     for place in (0, 1):
@@ -171,25 +174,25 @@ def test_clashes_are_those_found_by_hand(mind):
 
 
 def test_a_wrong_move_is_mended(mind):
-    believed = mind.knowledge.believed
-    steps = Steps.asked_of(believed, mind.log.columns())
+    believed = mind.model.believed
+    steps = QueriedSteps.of_columns(believed, mind.log.columns())
     for state, label in zip(*np.nonzero(believed.moves[0] >= 0), strict=True):
         moves = [one.copy() for one in believed.moves]
         moves[0][state, label] = (moves[0][state, label] + 1) % len(moves[0])
         wrong = type(believed)(believed.kinds, tuple(moves), believed.timing)
         if not explains(wrong, steps):
-            found = mended(wrong, steps)
+            found = repaired(wrong, steps)
             assert found is None or explains(found, steps)
 
 
 def test_endings_are_told_where_no_situation_both_ends_and_goes_on(mind):
-    believed = mind.knowledge.believed
-    steps = Steps.asked_of(believed, mind.log.columns())
+    believed = mind.model.believed
+    steps = QueriedSteps.of_columns(believed, mind.log.columns())
     together = zip(*(steps.walk(one).tolist() for one in believed.moves), strict=True)
     ends = {}
     for states, question, ended in zip(together, steps.question, steps.ended, strict=True):
         ends.setdefault((states, int(question)), set()).add(bool(ended))
-    assert tells_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
+    assert predicts_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
 
 
 def test_values_are_numbered_as_they_come_up():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.exploration.buffer import ENDED, Episode, Log
-from resolvent.exploration.hypothesis import MORE_STEPS, Beliefs
-from resolvent.exploration.repair import explains, tells_endings
-from resolvent.exploration.tables import Steps, Tables
+from resolvent.exploration.buffer import ENDED, Episode, Buffer
+from resolvent.exploration.hypothesis import MORE_STEPS, Hypothesis
+from resolvent.exploration.repair import explains, predicts_endings
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.samples import LabelTiming
 
 
@@ -55,7 +55,7 @@ class Welcome(gym.Env):
 
 def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
     thorough, repairs = [], []
-    rethink, repair = Beliefs.rethink, Beliefs.repair
+    rethink, repair = Hypothesis.rethink, Hypothesis.repair
 
     def rethought(beliefs, under_way, *, last=False):
         if not last:
@@ -67,8 +67,8 @@ def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
         repairs.append(beliefs.log.steps)
         return repair(beliefs, under_way)
 
-    monkeypatch.setattr(Beliefs, "rethink", rethought)
-    monkeypatch.setattr(Beliefs, "repair", repaired)
+    monkeypatch.setattr(Hypothesis, "rethink", rethought)
+    monkeypatch.setattr(Hypothesis, "repair", repaired)
     solved = rs.solve(Song(), budget=3_000)
     assert solved.optimal
     best = sum(0.95**step for step in range(Song.notes - 1))
@@ -88,22 +88,22 @@ def test_a_plan_that_goes_round_for_pay_is_carried_out_until_later_pay_hardly_co
 
 def _told_by(moves):
     """One episode that stays in a room twice and ends with the second time, and such machines."""
-    log, episode = Log([0]), Episode()
+    log, episode = Buffer([0]), Episode()
     room, still, bell = log.observation("room"), log.label("still"), log.label("bell")
     episode.begin(room, still)
     episode.step(0, 0.0, room, bell)
     episode.step(0, 0.0, room, still)
     log.close(episode, ENDED)
     both = np.array(moves, np.int32), np.zeros((1, 2), np.int32)
-    tables = Tables(("transition", "reward"), both, LabelTiming.CURRENT)
-    return tables, Steps.asked_of(tables, log.columns())
+    tables = TransitionTables(("transition", "reward"), both, LabelTiming.CURRENT)
+    return tables, QueriedSteps.of_columns(tables, log.columns())
 
 
 @pytest.mark.parametrize(("moves", "told"), [([[0, 0]], False), ([[0, 1], [1, 1]], True)])
 def test_endings_are_told_by_machines_whose_states_tell_them(moves, told):
     tables, steps = _told_by(moves)
     assert explains(tables, steps)
-    assert tells_endings(tables, steps) is told
+    assert predicts_endings(tables, steps) is told
 
 
 def test_environments_side_by_side_begin_with_different_actions():

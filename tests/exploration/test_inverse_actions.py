@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.exploration.inverse_actions import LEAST_TIMES, with_ways_back
+from resolvent.exploration.inverse_actions import LEAST_TIMES, with_inverse_steps
 
 RIGHT, DOWN, LEFT, UP = range(4)
 SIDE = 6
@@ -26,7 +26,7 @@ def grid():
 
 
 def told(outcomes, cell, action):
-    return [one for one in with_ways_back(outcomes)[cell, action].tolist() if one >= 0]
+    return [one for one in with_inverse_steps(outcomes)[cell, action].tolist() if one >= 0]
 
 
 def test_a_step_that_nobody_took_is_taken_to_undo_another():
@@ -43,7 +43,7 @@ def test_a_step_that_was_blocked_may_lead_to_what_it_would_undo():
 
 def test_nothing_is_added_where_all_is_known():
     outcomes = grid()
-    more = with_ways_back(outcomes)
+    more = with_inverse_steps(outcomes)
     assert np.array_equal(more[:, :, :1], outcomes)
     assert (more[:, :, 1] == -1).all()
 
@@ -58,8 +58,8 @@ def test_a_way_that_only_leads_on_has_no_way_back():
 def test_no_rule_is_found_in_what_is_random(seed):
     outcomes = np.random.default_rng(seed).integers(200, size=(200, 4, 1)).astype(np.int32)
     outcomes[::3, 1] = -1
-    assert (with_ways_back(outcomes)[:, :, 1] == -1).all()
-    assert (with_ways_back(outcomes)[::3, 1] == -1).all()
+    assert (with_inverse_steps(outcomes)[:, :, 1] == -1).all()
+    assert (with_inverse_steps(outcomes)[::3, 1] == -1).all()
 
 
 def test_a_rule_takes_more_than_a_few_cases():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from resolvent.exploration.buffer import ENDED, STOPPED, Episode, Log
-from resolvent.exploration.empirical_model import Knowledge
-from resolvent.exploration.optimistic_model import MOST_OUTCOMES, Outcomes, supposed
-from resolvent.exploration.tables import Tables
-from resolvent.exploration.values import Hopes
+from resolvent.exploration.buffer import ENDED, STOPPED, Episode, Buffer
+from resolvent.exploration.empirical_model import EmpiricalModel
+from resolvent.exploration.optimistic_model import MOST_OUTCOMES, ObservedOutcomes, optimistic_model
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.values import ValueBounds
 from resolvent.samples import LabelTiming
 
 HALL, DOOR, GOAL, TOWER = range(4)
@@ -34,7 +34,7 @@ def hall():
 
     Nobody has come to the door after that.
     """
-    log = Log(["wait", "on", "ring"])
+    log = Buffer(["wait", "on", "ring"])
     for name in ("hall", "door", "goal", "tower"):
         log.observation(name)
     for name in ((), ("bell",), ("there",)):
@@ -49,17 +49,17 @@ def hall():
 
 def tables_of(moves):
     tables = np.array(moves, np.int32), np.array([[0, 0, 0]], np.int32)
-    return Tables(("transition", "reward"), tables, LabelTiming.CURRENT)
+    return TransitionTables(("transition", "reward"), tables, LabelTiming.CURRENT)
 
 
 def known_of(log, tables):
-    return Knowledge(tables, log, log.columns())
+    return EmpiricalModel(tables, log, log.columns())
 
 
 def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
     log, tables = hall
-    knowledge = known_of(log, tables)
-    world = supposed(knowledge, *knowledge.tables())
+    model = known_of(log, tables)
+    world = optimistic_model(model, *model.tables())
     rung = HALL * 2 + 1  # the hall in the second state
     columns = world.following[rung].reshape(3, world.width)
     assert columns[ON, 0] == DOOR * 2 + 1
@@ -70,8 +70,8 @@ def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
 
 def test_what_changed_nothing_may_do_something_elsewhere(hall):
     log, tables = hall
-    knowledge = known_of(log, tables)
-    novelty = supposed(knowledge, *knowledge.tables()).novelty
+    model = known_of(log, tables)
+    novelty = optimistic_model(model, *model.tables()).novelty
     assert novelty[DOOR * 2, ON] == 0  # it was tried there
     assert novelty[DOOR * 2 + 1, ON] == pytest.approx(1 / 2)  # tried in one other state
     assert novelty[DOOR * 2 + 1, WAIT] == 1  # never tried at all
@@ -83,8 +83,8 @@ def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
     log.close(seen(*RUNG, *THROUGH), ENDED)
     # In the second state, which the bell leads to, the way through the door is known. In the
     # first the door is shut, and in the third nobody has rung the bell.
-    knowledge = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
-    world = supposed(knowledge, *knowledge.tables())
+    model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
+    world = optimistic_model(model, *model.tables())
     third = HALL * 3 + 2
     assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
     assert world.novelty[third, RING] == 1
@@ -98,8 +98,8 @@ def test_the_best_of_several_outcomes_is_supposed(hall):
     log, _ = hall
     log.close(seen(*RUNG, *THROUGH), ENDED)
     log.close(seen(*RUNG, *RUNG), STOPPED)  # a third state, in which the door was never tried
-    knowledge = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
-    world = supposed(knowledge, *knowledge.tables())
+    model = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
+    world = optimistic_model(model, *model.tables())
     door = world.following[DOOR * 3 + 2].reshape(3, world.width)[ON]
     assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
     solved, _ = world.solved(0.0, None, 0.5)
@@ -114,11 +114,11 @@ def test_what_is_supposed_decides_which_steps_a_plan_relies_on(hall):
     third.begin(TOWER, NOTHING)  # an episode that begins where the way on is not known
     third.step(RING, 0.0, TOWER, NOTHING)
     log.close(third, STOPPED)
-    knowledge = known_of(log, tables_of([[0, 1, -1], [1, -1, 1]]))
-    hopes = Hopes(0.9)
-    hopes.weigh(knowledge, None, 0.0)
-    assert hopes.value[knowledge.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
-    assert hopes.relied == {(knowledge.rows[TOWER, 0, 0], WAIT)}
+    model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1]]))
+    hopes = ValueBounds(0.9)
+    hopes.weigh(model, None, 0.0)
+    assert hopes.value[model.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
+    assert hopes.relied == {(model.rows[TOWER, 0, 0], WAIT)}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -130,7 +130,7 @@ def test_steps_noted_one_by_one_and_at_once_are_the_same(seed):
     # What follows is fixed by state, observation and action, as in a deterministic world.
     led = (observations * 7 + actions * 5 + states * 31) % 90
     led = led.astype(np.int32)
-    single, together = Outcomes(4, 3), Outcomes(4, 3)
+    single, together = ObservedOutcomes(4, 3), ObservedOutcomes(4, 3)
     for step in zip(
         states.tolist(), observations.tolist(), actions.tolist(), led.tolist(), strict=True
     ):

@@ -5,7 +5,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.environments import House, TMaze
-from resolvent.exploration.relabel import few_events
+from resolvent.exploration.relabel import discover_labels
 from worlds_to_explore import Unlabelled
 
 
@@ -73,7 +73,7 @@ def test_events_that_no_longer_explain_what_comes_are_given_up(few, monkeypatch)
     found = []
 
     def noted(traces, options):
-        found.append(few_events(traces, options))
+        found.append(discover_labels(traces, options))
         return found[-1]
 
     monkeypatch.setattr("resolvent.exploration.explorer.few_events", noted)

@@ -5,7 +5,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.exploration import run
-from resolvent.exploration.buffer import Coding, Episode, Forgotten, Log
+from resolvent.exploration.buffer import SymbolIndex, Episode, ForgottenSymbol, Buffer
 from resolvent.exploration.learner import Mind
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ def some_are_left(monkeypatch):
     act = Mind.act
 
     def leaving(mind, cursor):
-        gate = mind.log.observations.values[cursor.episode.seen[0]]
+        gate = mind.log.observations.values[cursor.episode.observations[0]]
         return (
             None if not len(cursor.episode) and not (gate % 3 and gate % 5) else act(mind, cursor)
         )
@@ -58,23 +58,23 @@ def test_whoever_goes_on_finds_the_same(some_are_left, tmp_path, budget):
 
 
 def test_what_no_step_shows_is_forgotten_and_its_number_stays_its_own():
-    log = Log(["go"])
-    log.observations, log.labels = Coding(["left", "here", "under way"]), Coding(["x"])
+    log = Buffer(["go"])
+    log.observations, log.labels = SymbolIndex(["left", "here", "under way"]), SymbolIndex(["x"])
     over, under_way = Episode(), Episode()
     over.begin(1, 0)
     over.step(0, 0.0, 1, 0)
     log.close(over, 0)
     under_way.begin(2, 0)
     log.forget_left_starts([under_way])
-    assert isinstance(log.observations.values[0], Forgotten)
+    assert isinstance(log.observations.values[0], ForgottenSymbol)
     assert log.observations.values[1:] == ["here", "under way"]
     assert log.observation("left") == 3
     assert log.labels.values == ["x"]
 
 
 def test_a_coding_comes_back_out_of_its_numbers():
-    seen, vocabulary = Coding(["left", "b", "a"]), Vocabulary(["a", "b"])
+    seen, vocabulary = SymbolIndex(["left", "b", "a"]), Vocabulary(["a", "b"])
     seen.forget([1, 2])
     assert seen.numbers_in(vocabulary) == [-1, 1, 0]
-    again = Coding.out_of(vocabulary, seen.numbers_in(vocabulary))
+    again = SymbolIndex.out_of(vocabulary, seen.numbers_in(vocabulary))
     assert (again("b"), again("a"), again("left")) == (1, 2, 3)

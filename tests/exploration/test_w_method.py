@@ -10,9 +10,13 @@ import pytest
 import resolvent as rs
 from resolvent.environments import House
 from resolvent.exploration import w_method
-from resolvent.exploration.alternatives import Rival, Rivals, telling_way
+from resolvent.exploration.alternatives import (
+    Alternative,
+    AlternativeHypotheses,
+    distinguishing_path,
+)
 from resolvent.exploration.repair import explains
-from resolvent.exploration.tables import Steps
+from resolvent.exploration.tables import QueriedSteps
 from worlds_to_explore import Bells, SecondMission, TwoDoors
 
 BELL = frozenset({"bell"})
@@ -90,26 +94,26 @@ def answer(machines, place, states, observation, action):
 @pytest.mark.parametrize(("world", "steps"), [(House, 40), (SecondMission, 80)])
 def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things(world, steps):
     mind, under_way = explored(world(), steps)
-    knowledge, columns = mind.knowledge, mind.log.columns(0, under_way)
+    model, columns = mind.model, mind.log.columns(0, under_way)
     found = 0
-    for tables in Rivals(mind.beliefs, knowledge, under_way)._others:
-        assert explains(tables, Steps.asked_of(tables, columns))
-        rival, theirs = Rival.of(tables, columns), [0] * len(tables.moves)
-        for start in knowledge.starts:
-            way = telling_way(knowledge, start, tuple(theirs), rival)
+    for tables in AlternativeHypotheses(mind.beliefs, model, under_way)._others:
+        assert explains(tables, QueriedSteps.of_columns(tables, columns))
+        rival, theirs = Alternative.of(tables, columns), [0] * len(tables.moves)
+        for start in model.starts:
+            way = distinguishing_path(model, start, tuple(theirs), rival)
             if way is None:
                 continue
             found += 1
             for row, action in way.steps[:-1]:
-                label = knowledge.read[row][action]
+                label = model.label_read[row][action]
                 theirs = [
                     int(one[now, label]) for one, now in zip(tables.moves, theirs, strict=True)
                 ]
             row, action = way.steps[-1]
-            observation, *own = knowledge.situations[row]
+            observation, *own = model.augmented_states[row]
             both = [
                 (
-                    answer(knowledge, place, own, observation, action),
+                    answer(model, place, own, observation, action),
                     answer(rival, place, theirs, observation, action),
                 )
                 for place in range(len(own))

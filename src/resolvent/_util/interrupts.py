@@ -8,7 +8,7 @@ from typing import Any
 
 
 @contextmanager
-def interruptions() -> Iterator[Callable[[], bool]]:
+def stop_requests() -> Iterator[Callable[[], bool]]:
     """Give a function that says whether somebody asked to stop; asking twice stops at once."""
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():

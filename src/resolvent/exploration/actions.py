@@ -12,7 +12,7 @@ MOST_ACTIONS: Final = 1_000
 """More actions than these cannot all be tried in every situation."""
 
 
-def listed_actions(space: gym.Space[Any]) -> list[Any]:
+def list_actions(space: gym.Space[Any]) -> list[Any]:
     """Return all values of a space of actions.
 
     >>> listed_actions(gym.spaces.Discrete(3, start=1))

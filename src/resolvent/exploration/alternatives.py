@@ -15,13 +15,13 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploration.answers import Answers
+from resolvent.exploration.answers import OutputTable
 from resolvent.exploration.buffer import Columns, Episode
-from resolvent.exploration.empirical_model import UNKNOWN, Knowledge
-from resolvent.exploration.hypothesis import EFFORT, Beliefs
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
+from resolvent.exploration.hypothesis import EFFORT, Hypothesis
 from resolvent.exploration.repair import explains
-from resolvent.exploration.tables import Steps, Tables
-from resolvent.exploration.values import Way
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.exploration.values import Path
 from resolvent.pipeline import infer_with
 
 DIFFER: Final = "which of two machines is right"
@@ -29,29 +29,33 @@ DIFFER: Final = "which of two machines is right"
 MOST_WORK: Final = 40_000_000
 """So many steps are walked through at most in trials of other moves."""
 
-MOST_SEARCHED: Final = 50_000
+MAX_NODES: Final = 50_000
 """So many situations, with what another machine takes them for, are looked through at most."""
 
 States = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Rival:
+class Alternative:
     """Machines that explain everything, too, and what they answer."""
 
     moves: list[list[list[int]]]
-    answers: Answers
+    answers: OutputTable
 
     @classmethod
-    def of(cls, tables: Tables, columns: Columns) -> "Rival":
+    def of(cls, tables: TransitionTables, columns: Columns) -> "Alternative":
         """Read off a log what machines with these moves answer."""
-        steps = Steps.asked_of(tables, columns)
+        steps = QueriedSteps.of_columns(tables, columns)
         states = [steps.walk(one) for one in tables.moves]
-        told: dict[str, Any] = {"transition": columns.after, "reward": columns.rewards}
-        answers = Answers(tables.sizes, columns.choices)
+        told: dict[str, Any] = {"transition": columns.observations_after, "reward": columns.rewards}
+        answers = OutputTable(tables.sizes, columns.n_actions)
         key = np.ravel_multi_index((*states, steps.question), (*tables.sizes, steps.questions))
         first, _ = _core.numbered(key)
-        shown = [one[first] for one in states], columns.before[first], columns.actions[first]
+        shown = (
+            [one[first] for one in states],
+            columns.observations_before[first],
+            columns.actions[first],
+        )
         for place, kind in enumerate(tables.kinds):
             answers.note_all(place, *shown, told.get(kind, steps.ended)[first])
         return cls([one.tolist() for one in tables.moves], answers)
@@ -66,15 +70,17 @@ class Rival:
         )
         return led if min(led) >= 0 else None
 
-    def after(self, knowledge: Knowledge, episode: Episode) -> States | None:
+    def after(self, model: EmpiricalModel, episode: Episode) -> States | None:
         """Return the states that it is in after all labels of an episode."""
         states: States | None = (0,) * len(self.moves)
-        for place in range(knowledge.first, len(episode.labels) - knowledge.lag):
+        for place in range(model.first, len(episode.labels) - model.lag):
             states = None if states is None else self.led(states, episode.labels[place])
         return states
 
 
-def telling_way(knowledge: Knowledge, row: int, states: States, rival: Rival) -> Way | None:
+def distinguishing_path(
+    model: EmpiricalModel, row: int, states: States, rival: Alternative
+) -> Path | None:
     """Return the shortest way over known steps to one that two machines answer differently.
 
     It begins in a situation that the other machines take for these states.
@@ -82,16 +88,16 @@ def telling_way(knowledge: Knowledge, row: int, states: States, rival: Rival) ->
     first = row, states
     came: dict[tuple[int, States], tuple[tuple[int, States], int] | None] = {first: None}
     waiting = deque([first])
-    while waiting and len(came) < MOST_SEARCHED:
+    while waiting and len(came) < MAX_NODES:
         node = waiting.popleft()
         here, theirs = node
-        observation, *own = knowledge.situations[here]
-        for action, led in enumerate(knowledge.following[here]):
-            if differ(knowledge, rival, observation, tuple(own), theirs, action):
+        observation, *own = model.augmented_states[here]
+        for action, led in enumerate(model.next_row[here]):
+            if differ(model, rival, observation, tuple(own), theirs, action):
                 return _way(came, node, action)
             if led < 0:
                 continue
-            after = rival.led(theirs, knowledge.read[here][action])
+            after = rival.led(theirs, model.label_read[here][action])
             if after is not None and (led, after) not in came:
                 came[led, after] = node, action
                 waiting.append((led, after))
@@ -99,11 +105,16 @@ def telling_way(knowledge: Knowledge, row: int, states: States, rival: Rival) ->
 
 
 def differ(
-    knowledge: Knowledge, rival: Rival, observation: int, own: States, theirs: States, action: int
+    model: EmpiricalModel,
+    rival: Alternative,
+    observation: int,
+    own: States,
+    theirs: States,
+    action: int,
 ) -> bool:
     """Whether both know what a step brings, and do not agree on it."""
     for place in range(len(own)):
-        mine = knowledge.answers.get(place, own, observation, action)
+        mine = model.outputs.get(place, own, observation, action)
         other = rival.answers.get(place, theirs, observation, action)
         if mine is not None and other is not None and mine != other:
             return True
@@ -114,15 +125,15 @@ def _way(
     came: dict[tuple[int, States], tuple[tuple[int, States], int] | None],
     node: tuple[int, States],
     action: int,
-) -> Way:
+) -> Path:
     steps = [(node[0], action)]
     while (before := came[node]) is not None:
         node, action = before
         steps.append((node[0], action))
-    return Way(tuple(reversed(steps)), 1.0, DIFFER, node[0])
+    return Path(tuple(reversed(steps)), 1.0, DIFFER, node[0])
 
 
-class Rivals:
+class AlternativeHypotheses:
     """The rivals of the machines that are believed in, one after another.
 
     Each is thought of once, until the machines change; `untold` counts those that no known
@@ -130,15 +141,15 @@ class Rivals:
     """
 
     def __init__(
-        self, beliefs: Beliefs, knowledge: Knowledge, under_way: Sequence[Episode]
+        self, beliefs: Hypothesis, model: EmpiricalModel, under_way: Sequence[Episode]
     ) -> None:
-        self.beliefs, self.knowledge, self.under_way = beliefs, knowledge, under_way
+        self.beliefs, self.model, self.under_way = beliefs, model, under_way
         self._others = self._thought_of()
-        self._now: Tables | None = None
+        self._now: TransitionTables | None = None
         self.untold = 0
         self.over = False
 
-    def way(self, row: int, episode: Episode, under_way: Sequence[Episode]) -> Way | None:
+    def way(self, row: int, episode: Episode, under_way: Sequence[Episode]) -> Path | None:
         """Return the way on from here that tells the next rival apart, if any is left.
 
         It is empty where another episode has to begin for that. The episode is one of those
@@ -151,38 +162,38 @@ class Rivals:
                 self.over = True
                 return None
             columns, now = self._columns(), self._wide(self._now)
-            if explains(now, Steps.asked_of(now, columns)):
-                way = self._way(row, episode, Rival.of(now, columns))
+            if explains(now, QueriedSteps.of_columns(now, columns)):
+                way = self._way(row, episode, Alternative.of(now, columns))
                 if way is not None:
                     return way
                 self.untold += 1
             self._now = None
         return None
 
-    def _way(self, row: int, episode: Episode, rival: Rival) -> Way | None:
-        knowledge = self.knowledge
-        theirs = rival.after(knowledge, episode)
-        way = None if theirs is None else telling_way(knowledge, row, theirs, rival)
+    def _way(self, row: int, episode: Episode, rival: Alternative) -> Path | None:
+        model = self.model
+        theirs = rival.after(model, episode)
+        way = None if theirs is None else distinguishing_path(model, row, theirs, rival)
         if way is not None:
             return way
-        for start in knowledge.starts:
-            label = knowledge.began[start][1] if knowledge.first + knowledge.lag == 0 else -1
+        for start in model.starts:
+            label = model.start_symbols[start][1] if model.first + model.lag == 0 else -1
             begun = rival.led((0,) * len(rival.moves), label)
             is_here = start == row and not len(episode)
-            if begun and not is_here and telling_way(knowledge, start, begun, rival):
-                return Way((), 0.0, "", UNKNOWN)
+            if begun and not is_here and distinguishing_path(model, start, begun, rival):
+                return Path((), 0.0, "", UNKNOWN)
         return None
 
     def _columns(self) -> Columns:
         return self.beliefs.log.columns(0, self.under_way)
 
-    def _wide(self, tables: Tables) -> Tables:
+    def _wide(self, tables: TransitionTables) -> TransitionTables:
         """Return moves with a column for each label that was met up to now."""
         return tables.for_labels(len(self.beliefs.log.labels))
 
-    def _thought_of(self) -> Iterator[Tables]:
-        believed, columns = self._wide(self.knowledge.believed), self._columns()
-        steps = Steps.asked_of(believed, columns)
+    def _thought_of(self) -> Iterator[TransitionTables]:
+        believed, columns = self._wide(self.model.believed), self._columns()
+        steps = QueriedSteps.of_columns(believed, columns)
         trials = max(MOST_WORK // max(columns.steps, 1), 1)
         for place, moves in enumerate(believed.moves):
             states = steps.walk(moves)
@@ -193,7 +204,7 @@ class Rivals:
             np.add.at(times, (before[read], steps.read[read]), 1)
             for move in np.argsort(times, axis=None, kind="stable").tolist():
                 state, label = divmod(move, moves.shape[1])
-                if moves[state, label] < 0 or label in self.knowledge.plain:
+                if moves[state, label] < 0 or label in self.model.neutral_labels:
                     continue
                 for target in range(len(moves)):
                     if target == moves[state, label]:
@@ -205,8 +216,13 @@ class Rivals:
         yield from self._inferred_otherwise()
 
     def _if_explains(
-        self, believed: Tables, place: int, move: tuple[int, int], target: int, steps: Steps
-    ) -> Iterator[Tables]:
+        self,
+        believed: TransitionTables,
+        place: int,
+        move: tuple[int, int],
+        target: int,
+        steps: QueriedSteps,
+    ) -> Iterator[TransitionTables]:
         """Lead one move elsewhere, and give that back if it explains everything as well."""
         moves = [one.copy() for one in believed.moves]
         moves[place][move] = target
@@ -214,22 +230,26 @@ class Rivals:
         if explains(other, steps):
             yield other
 
-    def _inferred_otherwise(self) -> Iterator[Tables]:
+    def _inferred_otherwise(self) -> Iterator[TransitionTables]:
         """Infer machines with another seed, once."""
-        believed, log = self._wide(self.knowledge.believed), self.beliefs.log
+        believed, log = self._wide(self.model.believed), self.beliefs.log
         other_seed = self.beliefs.options.seed + 1
         options = replace(self.beliefs.options, seed=other_seed, effort=EFFORT)
         try:
-            found = Tables.of(infer_with(options, log.traces(0, self.under_way)).machines, log)
+            found = TransitionTables.of(
+                infer_with(options, log.traces(0, self.under_way)).machines, log
+            )
         except ContradictoryTraces:  # mending has found what no inference does
             return
         if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
             wide = self._wide(found)
-            if explains(wide, Steps.asked_of(wide, self._columns())) and not _agree(wide, believed):
+            if explains(wide, QueriedSteps.of_columns(wide, self._columns())) and not _agree(
+                wide, believed
+            ):
                 yield wide
 
 
-def _agree(one: Tables, other: Tables) -> bool:
+def _agree(one: TransitionTables, other: TransitionTables) -> bool:
     """Whether two lead to the same states under other numbers, wherever both know."""
     for mine, theirs in zip(one.moves, other.moves, strict=True):
         partner = {0: 0}

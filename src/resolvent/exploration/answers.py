@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from resolvent.traces.vocabulary import Codes
 
 
-class Answers:
+class OutputTable:
     """The answers of machines of so many states each, in a world of so many actions."""
 
     def __init__(self, sizes: Sequence[int], actions: int) -> None:

@@ -23,11 +23,11 @@ CUT, ENDED, STOPPED = 0, 1, 2
 """How an episode may end: by a limit, by itself, or because exploring had no use for more."""
 
 
-class Forgotten:
+class ForgottenSymbol:
     """Stands in the place of a value that nothing has any more; each is a value of its own."""
 
 
-class Coding:
+class SymbolIndex:
     """Symbols or labels and the numbers they have here, in the order in which they came up."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
@@ -50,28 +50,28 @@ class Coding:
     def forget(self, kept: Iterable[int]) -> None:
         """Forget the values of all other numbers; one that comes up again gets a new number."""
         for code in set(range(len(self.values))).difference(kept):
-            value, self.values[code] = self.values[code], Forgotten()
+            value, self.values[code] = self.values[code], ForgottenSymbol()
             del self.codes[value]
             self.codes[self.values[code]] = code
 
     def numbers_in(self, vocabulary: Vocabulary[Any], count: int | None = None) -> list[int]:
         """Return the numbers that the first values have in a vocabulary, −1 for forgotten ones."""
         return [
-            -1 if isinstance(value, Forgotten) else vocabulary.code(value)
+            -1 if isinstance(value, ForgottenSymbol) else vocabulary.code(value)
             for value in self.values[:count]
         ]
 
     @classmethod
-    def out_of(cls, vocabulary: Vocabulary[Any], numbers: Iterable[int]) -> "Coding":
+    def out_of(cls, vocabulary: Vocabulary[Any], numbers: Iterable[int]) -> "SymbolIndex":
         """Return the coding whose values have these numbers in a vocabulary."""
-        return cls(Forgotten() if number < 0 else vocabulary[number] for number in numbers)
+        return cls(ForgottenSymbol() if number < 0 else vocabulary[number] for number in numbers)
 
 
 @dataclass
 class Episode:
     """One episode, in codes: what was seen and which label, and between those what was done."""
 
-    seen: "array[int]" = field(default_factory=lambda: array("i"))
+    observations: "array[int]" = field(default_factory=lambda: array("i"))
     labels: "array[int]" = field(default_factory=lambda: array("i"))
     actions: "array[int]" = field(default_factory=lambda: array("i"))
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
@@ -81,14 +81,14 @@ class Episode:
 
     def begin(self, seen: int, label: int) -> None:
         """Take what a reset showed."""
-        self.seen.append(seen)
+        self.observations.append(seen)
         self.labels.append(label)
 
     def step(self, action: int, reward: float, seen: int, label: int) -> None:
         """Take a step and what came of it."""
         self.actions.append(action)
         self.rewards.append(reward)
-        self.seen.append(seen)
+        self.observations.append(seen)
         self.labels.append(label)
 
 
@@ -96,13 +96,13 @@ class Episode:
 class Columns:
     """Traces as arrays: `seen` and `labels` have an entry more for each trace than the others."""
 
-    seen: Codes
+    observations: Codes
     labels: Codes
     actions: Codes
     rewards: NDArray[np.float64]
     offsets: NDArray[np.int64]
-    ended: NDArray[np.bool_]
-    choices: int
+    terminated: NDArray[np.bool_]
+    n_actions: int
     """How many actions there are."""
 
     @property
@@ -111,31 +111,33 @@ class Columns:
         return len(self.actions)
 
     @cached_property
-    def at(self) -> NDArray[np.int64]:
+    def positions(self) -> NDArray[np.int64]:
         """For each step the place of what was seen before it."""
         lengths = np.diff(self.offsets)
         return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
 
     @cached_property
-    def before(self) -> Codes:
+    def observations_before(self) -> Codes:
         """What was seen before each step."""
-        return self.seen[self.at]
+        return self.observations[self.positions]
 
     @cached_property
-    def after(self) -> Codes:
+    def observations_after(self) -> Codes:
         """What each step led to."""
-        return self.seen[self.at + 1]
+        return self.observations[self.positions + 1]
 
     @cached_property
-    def asked(self) -> tuple[NDArray[np.int64], Codes]:
+    def queries(self) -> tuple[NDArray[np.int64], Codes]:
         """The questions, each an observation and an action, and which one each step asks.
 
         They come in the order of observations, and are told apart by `divmod` with `choices`.
         """
-        return distinct_pairs(self.before, self.actions, int(self.seen.max()) + 1, self.choices)
+        return distinct_pairs(
+            self.observations_before, self.actions, int(self.observations.max()) + 1, self.n_actions
+        )
 
     @cached_property
-    def paid(self) -> tuple[NDArray[np.float64], Codes]:
+    def reward_levels(self) -> tuple[NDArray[np.float64], Codes]:
         """The rewards in their order, and which of them each step was paid."""
         first, number = _core.numbered((self.rewards + 0.0).view(np.int64))  # −0 is 0
         order = np.argsort(self.rewards[first])
@@ -144,18 +146,18 @@ class Columns:
         return self.rewards[first[order]] + 0.0, place[number]
 
     @cached_property
-    def ends_at(self) -> NDArray[np.bool_]:
+    def terminal_steps(self) -> NDArray[np.bool_]:
         """Which steps ended an episode."""
         ended = np.zeros(self.steps, bool)
-        ended[self.offsets[1:] - 1] = self.ended
+        ended[self.offsets[1:] - 1] = self.terminated
         return ended
 
 
-class Log:
+class Buffer:
     """What was seen and done so far."""
 
     def __init__(self, actions: Sequence[Symbol]) -> None:
-        self.observations, self.labels = Coding(), Coding()
+        self.observations, self.labels = SymbolIndex(), SymbolIndex()
         self.actions = list(actions)
         names = sorted(range(len(self.actions)), key=lambda one: symbol_order(self.actions[one]))
         self.by_name: Codes = np.array(names, np.int32)
@@ -189,7 +191,7 @@ class Log:
         if not len(episode):
             return
         done = self.done
-        done.seen.extend(episode.seen)
+        done.observations.extend(episode.observations)
         done.labels.extend(episode.labels)
         done.actions.extend(episode.actions)
         done.rewards.extend(episode.rewards)
@@ -207,7 +209,7 @@ class Log:
             place, most = step + number, len(wanted)
             if (
                 (length >= most or end != STOPPED)
-                and (done.seen[place], done.labels[place]) == begun
+                and (done.observations[place], done.labels[place]) == begun
                 and done.actions[step : step + min(length, most)] == wanted[:length]
             ):
                 return True
@@ -232,7 +234,7 @@ class Log:
             return np.concatenate([arrays[0][first:], *arrays[1:]])
 
         return Columns(
-            column("seen", np.int32, skipped + since),
+            column("observations", np.int32, skipped + since),
             column("labels", np.int32, skipped + since),
             column("actions", np.int32, skipped),
             column("rewards", np.float64, skipped),
@@ -244,15 +246,15 @@ class Log:
     def traces(self, since: int = 0, under_way: Iterable[Episode] = ()) -> TraceSet:
         """Return the episodes from a number on, and those under way, as traces."""
         columns = self.columns(since, under_way)
-        rewards, codes = columns.paid
+        rewards, codes = columns.reward_levels
         return TraceSet.from_columns(
-            (self.observations.values, columns.seen),
+            (self.observations.values, columns.observations),
             (self.labels.values, columns.labels),
             (self.actions, columns.actions),
             (rewards.tolist(), codes),
             offsets=columns.offsets,
-            terminated=columns.ended,
-            truncated=~columns.ended,
+            terminated=columns.terminated,
+            truncated=~columns.terminated,
         )
 
     def forget_left_starts(self, under_way: Sequence[Episode]) -> None:
@@ -261,12 +263,12 @@ class Log:
         So nobody knows more of them than whoever goes on from the traces alone.
         """
         episodes = (self.done, *under_way)
-        self.observations.forget(code for one in episodes for code in one.seen)
+        self.observations.forget(code for one in episodes for code in one.observations)
         self.labels.forget(code for one in episodes for code in one.labels)
 
     def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
         """Make the labels anew of what was seen and done."""
-        self.labels, self._columns = Coding(), None
+        self.labels, self._columns = SymbolIndex(), None
         step = 0
         for number, length in enumerate(self.lengths):
             self._relabel(labelling, self.done, step, step + number, length)
@@ -278,8 +280,8 @@ class Log:
         self, labelling: Labelling, episode: Episode, step: int, place: int, length: int
     ) -> None:
         named = self.observations.values
-        episode.labels[place] = self.labels(labelling.at_reset(named[episode.seen[place]]))
+        episode.labels[place] = self.labels(labelling.at_reset(named[episode.observations[place]]))
         for number in range(length):
             action = self.actions[episode.actions[step + number]]
-            led_to = named[episode.seen[place + number + 1]]
+            led_to = named[episode.observations[place + number + 1]]
             episode.labels[place + number + 1] = self.labels(labelling.after_step(action, led_to))

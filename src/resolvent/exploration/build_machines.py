@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.exploration.buffer import Columns, Log
-from resolvent.exploration.tables import Steps, Tables
+from resolvent.exploration.buffer import Columns, Buffer
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.building import machine_of_tables
 from resolvent.machines.machine import machine_class
@@ -20,9 +20,9 @@ from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 
-def machines_from(
-    tables: Tables,
-    log: Log,
+def build_machines(
+    tables: TransitionTables,
+    log: Buffer,
     columns: Columns,
     traces: TraceSet,
     options: Options,
@@ -32,7 +32,7 @@ def machines_from(
 
     The traces are those of the same columns.
     """
-    steps = Steps(columns, tables.timing, tables.kinds)
+    steps = QueriedSteps(columns, tables.timing, tables.kinds)
     states = [steps.walk(one) for one in tables.moves]
     built: list[Machine] = []
     told: Codes | None = None
@@ -56,11 +56,11 @@ def machines_from(
 def _machine(
     place: int,
     kind: str,
-    tables: Tables,
+    tables: TransitionTables,
     states: list[Codes],
     told: Codes | None,
-    log: Log,
-    steps: Steps,
+    log: Buffer,
+    steps: QueriedSteps,
     traces: TraceSet,
 ) -> tuple[Machine, Codes]:
     actions = len(traces.actions)

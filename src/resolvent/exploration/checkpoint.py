@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError
-from resolvent.exploration.buffer import Coding, Episode, Log
-from resolvent.exploration.relabel import stored_events
-from resolvent.exploration.tables import Tables
+from resolvent.exploration.buffer import SymbolIndex, Episode, Buffer
+from resolvent.exploration.relabel import stored_sources
+from resolvent.exploration.tables import TransitionTables
 from resolvent.options import Options
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 
 
-class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step at which all that is known was worked out anew, and what cannot be worked out.
 
     `episodes` are over, and the one after them has `under_way` steps; -1 if none is under
@@ -65,22 +65,22 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [self.under_way, *self.beside]
 
     @property
-    def tables(self) -> Tables | None:
+    def tables(self) -> TransitionTables | None:
         """The moves that were believed in; None where there were none yet."""
         if not self.kinds:
             return None
         moves = tuple(np.array(one, np.int32) for one in self.moves)
-        return Tables(tuple(self.kinds), moves, LabelTiming(self.timing))
+        return TransitionTables(tuple(self.kinds), moves, LabelTiming(self.timing))
 
 
 def whole_point(
     traces: TraceSet, labelling: Labelling, options: Options, resets: int, capped: int, count: int
-) -> Point:
+) -> Checkpoint:
     """Return a point at which all of these traces are over, and machines are still to be found.
 
     `count` is how many environments there are side by side from then on.
     """
-    return Point(
+    return Checkpoint(
         len(traces),
         -1,
         resets,
@@ -91,13 +91,13 @@ def whole_point(
         labelling=labelling.reads,
         capped=capped,
         remove_trivial=options.remove_trivial,
-        events=stored_events(labelling),
+        events=stored_sources(labelling),
         beside=[-1] * (count - 1),
     )
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoredLog:
     """A log as it was at a point, the episodes under way then, and all episodes as they went on.
 
     The later episodes are coded apart, by `coding`: what they show must not be known before.
@@ -105,34 +105,37 @@ class Restored:
     is one that was under way at last. The first is the whole of the one under way at the point.
     """
 
-    log: Log
+    log: Buffer
     under_way: list[Episode | None]
     later: list[deque[tuple[Episode, int | None]]]
-    coding: Log
+    coding: Buffer
 
 
 def restored(
-    point: Point,
+    point: Checkpoint,
     traces: TraceSet,
     ends: Sequence[int],
     places: Sequence[int],
     actions: list[Any],
-) -> Restored:
+) -> RestoredLog:
     """Return where exploring was at a point, and what was seen and done after it.
 
     `ends` say how each episode ended that is over, and `places` which environment each of the
     traces was played in.
     """
-    log = Log(actions)
-    log.observations = Coding.out_of(traces.observations, point.observations)
-    log.labels = Coding.out_of(traces.labels, point.labels)
+    log = Buffer(actions)
+    log.observations = SymbolIndex.out_of(traces.observations, point.observations)
+    log.labels = SymbolIndex.out_of(traces.labels, point.labels)
     known = {action: code for code, action in enumerate(actions)}
     if not all(action in known for action in traces.actions):
         raise ModelError("the traces have actions that the environment has not: use the same one")
     for number in range(point.episodes):
         log.close(episode_of(traces, number, log, known), ends[number], places[number])
-    apart = Log(actions)
-    apart.observations, apart.labels = Coding(log.observations.values), Coding(log.labels.values)
+    apart = Buffer(actions)
+    apart.observations, apart.labels = (
+        SymbolIndex(log.observations.values),
+        SymbolIndex(log.labels.values),
+    )
     under_way: list[Episode | None] = [None for _ in point.lengths]
     later: list[deque[tuple[Episode, int | None]]] = [deque() for _ in point.lengths]
     for number in range(point.episodes, len(traces)):
@@ -142,11 +145,11 @@ def restored(
             under_way[place] = episode_of(traces, number, log, known, length)
         end = ends[number] if number < len(ends) else None
         later[place].append((episode_of(traces, number, apart, known), end))
-    return Restored(log, under_way, later, apart)
+    return RestoredLog(log, under_way, later, apart)
 
 
 def episode_of(
-    traces: TraceSet, number: int, log: Log, actions: dict[Any, int], length: int | None = None
+    traces: TraceSet, number: int, log: Buffer, actions: dict[Any, int], length: int | None = None
 ) -> Episode:
     """Return a trace, or how it begins, in the codes of a log."""
     episode = Episode()

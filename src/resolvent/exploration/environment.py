@@ -11,7 +11,7 @@ from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.vector_naming import one_environment
 
 
-class World(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What tells one environment from another.
 
     `name` is its Gymnasium id, or its class, and `arguments` are those it was made with, as far
@@ -24,7 +24,7 @@ class World(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     observations: str
 
     @classmethod
-    def of(cls, env: AnyEnv) -> "World":
+    def of(cls, env: AnyEnv) -> "EnvironmentId":
         """Return what tells this environment from others; many side by side are as one of them.
 
         >>> import gymnasium as gym
@@ -38,7 +38,7 @@ class World(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return cls(*_named(one), actions, observations)
         return cls(*_named(env), actions, observations)
 
-    def check(self, before: "World") -> None:
+    def check(self, before: "EnvironmentId") -> None:
         """Refuse to go on in this environment from what another one gave."""
         for what, plural in (
             ("name", False),

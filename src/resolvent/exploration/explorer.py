@@ -18,12 +18,12 @@ from resolvent.control.planning.promises import too_large_to_add_up
 from resolvent.control.planning.situations import situation_text
 from resolvent.errors import ContradictoryTraces, ModelError, OptionError, TraceError, locating
 from resolvent.events import FoundEvents
-from resolvent.exploration.actions import listed_actions
-from resolvent.exploration.buffer import CUT, Episode, Log
-from resolvent.exploration.build_machines import machines_from
-from resolvent.exploration.checkpoint import Point
-from resolvent.exploration.hypothesis import Beliefs
-from resolvent.exploration.learner import Cursor, Mind
+from resolvent.exploration.actions import list_actions
+from resolvent.exploration.buffer import CUT, Episode, Buffer
+from resolvent.exploration.build_machines import build_machines
+from resolvent.exploration.checkpoint import Checkpoint
+from resolvent.exploration.hypothesis import Hypothesis
+from resolvent.exploration.learner import EpisodeState, Mind
 from resolvent.exploration.relabel import (
     AFTER_NONE,
     EVENTS_APART,
@@ -31,15 +31,15 @@ from resolvent.exploration.relabel import (
     MANY_MOVES,
     OBSERVATIONS,
     OUTGROWN,
-    few_events,
-    labels_in_words,
-    states_with,
-    stored_labelling,
+    discover_labels,
+    describe_labeling,
+    count_states,
+    restored_labelling,
 )
 from resolvent.exploration.runner import spaces_of
 from resolvent.exploration.stopping import Kind, Statement
-from resolvent.exploration.tables import Tables
-from resolvent.exploration.truncation import always_cut
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.truncation import always_truncated
 from resolvent.exploration.values import largest_gap, promised
 from resolvent.machines import Machines
 from resolvent.options import Options
@@ -55,16 +55,16 @@ from resolvent.traces.symbols import INFO_KEYS, Label, Symbol, symbol_text
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EncodedStep:
     """What came of a step, in the words of machines; the action is a number."""
 
     action: int
     reward: float
-    seen: Symbol
+    observation: Symbol
     label: Label
 
 
-SIDE_BY_SIDE: Final = 1 << 16
+MAX_ENVIRONMENTS: Final = 1 << 16
 """Episodes that may be under way at once."""
 
 
@@ -120,7 +120,7 @@ class Explorer:
             self._observations = Names(one, "observation", name_of)
             self._names = Names(one, "action")
             tells = isinstance(one, gym.Env) and label_method(one) is not None
-        self._values = listed_actions(space)
+        self._values = list_actions(space)
         symbols = [self._names(value) for value in self._values]
         self._codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env: gym.Env[Any, Any] | None = env if single else None  # type: ignore[assignment]
@@ -135,10 +135,10 @@ class Explorer:
             timing=timing,  # type: ignore[arg-type]
             seed=seed,
         )
-        log = Log(symbols)
+        log = Buffer(symbols)
         self.mind = Mind(
             log,
-            Beliefs(options, log, may_time=timing is None),
+            Hypothesis(options, log, may_time=timing is None),
             gamma=gamma,
             seed=seed,
             reward_range=reward_range,
@@ -192,16 +192,16 @@ class Explorer:
 
     def worth(self) -> tuple[float, float]:
         """Return what acting by the plan is worth at least, and by how much more others may be."""
-        knowledge = self.mind.knowledge
-        if knowledge is None:
+        model = self.mind.model
+        if model is None:
             return 0.0, float("inf")
         self.mind.weigh()
-        return promised(knowledge, self.mind.hopes)
+        return promised(model, self.mind.hopes)
 
     def _worth_before(self) -> tuple[float, float]:
         """Return the same as it was when that was worked out last, which costs nothing."""
-        knowledge = self.mind.knowledge
-        return (0.0, float("inf")) if knowledge is None else promised(knowledge, self.mind.hopes)
+        model = self.mind.model
+        return (0.0, float("inf")) if model is None else promised(model, self.mind.hopes)
 
     def act(self, observation: Any, info: Mapping[str, Any], which: int = 0) -> Any:
         """Return what to do now, or None where the episode is of no more use: then reset.
@@ -217,7 +217,7 @@ class Explorer:
                     label = self._labels.at_reset(observation, info)
                 log = self.mind.log
                 self.mind.begin(cursor, log.observation(seen), log.label(label))
-            elif self.mind.log.observations.codes.get(seen) != cursor.episode.seen[-1]:
+            elif self.mind.log.observations.codes.get(seen) != cursor.episode.observations[-1]:
                 raise TraceError(
                     f"step {len(cursor.episode)}: act() was shown another observation than the "
                     f"last step led to: tell learn() of every step, with truncated=True where "
@@ -253,7 +253,7 @@ class Explorer:
 
     def _told(
         self, action: Any, observation: Any, reward: Any, info: Mapping[str, Any], which: int
-    ) -> "Told":
+    ) -> "EncodedStep":
         """Return what a step tells in the words of machines, or refuse it; nothing is learned."""
         cursor = self._cursor(which)
         if not cursor.goes_on:
@@ -274,19 +274,19 @@ class Explorer:
             complaint = too_large_to_add_up(abs(paid), self.gamma, self.steps + 1)
             if complaint is not None:
                 raise TraceError(complaint)
-            return Told(done, paid, seen, label)
+            return EncodedStep(done, paid, seen, label)
 
     def _seen(self, observation: Any) -> Symbol:
         with locating("the observation"):
             return self._observations(observation)
 
-    def _take(self, which: int, step: "Told", *, ended: bool, cut: bool) -> None:
+    def _take(self, which: int, step: "EncodedStep", *, ended: bool, cut: bool) -> None:
         """Take a step; where labels do not explain it, have others."""
         mind, cursor, label = self.mind, self._cursor(which), step.label
         self.capped += cut and not ended
         if not self.labelling.is_given:  # it may be another one since the step was told
-            label = self.labelling.after_step(mind.log.actions[step.action], step.seen)
-        seen, read = mind.log.observation(step.seen), mind.log.label(label)
+            label = self.labelling.after_step(mind.log.actions[step.action], step.observation)
+        seen, read = mind.log.observation(step.observation), mind.log.label(label)
         try:
             self.changed = mind.learn(
                 cursor, step.action, step.reward, seen, read, ended=ended, cut=cut
@@ -312,17 +312,17 @@ class Explorer:
         """Whether this is what the last step of an episode led to."""
         self._last[which] = observation
         seen = self.mind.log.observations.codes.get(self._observations(observation))
-        return seen == self._cursor(which).episode.seen[-1]
+        return seen == self._cursor(which).episode.observations[-1]
 
-    def _cursor(self, which: int) -> Cursor:
+    def _cursor(self, which: int) -> EpisodeState:
         """Return where one of the episodes is."""
-        if not isinstance(which, int | np.integer) or not 0 <= which < SIDE_BY_SIDE:
+        if not isinstance(which, int | np.integer) or not 0 <= which < MAX_ENVIRONMENTS:
             raise OptionError(
                 f"which={shown(which)}: number the episodes that are played side by side from 0 "
-                f"on, up to {SIDE_BY_SIDE - 1:,}"
+                f"on, up to {MAX_ENVIRONMENTS - 1:,}"
             )
         while len(self.mind.cursors) <= which:
-            self.mind.cursors.append(Cursor(len(self.mind.cursors)))
+            self.mind.cursors.append(EpisodeState(len(self.mind.cursors)))
         return self.mind.cursors[which]
 
     def _make_labels(self) -> None:
@@ -353,7 +353,9 @@ class Explorer:
         beliefs = self.mind.beliefs
         timing = LabelTiming.CURRENT if found is None else found.timing
         beliefs.options = replace(beliefs.options, timing=timing)
-        beliefs.tables = None if found is None else Tables.of(found.inferred.machines, beliefs.log)
+        beliefs.tables = (
+            None if found is None else TransitionTables.of(found.inferred.machines, beliefs.log)
+        )
         if beliefs.tables is None:
             beliefs.repair(one.episode for one in self.mind.cursors)
         else:
@@ -365,7 +367,7 @@ class Explorer:
         """Look for few events, unless that was done hardly any steps ago."""
         if self.steps < self.events_at:
             return None
-        found = few_events(self.traces(), self.mind.beliefs.options)
+        found = discover_labels(self.traces(), self.mind.beliefs.options)
         self.events_at = int((AFTER_NONE if found is None else EVENTS_APART) * self.steps)
         return found
 
@@ -389,13 +391,13 @@ class Explorer:
         Events that need ever more states to explain what comes were not the right ones.
         """
         tables, labels = self.mind.beliefs.tables, len(self.mind.log.labels)
-        knowledge = self.mind.knowledge
-        if not self._auto or self.labelling == GIVEN or tables is None or knowledge is None:
+        model = self.mind.model
+        if not self._auto or self.labelling == GIVEN or tables is None or model is None:
             return
         states, few = sum(tables.sizes), self.labelling.events is not None
         outgrown = few and states > OUTGROWN * self.events_states
         # Labels that change nothing anywhere are no trouble, however many there are.
-        many = not few and states * (labels - len(knowledge.plain)) >= MANY_MOVES
+        many = not few and states * (labels - len(model.neutral_labels)) >= MANY_MOVES
         hidden = not many and self._is_done_hidden(states, labels)
         if not (outgrown or many or hidden):
             return
@@ -418,7 +420,7 @@ class Explorer:
         """
         if self.labelling != OBSERVATIONS or states <= labels or self.steps < self.events_at:
             return False
-        needed = states_with(EVERYTHING, self.traces(), self.mind.beliefs.options)
+        needed = count_states(EVERYTHING, self.traces(), self.mind.beliefs.options)
         if needed is not None and 2 * needed <= states:
             return True
         self.events_at = int(EVENTS_APART * self.steps)
@@ -431,11 +433,11 @@ class Explorer:
         except ContradictoryTraces:
             self._read(EVERYTHING)
 
-    def _restore(self, point: Point, log: Log, under_way: Sequence[Episode | None]) -> None:
+    def _restore(self, point: Checkpoint, log: Buffer, under_way: Sequence[Episode | None]) -> None:
         """Go back to where exploring was at a checkpoint."""
         mind, beliefs = self.mind, self.mind.beliefs
         if self._auto:
-            self.labelling = stored_labelling(point.labelling, point.events)
+            self.labelling = restored_labelling(point.labelling, point.events)
             self.events_at = point.events_at or FIRST_EVENTS
             self.events_states = point.events_states
         self._make_labels()
@@ -449,7 +451,7 @@ class Explorer:
         )
         mind.confirmed = {tuple(one) for one in point.confirmed}
         mind.confirming, mind.rechecked = point.confirming, point.rechecked
-        mind.cursors = [Cursor(place) for place in range(len(under_way))]
+        mind.cursors = [EpisodeState(place) for place in range(len(under_way))]
         for cursor, episode in zip(mind.cursors, under_way, strict=True):
             if episode is not None:
                 cursor.episode, cursor.goes_on = episode, True
@@ -477,7 +479,7 @@ class Explorer:
             tables = mind.beliefs.repair(one.episode for one in mind.cursors)
             mind.rebuild()
         columns = mind.log.columns(0, [one.episode for one in mind.cursors])
-        return machines_from(
+        return build_machines(
             tables.for_labels(len(mind.log.labels)),
             mind.log,
             columns,
@@ -494,25 +496,25 @@ class Explorer:
 
     def statement(self, kind: Kind | None = None, failure: str | None = None) -> Statement:
         """Say what holds now; `kind` is why it stopped, where that is another reason than done."""
-        mind, knowledge = self.mind, self.mind.knowledge
+        mind, model = self.mind, self.mind.model
         mind.weigh()
         gap = float("inf")
-        if knowledge is not None and not mind.vacuous:
-            gap = largest_gap(knowledge, mind.hopes)
+        if model is not None and not mind.vacuous:
+            gap = largest_gap(model, mind.hopes)
         if kind is None:
             kind = "optimal" if gap == 0 else "target" if gap <= self.target else "out of reach"
             if mind.vacuous:
                 kind = "nothing pays"
         varies = self._varying() if kind == "out of reach" else None
-        least, most = (0.0, 0.0) if knowledge is None else (knowledge.least, knowledge.most)
+        least, most = (0.0, 0.0) if model is None else (model.least, model.most)
         return Statement(
             kind,
             self.steps,
             self.episodes,
             self.sizes,
-            0 if knowledge is None else len(knowledge),
-            0 if knowledge is None else len(knowledge.contexts),
-            0 if knowledge is None else int(np.count_nonzero(mind.hopes.matters)),
+            0 if model is None else len(model),
+            0 if model is None else len(model.queries_after),
+            0 if model is None else int(np.count_nonzero(mind.hopes.matters)),
             gap,
             mind.depth,
             self.reward_range or (least, most),
@@ -521,19 +523,19 @@ class Explorer:
             at_most=mind.states,
             tests=mind.doubts.tests,
             untold=mind.doubts.untold,
-            labels=labels_in_words(self.labelling),
+            labels=describe_labeling(self.labelling),
             failure=failure,
-            cut=always_cut(mind.beliefs.tables, mind.log),
+            cut=always_truncated(mind.beliefs.tables, mind.log),
         )
 
     def _varying(self) -> str | None:
         """Say after which step something else comes each time, if hope is left for one such."""
-        knowledge, hopes = self.mind.knowledge, self.mind.hopes
-        if knowledge is None:
+        model, hopes = self.mind.model, self.mind.hopes
+        if model is None:
             return None
-        for row, action in sorted(knowledge.unsettled):
+        for row, action in sorted(model.nondeterministic):
             if hopes.level(row, action):
-                seen, *states = knowledge.situations[row]
+                seen, *states = model.augmented_states[row]
                 where = situation_text((self.mind.log.observations.values[seen], *states))
                 done = symbol_text(self.mind.log.actions[action])
                 return f"which label comes after {done} in {where}, or whether it ends, varies"

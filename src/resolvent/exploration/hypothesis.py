@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploration.buffer import Columns, Episode, Log
-from resolvent.exploration.repair import explains, mended, tells_endings
-from resolvent.exploration.tables import Steps, Tables
+from resolvent.exploration.buffer import Columns, Episode, Buffer
+from resolvent.exploration.repair import explains, repaired, predicts_endings
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
 from resolvent.result import InferenceResult
@@ -44,21 +44,21 @@ MANY_STATES: Final = 20
 
 
 @dataclass
-class Beliefs:
+class Hypothesis:
     """The machines that explain everything, as far as exploring must know them.
 
     `result` is what was inferred from scratch last, from all there was then.
     """
 
     options: Options
-    log: Log
-    tables: Tables | None = None
+    log: Buffer
+    tables: TransitionTables | None = None
     result: InferenceResult | None = None
     thorough_at: int = FIRST_THOROUGH
     repairs: int = 0
     may_time: bool = True
 
-    def repair(self, under_way: Iterable[Episode]) -> Tables:
+    def repair(self, under_way: Iterable[Episode]) -> TransitionTables:
         """Explain everything again, near what was believed if that can be."""
         self.repairs += 1
         under_way = list(under_way)
@@ -66,7 +66,7 @@ class Beliefs:
         if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
             wide = self.tables.for_labels(len(self.log.labels))
             trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
-            found = mended(wide, Steps.asked_of(wide, columns), trivial)
+            found = repaired(wide, QueriedSteps.of_columns(wide, columns), trivial)
             grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
             self.tables = found or self.tables
             if found is not None and not grown:
@@ -80,7 +80,7 @@ class Beliefs:
         begins = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
         return self.may_time and len(np.unique(columns.labels[begins])) > 1
 
-    def rethink(self, under_way: Iterable[Episode], *, last: bool = False) -> Tables:
+    def rethink(self, under_way: Iterable[Episode], *, last: bool = False) -> TransitionTables:
         """Infer machines from everything, from scratch and thoroughly.
 
         If it is the last time, with one that tells when episodes end, where the others do not.
@@ -89,7 +89,9 @@ class Beliefs:
         self.thorough_at = 2 * (self.log.steps + sum(map(len, under_way)))
         return self._thought_of(under_way, EFFORT, last)
 
-    def _thought_of(self, under_way: list[Episode], effort: float, last: bool = False) -> Tables:
+    def _thought_of(
+        self, under_way: list[Episode], effort: float, last: bool = False
+    ) -> TransitionTables:
         """Infer machines from everything, from scratch.
 
         Machines with more states than those believed in so far are not taken: those explain
@@ -107,27 +109,30 @@ class Beliefs:
             with suppress(ContradictoryTraces):  # by chance, then
                 self.result = self._inferred(traces, either, effort, outputs)
         self.result = self.result or self._inferred(traces, either, effort, self.options.outputs)
-        found = Tables.of(self.result.machines, self.log)
+        found = TransitionTables.of(self.result.machines, self.log)
         if believed is not None and self._holds(believed, found, columns):
             self.options = replace(self.options, timing=believed.timing)
             return believed
         self.tables = found
         return found
 
-    def _needs_ending(self, believed: Tables, columns: Columns, last: bool) -> bool:
+    def _needs_ending(self, believed: TransitionTables, columns: Columns, last: bool) -> bool:
         """Whether a machine has to tell when episodes end; once there is one, it stays."""
         if TERMINATED in believed.kinds or not last:
             return TERMINATED in believed.kinds
         wide = believed.for_labels(len(self.log.labels))
-        return not tells_endings(wide, Steps.asked_of(wide, columns))
+        return not predicts_endings(wide, QueriedSteps.of_columns(wide, columns))
 
-    def _holds(self, believed: Tables, found: Tables, columns: Columns) -> bool:
+    def _holds(self, believed: TransitionTables, found: TransitionTables, columns: Columns) -> bool:
         """Whether what is believed is no worse than what was found."""
         if believed.kinds != found.kinds or _cost(believed) > _cost(found):
             return False
         wide = believed.for_labels(len(self.log.labels))
-        mine, theirs = Steps.asked_of(wide, columns), Steps.asked_of(found, columns)
-        tells = tells_endings(wide, mine) or not tells_endings(found, theirs)
+        mine, theirs = (
+            QueriedSteps.of_columns(wide, columns),
+            QueriedSteps.of_columns(found, columns),
+        )
+        tells = predicts_endings(wide, mine) or not predicts_endings(found, theirs)
         return tells and explains(wide, mine)
 
     def _inferred(
@@ -163,7 +168,7 @@ class Beliefs:
         return best
 
 
-def _cost(tables: Tables) -> tuple[int, bool]:
+def _cost(tables: TransitionTables) -> tuple[int, bool]:
     """Fewer states are better, and of as many those that need no first label."""
     return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
 

@@ -18,7 +18,7 @@ MOSTLY: Final = 0.9
 """It has done so in that share of the cases in which it led anywhere."""
 
 
-def with_ways_back(outcomes: Codes) -> Codes:
+def with_inverse_steps(outcomes: Codes) -> Codes:
     """Return the outcomes of each action, with one more where it would undo another.
 
     By what was seen, action, and number of the outcome; −1 stands for none.

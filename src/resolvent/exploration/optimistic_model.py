@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.control.planning.solving import Solution, solve
-from resolvent.exploration.inverse_actions import with_ways_back
+from resolvent.exploration.inverse_actions import with_inverse_steps
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from resolvent.exploration.empirical_model import Knowledge
+    from resolvent.exploration.empirical_model import EmpiricalModel
 
 MOST_OUTCOMES: Final = 4
 """So many outcomes of the same action where the same was seen are told apart."""
@@ -33,7 +33,7 @@ TRIES: Final = 2
 ENDS: Final = -1
 
 
-class Outcomes:
+class ObservedOutcomes:
     """What each action led to, state by state of the Transition Machine and in any of them."""
 
     def __init__(self, states: int, actions: int) -> None:
@@ -78,7 +78,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, eq=False)
-class Supposition:
+class OptimisticModel:
     """A world of all observations in all states, in which every step does what is supposed.
 
     `place` is the number that each situation has there, `row` the other way round, −1 where
@@ -150,23 +150,23 @@ class Supposition:
         return best
 
 
-def supposed(
-    knowledge: "Knowledge",
+def optimistic_model(
+    model: "EmpiricalModel",
     following: Codes,
     reward: NDArray[np.float64],
     known: NDArray[np.bool_],
-) -> Supposition | None:
+) -> OptimisticModel | None:
     """Return the world as it is supposed to be; None where too little is known to tell.
 
     `following`, `reward` and `known` are the tables of what is known.
     """
-    sizes, observations = knowledge.sizes, len(knowledge.log.observations)
+    sizes, observations = model.sizes, len(model.log.observations)
     states, actions = int(np.prod(sizes)), known.shape[1]
-    if knowledge.lag or observations * states * actions > MOST_STEPS:
+    if model.lag or observations * states * actions > MOST_STEPS:
         return None
-    outcomes = knowledge.outcomes
+    outcomes = model.outcomes
     outcomes.grow(observations)
-    of = with_ways_back(outcomes.of[:observations])
+    of = with_inverse_steps(outcomes.of[:observations])
     width = max(int((of >= 0).sum(axis=2).max(initial=0)), 1)
     parts = np.unravel_index(np.arange(states), sizes)
     told = outcomes.told[:, :observations][parts[0]]  # state, observation, action
@@ -174,16 +174,16 @@ def supposed(
     settled = told >= 0
     come[settled] = -1
     come[settled, 0] = told[settled]
-    labels = _labels(knowledge, observations)
+    labels = _labels(model, observations)
     label = np.where(come >= 0, labels[come], -2)
-    led, paid, ended = _by_label(knowledge, parts, states, actions)
+    led, paid, ended = _by_label(model, parts, states, actions)
     here = np.arange(states)[:, None, None, None]
     action = np.arange(actions)[None, None, :, None]
     read = np.where(label < led.shape[1] - 2, label, -1)  # the machines do not know newer ones
     after, pays = led[here, read], paid[here, read, action]
     ends = ended[here, read, action]
     unread = (come >= 0) & (label >= 0) & ~ends & (after < 0)
-    pays = np.where(unread & ~np.isfinite(pays), knowledge.usual or 0.0, pays)
+    pays = np.where(unread & ~np.isfinite(pays), model.usual_reward or 0.0, pays)
     possible = (label >= 0) & np.isfinite(pays)
     target = np.where(ends, ENDS, come.astype(np.int64) * states + np.maximum(after, 0))
     # Whether anything that nobody has seen may come: a step never taken, or one that changed
@@ -208,7 +208,7 @@ def supposed(
     pays = padded(turned(pays), 0.0)
     anywhere = padded(turned(unread), False)
     novelty = turned(novelty)
-    situations = np.array(knowledge.situations, np.int64)
+    situations = np.array(model.augmented_states, np.int64)
     place = situations[:, 0] * states + np.ravel_multi_index(tuple(situations[:, 1:].T), sizes)
     row = np.full(observations * states, -1, np.int64)
     row[place] = np.arange(len(place))
@@ -222,12 +222,12 @@ def supposed(
     novelty[at, done] = 0.0
     taken = np.zeros(novelty.shape, bool)
     taken[at, done] = True
-    for met, tried in knowledge.unsettled:
+    for met, tried in model.nondeterministic:
         possible[place[met], tried] = anywhere[place[met], tried] = False
         novelty[place[met], tried] = 0.0
     columns = (observations * states, actions * (width + 1))
     target = np.where(possible, target, ENDS)
-    return Supposition(
+    return OptimisticModel(
         place,
         row,
         target.reshape(columns).astype(np.int32),
@@ -241,31 +241,31 @@ def supposed(
     )
 
 
-def _labels(knowledge: "Knowledge", observations: int) -> Codes:
+def _labels(model: "EmpiricalModel", observations: int) -> Codes:
     """Return the label of each observation; −2 where that differs or is not known."""
     labels = np.full(observations, -2, np.int32)
-    for observation, label in knowledge.label_at.items():
+    for observation, label in model.label_of.items():
         labels[observation] = label
     return labels
 
 
 def _by_label(
-    knowledge: "Knowledge", parts: tuple[NDArray[np.intp], ...], states: int, actions: int
+    model: "EmpiricalModel", parts: tuple[NDArray[np.intp], ...], states: int, actions: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
     """Return where labels lead from all states together, what they pay, and whether they end.
 
     The last two are by action, too.
     """
-    moves = knowledge.believed.moves
+    moves = model.believed.moves
     count = moves[0].shape[1] + 2
     led = np.full((states, count), -1, np.int64)
     targets = [one[part] for one, part in zip(moves, parts, strict=True)]
     lost = np.min(targets, axis=0) < 0
-    together = np.ravel_multi_index(tuple(np.maximum(targets, 0)), knowledge.sizes)
+    together = np.ravel_multi_index(tuple(np.maximum(targets, 0)), model.sizes)
     led[:, :-2] = np.where(lost, -1, together)
     paid = np.full((states, count, actions), np.nan)
     ended = np.zeros((states, count, actions), bool)
-    for key, (pays, ends) in sorted(knowledge.usually.items(), key=lambda one: len(one[0])):
+    for key, (pays, ends) in sorted(model.last_reward.items(), key=lambda one: len(one[0])):
         paying, label, *action = key
         if 0 <= label < count - 2:
             which = parts[1] == paying

@@ -40,7 +40,7 @@ IN_PASSING: Final = 0.005
 """How much to spend on machines that read all that is seen and done, to see how large they are."""
 
 
-def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResult] | None:
+def discover_labels(traces: TraceSet, options: Options) -> FoundEvents[InferenceResult] | None:
     """Return few events that explain all traces, and machines that read them; None if none do.
 
     >>> import resolvent as rs
@@ -60,7 +60,7 @@ def few_events(traces: TraceSet, options: Options) -> FoundEvents[InferenceResul
     return found if found.labelling.events else None
 
 
-def states_with(labelling: Labelling, traces: TraceSet, options: Options) -> int | None:
+def count_states(labelling: Labelling, traces: TraceSet, options: Options) -> int | None:
     """Return how many states machines have that read these labels; None if none explain all.
 
     >>> import resolvent as rs
@@ -76,12 +76,12 @@ def states_with(labelling: Labelling, traces: TraceSet, options: Options) -> int
     return sum(one.states for one in found.machines.values())
 
 
-def stored_events(labelling: Labelling) -> list[tuple[Any, Any]] | None:
+def stored_sources(labelling: Labelling) -> list[tuple[Any, Any]] | None:
     """Return the events of a labelling as JSON values; None where each source is one."""
     return None if labelling.events is None else labelling.plain_events()
 
 
-def stored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labelling:
+def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labelling:
     """Return the labelling that was stored like this.
 
     >>> stored_labelling("observation", [("attic", "key")]).events
@@ -91,7 +91,7 @@ def stored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labell
     return Labelling(reads, named)  # type: ignore[arg-type]
 
 
-def labels_in_words(labelling: Labelling) -> str:
+def describe_labeling(labelling: Labelling) -> str:
     """Say in a few words what labels are made of; nothing where they are given.
 
     >>> labels_in_words(Labelling("observation", {"attic": "key"}))

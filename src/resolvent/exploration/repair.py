@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from resolvent import _core
-from resolvent.exploration.tables import Clashes, Flags, Steps, Tables
+from resolvent.exploration.tables import Conflicts, Flags, QueriedSteps, TransitionTables
 from resolvent.traces.vocabulary import Codes
 
 LOOK_BACK: Final = 12
@@ -33,7 +33,7 @@ Move = tuple[int, int]
 """A state and a label that is read in it."""
 
 
-def explains(tables: Tables, steps: Steps) -> bool:
+def explains(tables: TransitionTables, steps: QueriedSteps) -> bool:
     """Whether moves explain all steps, and lead somewhere at each."""
     beside, size = None, 1
     for place, moves in enumerate(tables.moves):
@@ -45,7 +45,7 @@ def explains(tables: Tables, steps: Steps) -> bool:
     return True
 
 
-def tells_endings(tables: Tables, steps: Steps) -> bool:
+def predicts_endings(tables: TransitionTables, steps: QueriedSteps) -> bool:
     """Whether the states of all machines tell which steps end an episode."""
     together = np.zeros(len(steps.question), np.int64)
     for moves in tables.moves:
@@ -54,7 +54,9 @@ def tells_endings(tables: Tables, steps: Steps) -> bool:
     return bool((steps.ended[first][number] == steps.ended).all())
 
 
-def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables | None:
+def repaired(
+    tables: TransitionTables, steps: QueriedSteps, trivial: int | None = None
+) -> TransitionTables | None:
     """Return moves that explain all steps, near the ones given; None if none were found.
 
     The label that is trivial changes no state.
@@ -62,25 +64,25 @@ def mended(tables: Tables, steps: Steps, trivial: int | None = None) -> Tables |
     moves = list(tables.moves)
     beside, size = None, 1
     for place in range(len(moves)):
-        one = _Mending(place, steps, beside, size, trivial).mended(moves[place].copy())
+        one = _Mending(place, steps, beside, size, trivial).repaired(moves[place].copy())
         if one is None:
             return None
         moves[place] = one
         if place == 0:
             beside, size = steps.walk(one), len(one)
-    return Tables(tables.kinds, tuple(moves), tables.timing)
+    return TransitionTables(tables.kinds, tuple(moves), tables.timing)
 
 
 class _Mending:
     """Mends one machine; `beside` are the states of the Transition Machine, if it is another."""
 
     def __init__(
-        self, place: int, steps: Steps, beside: Codes | None, size: int, trivial: int | None
+        self, place: int, steps: QueriedSteps, beside: Codes | None, size: int, trivial: int | None
     ) -> None:
         self.place, self.steps, self.beside, self.size = place, steps, beside, size
         self.trivial = trivial
 
-    def mended(self, moves: Codes) -> Codes | None:
+    def repaired(self, moves: Codes) -> Codes | None:
         self._loop(moves)
         for _ in range(MOST_CHANGES):
             if self.steps.trials * len(self.steps.question) > MOST_WALKED:
@@ -104,7 +106,7 @@ class _Mending:
         if self.trivial is not None:
             moves[:, self.trivial] = np.arange(len(moves), dtype=np.int32)
 
-    def _clashes(self, moves: Codes, enough: int | None = None) -> Clashes:
+    def _clashes(self, moves: Codes, enough: int | None = None) -> Conflicts:
         return self.steps.clashes(self.place, moves, self.beside, self.size, enough)
 
     def _culprit(self, moves: Codes, states: Codes, bad: int, witness: int) -> Move | None:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from resolvent.errors import ResumeWarning, TraceError
 from resolvent.exploration.buffer import CUT, ENDED, STOPPED
-from resolvent.exploration.checkpoint import Restored
-from resolvent.exploration.explorer import Told
-from resolvent.exploration.learner import Cursor
-from resolvent.exploration.runner import Came, Shown
+from resolvent.exploration.checkpoint import RestoredLog
+from resolvent.exploration.explorer import EncodedStep
+from resolvent.exploration.learner import EpisodeState
+from resolvent.exploration.runner import StepResult, Shown
 from resolvent.traces.symbols import Label
 from resolvent.wording import amount
 
 if TYPE_CHECKING:
-    from resolvent.exploration.run import Solving
+    from resolvent.exploration.run import SolveRun
 
 
-class Repeating:
+class LogReplay:
     """Shows an explorer what it was shown before.
 
     Every environment takes a step whenever the others do. So what each of them was shown, one
@@ -31,7 +31,7 @@ class Repeating:
     seeds; what was seen counts all the same.
     """
 
-    def __init__(self, solving: "Solving", found: Restored) -> None:
+    def __init__(self, solving: "SolveRun", found: RestoredLog) -> None:
         self.solving, self.later, self.coding = solving, found.later, found.coding
         self.explorer, self.mind = solving.explorer, solving.explorer.mind
         self.all = range(solving.playing.count)
@@ -76,7 +76,7 @@ class Repeating:
         self._stop(cursor)
         return False
 
-    def _stop(self, cursor: Cursor) -> None:
+    def _stop(self, cursor: EpisodeState) -> None:
         """Leave an episode that was left."""
         self.mind.stop(cursor)
         del self.solving.shown[cursor.place]
@@ -86,11 +86,11 @@ class Repeating:
         self.later[which].popleft()
         self.shown[which] = 0
 
-    def _begin_as_before(self, cursor: Cursor) -> None:
+    def _begin_as_before(self, cursor: EpisodeState) -> None:
         episode, log = self.later[cursor.place][0][0], self.mind.log
-        seen = log.observation(self.coding.observations.values[episode.seen[0]])
+        seen = log.observation(self.coding.observations.values[episode.observations[0]])
         label = log.label(self.coding.labels.values[episode.labels[0]])
-        if (cursor.episode.seen[0], cursor.episode.labels[0]) != (seen, label):
+        if (cursor.episode.observations[0], cursor.episode.labels[0]) != (seen, label):
             self.mind.begin(cursor, seen, label)
 
     def _step(self) -> None:
@@ -100,10 +100,10 @@ class Repeating:
             (episode, end), step = self.later[which][0], self.shown[which]
             self.shown[which] += 1
             last = step + 1 == len(episode)
-            told = Told(
+            told = EncodedStep(
                 episode.actions[step],
                 episode.rewards[step],
-                self.coding.observations.values[episode.seen[step + 1]],
+                self.coding.observations.values[episode.observations[step + 1]],
                 self.coding.labels.values[episode.labels[step + 1]],
             )
             ended, cut = last and end == ENDED, last and end == CUT
@@ -145,7 +145,7 @@ class Repeating:
             if which in under_way and which not in lost
         }
 
-    def _repeated(self, under_way: dict[int, Cursor]) -> set[int]:
+    def _repeated(self, under_way: dict[int, EpisodeState]) -> set[int]:
         """Do the actions once more, so that all are through at the same time.
 
         Those whose turn has not come yet, and those without an episode, do the first action there
@@ -174,12 +174,12 @@ class Repeating:
         saw = self.explorer._saw_last
         return lost | {which for which in under_way if not saw(solving.shown[which][0], which)}
 
-    def _is_begun(self, cursor: Cursor) -> bool:
+    def _is_begun(self, cursor: EpisodeState) -> bool:
         label = self.explorer._labels.at_reset(*self.solving.shown[cursor.place])
         return self._is_label(label, cursor.episode.labels[0])
 
     def _is_as_before(
-        self, cursor: Cursor, remaining: int, before: dict[int, Shown], came: Came
+        self, cursor: EpisodeState, remaining: int, before: dict[int, Shown], came: StepResult
     ) -> bool:
         label = self.explorer._labels.after_step(
             before[came.which][0], came.action, came.reward, came.observation, came.info

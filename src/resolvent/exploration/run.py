@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from resolvent._util.interrupts import interruptions
+from resolvent._util.interrupts import stop_requests
 from resolvent.control.planning.plans import Plan
 from resolvent.errors import (
     EnvironmentFailed,
@@ -23,14 +23,14 @@ from resolvent.errors import (
     locating,
 )
 from resolvent.exploration.buffer import CUT
-from resolvent.exploration.checkpoint import Point, restored, whole_point
-from resolvent.exploration.environment import World
+from resolvent.exploration.checkpoint import Checkpoint, restored, whole_point
+from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.explorer import Explorer
-from resolvent.exploration.relabel import labels_in_words, stored_events
-from resolvent.exploration.replay_log import Repeating
+from resolvent.exploration.relabel import describe_labeling, stored_sources
+from resolvent.exploration.replay_log import LogReplay
 from resolvent.exploration.runner import Shown, playing
 from resolvent.exploration.solution import TRACES, Round, Solved
-from resolvent.exploration.stochastic import ByChance
+from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.exploration.stopping import Kind, Statement
 from resolvent.traces import TraceSet
 from resolvent.traces.live.naming import AnyEnv
@@ -56,7 +56,7 @@ FIRST_WRITTEN: Final = 0.1
 Listener: TypeAlias = Callable[[Round], object]
 
 
-class Solving:
+class SolveRun:
     """One call of `solve` under way."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Solving:
         limit: int | None,
         folder: str | Path | None,
         progress: Listener | None,
-        world: World | None = None,
+        world: EnvironmentId | None = None,
     ) -> None:
         self.playing, self.explorer, self.world = playing(env), explorer, world
         self.limit = limit or (None if self.playing.has_limit else MOST_STEPS)
@@ -80,7 +80,7 @@ class Solving:
         self.folder = None if folder is None else Path(folder)
         self.history: list[Round] = []
         self.resets = 0
-        self.point: Point | None = None
+        self.point: Checkpoint | None = None
         self.shown: dict[int, Shown] = {}
         self.began: dict[int, int] = {}
         """The number of the reset that each environment's last episode began with."""
@@ -90,7 +90,7 @@ class Solving:
 
     def run(self) -> Solved:
         """Explore until nothing is left to find out, or nothing may be spent any more."""
-        with interruptions() as interrupted:
+        with stop_requests() as interrupted:
             try:
                 why = self._explore(interrupted)
             except TraceError as error:
@@ -121,9 +121,9 @@ class Solving:
             self.keep_traces()
         return failed
 
-    def by_chance(self, chance: ByChance, why: str) -> Solved:
+    def by_chance(self, chance: StochasticSolver, why: str) -> Solved:
         """Go on in a world that has turned out to be random."""
-        with interruptions() as interrupted:
+        with stop_requests() as interrupted:
             while True:
                 found = chance.think()
                 sizes = {kind: one.states for kind, one in found.machines.items()}
@@ -146,7 +146,7 @@ class Solving:
                     ) from error
 
     def _solved_by_chance(
-        self, chance: ByChance, found: Plan, why: str, failure: str | None = None
+        self, chance: StochasticSolver, found: Plan, why: str, failure: str | None = None
     ) -> Solved:
         statement = Statement(
             "chance",
@@ -162,7 +162,7 @@ class Solving:
             self.explorer.capped + chance.capped,
             found.confidence,
             why,
-            labels=labels_in_words(chance.options.labels),  # type: ignore[arg-type]
+            labels=describe_labeling(chance.options.labels),  # type: ignore[arg-type]
             failure=failure,
         )
         return Solved(
@@ -239,10 +239,10 @@ class Solving:
 
     def _check_late_labels(self) -> None:
         """With labels that are read late, see at once whether a plan can go by them."""
-        knowledge = self.explorer.mind.knowledge
-        if knowledge is None or not knowledge.lag or len(knowledge.unsettled) < self._many_open:
+        model = self.explorer.mind.model
+        if model is None or not model.lag or len(model.nondeterministic) < self._many_open:
             return
-        self._many_open = 2 * len(knowledge.unsettled)
+        self._many_open = 2 * len(model.nondeterministic)
         self._plan()
 
     def _plan(self) -> Plan:
@@ -314,11 +314,11 @@ class Solving:
         steps = self.explorer.steps
         self._next_point = max(steps + FIRST_POINT, int(POINTS_APART * steps))
 
-    def _point_now(self) -> Point:
+    def _point_now(self) -> Checkpoint:
         mind, explorer = self.explorer.mind, self.explorer
         traces, tables = explorer.traces(), mind.beliefs.tables
         first, *beside = [len(one.episode) if one.goes_on else -1 for one in mind.cursors]
-        return Point(
+        return Checkpoint(
             mind.log.episodes,
             first,
             self.resets,
@@ -336,7 +336,7 @@ class Solving:
             mind.confirming,
             mind.rechecked,
             mind.beliefs.options.remove_trivial,
-            stored_events(explorer.labelling),
+            stored_sources(explorer.labelling),
             explorer.events_at,
             explorer.events_states,
             beside,
@@ -389,7 +389,7 @@ class Solving:
             self.world,
         )
 
-    def _renumbered(self, point: Point | None, traces: TraceSet) -> Point | None:
+    def _renumbered(self, point: Checkpoint | None, traces: TraceSet) -> Checkpoint | None:
         """Return a point with the numbers that observations and labels have in these traces."""
         if point is None:
             return None
@@ -411,7 +411,7 @@ class Solving:
             )
         count, traces = self.playing.count, before.traces
         ends, places = list(before.ends), list(before.places) or [0] * len(traces)
-        point = before.point or Point(
+        point = before.point or Checkpoint(
             0, -1, 0, mind.beliefs.thorough_at, [], [], may_tell=True, beside=[-1] * (count - 1)
         )
         were = max(places, default=0) + 1 if before.point is None else len(point.lengths)
@@ -442,6 +442,6 @@ class Solving:
             self._make_point()
         self._plan_point()
         try:
-            Repeating(self, found).run()
+            LogReplay(self, found).run()
         except TraceError as error:
             raise self._failed(error, before) from error

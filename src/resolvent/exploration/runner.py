@@ -31,7 +31,7 @@ Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class StepResult:
     """What came of an action in one of the environments."""
 
     which: int
@@ -43,7 +43,7 @@ class Came:
     info: Mapping[str, Any]
 
 
-class OneEnvironment:
+class SingleRunner:
     """An environment by itself, which has the number 0."""
 
     count = 1
@@ -59,13 +59,13 @@ class OneEnvironment:
         check_spaces(self._spaces, spaces_of(self.env))
         return {0: begun}
 
-    def step(self, actions: Mapping[int, Any]) -> list[Came]:
+    def step(self, actions: Mapping[int, Any]) -> list[StepResult]:
         """Take a step in every environment."""
         with telling("step"):
             given = self.env.step(actions[0])
         observation, reward, terminated, truncated, info = of_step(given)
         ends = ended(terminated, "terminated"), ended(truncated, "truncated")
-        return [Came(0, actions[0], observation, reward, *ends, info)]
+        return [StepResult(0, actions[0], observation, reward, *ends, info)]
 
     @property
     def has_limit(self) -> bool:
@@ -78,7 +78,7 @@ class OneEnvironment:
         yield self.env
 
 
-class ManyEnvironments:
+class VectorRunner:
     """The environments of a vector environment, in whichever way it resets by itself.
 
     Whoever explores begins every episode by a seed of its own. So an episode that a vector
@@ -112,7 +112,7 @@ class ManyEnvironments:
         seen = split(self.envs.observation_space, observations)
         return {number: (seen[number], told[number]) for number in sorted(seeds)}
 
-    def step(self, actions: Mapping[int, Any]) -> list[Came]:
+    def step(self, actions: Mapping[int, Any]) -> list[StepResult]:
         """Take a step in every environment."""
         batch = np.array([actions[one] for one in range(self.count)], self.envs.action_space.dtype)
         with telling("step"):
@@ -126,7 +126,7 @@ class ManyEnvironments:
                 seen[number] = last
         told_of = self._live.told_after_step(infos)
         return [
-            Came(
+            StepResult(
                 number,
                 actions[number],
                 seen[number],
@@ -159,12 +159,12 @@ class ManyEnvironments:
             yield one
 
 
-Playing: TypeAlias = OneEnvironment | ManyEnvironments
+Runner: TypeAlias = SingleRunner | VectorRunner
 
 
-def playing(env: AnyEnv) -> Playing:
+def playing(env: AnyEnv) -> Runner:
     """Return how an environment, or a vector of them, is played."""
-    return ManyEnvironments(env) if isinstance(env, gym.vector.VectorEnv) else OneEnvironment(env)
+    return VectorRunner(env) if isinstance(env, gym.vector.VectorEnv) else SingleRunner(env)
 
 
 def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:

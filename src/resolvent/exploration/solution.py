@@ -13,8 +13,8 @@ from resolvent.by_value import ByValue
 from resolvent.control.planning.plan_files import json_number
 from resolvent.control.planning.plans import Plan, plan
 from resolvent.errors import ModelError
-from resolvent.exploration.checkpoint import Point
-from resolvent.exploration.environment import World
+from resolvent.exploration.checkpoint import Checkpoint
+from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.stopping import Statement
 from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
@@ -48,10 +48,10 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     reward_range: tuple[float, float] | None
     statement: dict[str, Any]
     history: list[Round]
-    point: Point | None
+    point: Checkpoint | None
     ends: list[int]
     places: list[int] = []
-    world: World | None = None
+    world: EnvironmentId | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ class Solved(ByValue):
     statement: Statement
     seed: int = 0
     reward_range: tuple[float, float] | None = None
-    point: Point | None = field(default=None, repr=False)
+    point: Checkpoint | None = field(default=None, repr=False)
     ends: tuple[int, ...] = field(default=(), repr=False)
     places: tuple[int, ...] = field(default=(), repr=False)
-    world: World | None = field(default=None, repr=False)
+    world: EnvironmentId | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> int:

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from resolvent.arguments import check_arguments, shown
 from resolvent.errors import ContradictoryTraces, OptionError
-from resolvent.exploration.environment import World
+from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.explorer import Explorer
-from resolvent.exploration.run import Listener, Solving
+from resolvent.exploration.run import Listener, SolveRun
 from resolvent.exploration.runner import made_environment
 from resolvent.exploration.solution import Solved
-from resolvent.exploration.stochastic import ByChance
+from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.options import Options
 from resolvent.samples import LabelTiming
 from resolvent.traces.labelling import Labelling
@@ -95,7 +95,7 @@ def solve(
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     made, own = made_environment(env)
     try:
-        world = World.of(made)
+        world = EnvironmentId.of(made)
         if isinstance(resume, str | Path):
             resume = Solved.load(resume)
         if resume is not None and resume.world is not None:
@@ -112,7 +112,7 @@ def solve(
             states=states,
             seed=seed if resume is None else resume.seed,
         )
-        solving = Solving(made, explorer, budget, max_steps, folder, progress, world)
+        solving = SolveRun(made, explorer, budget, max_steps, folder, progress, world)
         go_on_by_chance = partial(
             _by_chance,
             solving,
@@ -141,7 +141,7 @@ def solve(
 
 
 def _by_chance(
-    solving: Solving,
+    solving: SolveRun,
     known: Solved | ContradictoryTraces,
     *,
     timing: LabelTiming | str | None,
@@ -158,7 +158,7 @@ def _by_chance(
         traces, why = explorer.traces(), str(known).split(";")[0]
         labelling = explorer.labelling
     with solving.playing.one() as env:
-        chance = ByChance(
+        chance = StochasticSolver(
             env,
             Options(noise="auto", labels=labelling, timing=timing, seed=explorer.seed),  # type: ignore[arg-type]
             traces,

@@ -15,7 +15,7 @@ from resolvent.control.planning.plans import Plan, plan
 from resolvent.control.planning.situations import that_matter
 from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import TraceError, locating
-from resolvent.exploration.runner import OneEnvironment
+from resolvent.exploration.runner import SingleRunner
 from resolvent.machines import Machines
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
@@ -28,7 +28,7 @@ AT_RANDOM: Final = 0.2
 """The share of steps that are taken at random."""
 
 
-class ByChance:
+class StochasticSolver:
     """Explores a world that answers with chance, batch by batch."""
 
     def __init__(
@@ -45,7 +45,7 @@ class ByChance:
         name_of: Callable[[Any], Any] | None,
         actions: list[Any],
     ) -> None:
-        self.env, self.options, self.traces = OneEnvironment(env), options, traces
+        self.env, self.options, self.traces = SingleRunner(env), options, traces
         self.gamma, self.reward_range, self.confidence = gamma, reward_range, confidence
         self.limit, self.seed = limit, options.seed
         self.label_of, self.name_of, self.actions = label_of, name_of, actions

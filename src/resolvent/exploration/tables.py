@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.control.planning.situations import that_matter
-from resolvent.exploration.buffer import Columns, Log
+from resolvent.exploration.buffer import Columns, Buffer
 from resolvent.machines import Machine, Machines
 from resolvent.samples import LabelTiming
 from resolvent.traces.vocabulary import Codes
@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class TransitionTables:
     """For each kind of machine, the state that each label leads to from each; −1 where unread."""
 
     kinds: tuple[str, ...]
@@ -28,7 +28,7 @@ class Tables:
     timing: LabelTiming
 
     @classmethod
-    def of(cls, machines: Machines, log: Log) -> "Tables":
+    def of(cls, machines: Machines, log: Buffer) -> "TransitionTables":
         """Return the moves of machines, for the labels of a log."""
         acting = that_matter(machines)
         moves = tuple(_moves(one, log) for one in acting.values())
@@ -39,7 +39,7 @@ class Tables:
         """How many states each machine has."""
         return [len(one) for one in self.moves]
 
-    def same_as(self, other: "Tables") -> bool:
+    def equals(self, other: "TransitionTables") -> bool:
         """Whether both lead everywhere to the same states."""
         return (
             self.kinds == other.kinds
@@ -47,7 +47,7 @@ class Tables:
             and all(map(np.array_equal, self.moves, other.moves))
         )
 
-    def for_labels(self, labels: int) -> "Tables":
+    def for_labels(self, labels: int) -> "TransitionTables":
         """Return the same with a column for each of so many labels."""
         if all(one.shape[1] == labels for one in self.moves):
             return self
@@ -55,10 +55,10 @@ class Tables:
         for one in self.moves:
             more = np.full((len(one), labels - one.shape[1]), -1, np.int32)
             wider.append(np.hstack([one, more]))
-        return Tables(self.kinds, tuple(wider), self.timing)
+        return TransitionTables(self.kinds, tuple(wider), self.timing)
 
 
-def _moves(machine: Machine, log: Log) -> Codes:
+def _moves(machine: Machine, log: Buffer) -> Codes:
     codes = [machine.labels.get(label) for label in log.labels.values]
     lost = np.full(machine.states, -1, np.int32)
     columns = [lost if code is None else machine.transitions[:, code] for code in codes]
@@ -66,7 +66,7 @@ def _moves(machine: Machine, log: Log) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Clashes:
+class Conflicts:
     """How many steps have another answer than the first one in the same state.
 
     `lost` counts steps at which a machine is in no state; `bad` is the first step that clashes,
@@ -79,21 +79,21 @@ class Clashes:
     witness: int
 
 
-class Steps:
+class QueriedSteps:
     """The steps of a log as machines are asked about them, with what they should have answered."""
 
     def __init__(self, columns: Columns, timing: LabelTiming, kinds: tuple[str, ...]) -> None:
         self.columns, self.kinds = columns, kinds
-        self.at, self.ended = columns.at, columns.ends_at
+        self.at, self.ended = columns.positions, columns.terminal_steps
         read = columns.labels[self.at]
         if timing.lag:
             read[1:] = read[:-1].copy()
         if timing.first or timing.lag:
             read[columns.offsets[:-1]] = -1
         self.read: Codes = read
-        asked, self.question = columns.asked
+        asked, self.question = columns.queries
         self.questions = len(asked)
-        of_kind = {"transition": columns.after, "reward": columns.paid[1]}
+        of_kind = {"transition": columns.observations_after, "reward": columns.reward_levels[1]}
         self.answers = [of_kind.get(kind, self.ended.astype(np.int32)) for kind in kinds]
         self.trials = 0
         self._asked = _core.AskedSteps(read, columns.offsets, self.question, self.questions)
@@ -101,7 +101,7 @@ class Steps:
         self.first[columns.offsets[:-1]] = True
 
     @classmethod
-    def asked_of(cls, tables: Tables, columns: Columns) -> "Steps":
+    def of_columns(cls, tables: TransitionTables, columns: Columns) -> "QueriedSteps":
         """Return the steps as these machines are asked about them."""
         return cls(columns, tables.timing, tables.kinds)
 
@@ -119,13 +119,13 @@ class Steps:
 
     def clashes(
         self, place: int, moves: Codes, beside: Codes | None, size: int, enough: int | None = None
-    ) -> Clashes:
+    ) -> Conflicts:
         """Hold the moves of one machine against all steps, or until enough of them clash.
 
         `beside` is the state of the Transition Machine at each step, of so many, if it is another.
         """
         self.trials += 1
-        return Clashes(
+        return Conflicts(
             *self._asked.clashes(
                 np.ascontiguousarray(moves).ravel(),
                 moves.shape[1],

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from resolvent.control.planning.promises import in_all
 from resolvent.control.planning.solving import PayingCycle, Solution, solve
-from resolvent.exploration.empirical_model import ENDS, UNKNOWN, Knowledge, Question
-from resolvent.exploration.optimistic_model import Supposition, supposed
+from resolvent.exploration.empirical_model import ENDS, UNKNOWN, EmpiricalModel, Query
+from resolvent.exploration.optimistic_model import OptimisticModel, optimistic_model
 from resolvent.traces.vocabulary import Codes
 
 UNREAD: Final = 5.0
@@ -47,12 +47,12 @@ MOSTLY: Final = 0.95
 MANY_STARTS: Final = 10
 """With more starts than these, there are likely others that did not come up yet."""
 
-Came: TypeAlias = dict[int, tuple[int, int] | None]
+StepResult: TypeAlias = dict[int, tuple[int, int] | None]
 """The step that each situation was reached by; None where a search began."""
 
 
 @dataclass(frozen=True)
-class Way:
+class Path:
     """Steps to take, as (situation, action); the last is what they are for."""
 
     steps: tuple[tuple[int, int], ...]
@@ -67,7 +67,7 @@ class Way:
 
 
 @dataclass
-class Hopes:
+class ValueBounds:
     """What every situation is worth, at least and at most, and which unknown steps matter."""
 
     gamma: float
@@ -80,33 +80,33 @@ class Hopes:
     novelty: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def weigh(
-        self, knowledge: Knowledge, reward_range: tuple[float, float] | None, target: float
+        self, model: EmpiricalModel, reward_range: tuple[float, float] | None, target: float
     ) -> None:
         """Work it out again from what is known now; a gap up to the target is none."""
-        following, reward, known = knowledge.tables()
-        least, most = reward_range or (knowledge.least, knowledge.most)
+        following, reward, known = model.tables()
+        least, most = reward_range or (model.least, model.most)
         worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
         # Of actions worth the same the first by name, as a plan from the traces has it.
-        order = knowledge.log.by_name
+        order = model.log.by_name
         safe = solve(following[:, order], np.where(known, reward, worst)[:, order], self.gamma)
         hopeful = solve(following, np.where(known, reward, best), self.gamma)
         more = hopeful.value > safe.value + safe.rounding + hopeful.rounding
         self.value, self.policy = safe.value, order[safe.policy]
         self.at_most = np.where(more, hopeful.value, safe.value)
-        starts = list(knowledge.starts)
+        starts = list(model.starts)
         self.matters, self.relied = np.zeros(known.shape, np.int8), set()
         self.novelty = np.ones(known.shape)
-        if knowledge.uniform:  # no reason to hope for one thing more than for another
+        if model.single_reward:  # no reason to hope for one thing more than for another
             self.matters[~known] = 2
             return
-        if largest_gap(knowledge, self) <= target:
+        if largest_gap(model, self) <= target:
             return
         slack = safe.rounding + hopeful.rounding
         after = np.append(self.at_most, 0.0)[following]
         hope = np.where(known, reward + self.gamma * after, best)
         self._mark(1, following, known, hope, slack, starts)
         # Without discount what is supposed may pay for ever, and then says nothing.
-        world = supposed(knowledge, following, reward, known) if self.gamma < 1 else None
+        world = optimistic_model(model, following, reward, known) if self.gamma < 1 else None
         likely = max(most, float(safe.value.max(initial=most)))
         if world is None:
             better = solve(following, np.where(known, reward, likely), self.gamma)
@@ -121,7 +121,7 @@ class Hopes:
         hope = world.hope(better.value, leads, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.place]
         self._mark(2, following, known, hope, slack, starts)
-        self._rely(knowledge, world, closed, led, safe)
+        self._rely(model, world, closed, led, safe)
 
     def _unseen(
         self,
@@ -146,8 +146,8 @@ class Hopes:
 
     def _rely(
         self,
-        knowledge: Knowledge,
-        world: Supposition,
+        model: EmpiricalModel,
+        world: OptimisticModel,
         hoped: Solution,
         following: Codes,
         safe: Solution,
@@ -155,7 +155,7 @@ class Hopes:
         """Find the unknown steps that the best way to act takes if all comes as is supposed."""
         best, rounding = hoped.value[world.place], hoped.rounding[world.place]
         more = best > safe.value + safe.rounding + rounding
-        starts = np.array([one for one in _beginnings(knowledge) if more[one]], np.int64)
+        starts = np.array([one for one in _beginnings(model) if more[one]], np.int64)
         here = world.place[starts]
         met = np.zeros(len(world.row), bool)
         action = hoped.policy // world.width
@@ -190,9 +190,9 @@ class Hopes:
             frontier = further[~met[further]]
         self.matters[met[:, None] & worthwhile & ~known] = level
 
-    def most_use(self, knowledge: Knowledge) -> float:
+    def most_use(self, model: EmpiricalModel) -> float:
         """Return what an unknown step is worth at most at the moment."""
-        following = knowledge.following
+        following = model.next_row
         self.relied = {one for one in self.relied if following[one[0]][one[1]] == UNKNOWN}
         return RELIED if self.relied else UNREAD
 
@@ -203,24 +203,24 @@ class Hopes:
         return int(self.matters[row, action])
 
 
-def _beginnings(knowledge: Knowledge) -> list[int]:
+def _beginnings(model: EmpiricalModel) -> list[int]:
     """Return where episodes begin; where that is in many places, also where they might."""
-    starts = list(knowledge.starts)
+    starts = list(model.starts)
     if len(starts) <= MANY_STARTS:
         return starts
-    states = {knowledge.situations[one][1:] for one in starts}
-    return [row for row, one in enumerate(knowledge.situations) if one[1:] in states]
+    states = {model.augmented_states[one][1:] for one in starts}
+    return [row for row, one in enumerate(model.augmented_states) if one[1:] in states]
 
 
 def nearest(
-    knowledge: Knowledge, hopes: Hopes, sources: Iterable[int], floor: float = 0.0
-) -> Way | None:
+    model: EmpiricalModel, hopes: ValueBounds, sources: Iterable[int], floor: float = 0.0
+) -> Path | None:
     """Return the way of most use for each step, over known steps from one of the sources."""
-    came: Came = dict.fromkeys(sources)
+    came: StepResult = dict.fromkeys(sources)
     waiting = deque((one, 0) for one in came)
     best, rate, aim = None, floor, ""
-    following, unsettled = knowledge.following, knowledge.unsettled
-    most = hopes.most_use(knowledge)
+    following, unsettled = model.next_row, model.nondeterministic
+    most = hopes.most_use(model)
     while waiting:
         here, far = waiting.popleft()
         if most / (far + 1) <= rate:
@@ -229,7 +229,7 @@ def nearest(
             if led == UNKNOWN:
                 if (here, action) in unsettled:
                     continue
-                use, why = worth(knowledge, hopes, here, action)
+                use, why = worth(model, hopes, here, action)
                 if use / (far + 1) > rate:
                     best, rate, aim = (here, action), use / (far + 1), why
             elif led != ENDS and led not in came:
@@ -237,45 +237,45 @@ def nearest(
                 waiting.append((led, far + 1))
     if best is None:
         return None
-    best, aim = _rather_goes_on(knowledge, hopes, best, aim)
+    best, aim = _rather_goes_on(model, hopes, best, aim)
     way = way_to(came, best, 0.0, aim)
-    return Way(way.steps, rate * len(way.steps), aim, way.start)
+    return Path(way.steps, rate * len(way.steps), aim, way.start)
 
 
 def _rather_goes_on(
-    knowledge: Knowledge, hopes: Hopes, step: tuple[int, int], aim: str
+    model: EmpiricalModel, hopes: ValueBounds, step: tuple[int, int], aim: str
 ) -> tuple[tuple[int, int], str]:
     """Put a step off that likely ends the episode, while others are of use in the same place."""
-    row, observation = step[0], knowledge.situations[step[0]][0]
-    if (observation, step[1]) not in knowledge.ending:
+    row, observation = step[0], model.augmented_states[step[0]][0]
+    if (observation, step[1]) not in model.terminating:
         return step, aim
     most = 0.0
-    for action, led in enumerate(knowledge.following[row]):
-        open_yet = led == UNKNOWN and (row, action) not in knowledge.unsettled
-        if open_yet and (observation, action) not in knowledge.ending:
-            use, why = worth(knowledge, hopes, row, action)
+    for action, led in enumerate(model.next_row[row]):
+        open_yet = led == UNKNOWN and (row, action) not in model.nondeterministic
+        if open_yet and (observation, action) not in model.terminating:
+            use, why = worth(model, hopes, row, action)
             if use > most:
                 step, aim, most = (row, action), why, use
     return step, aim
 
 
 def within(
-    knowledge: Knowledge, row: int, asked: set[Question], most: int, floor: float = 0.0
-) -> Way | None:
+    model: EmpiricalModel, row: int, asked: set[Query], most: int, floor: float = 0.0
+) -> Path | None:
     """Return the way to a notable question beside those asked, if these are fewer than `most`."""
-    done = len(asked & knowledge.notable)
+    done = len(asked & model.informative)
     if done >= most:
         return None
-    came: Came = {}
-    step = next(notable_steps(knowledge, row, asked, came, TEST / (1 + done), floor), None)
+    came: StepResult = {}
+    step = next(notable_steps(model, row, asked, came, TEST / (1 + done), floor), None)
     return None if step is None else way_to(came, step, TEST, TESTED)
 
 
 def notable_steps(
-    knowledge: Knowledge,
+    model: EmpiricalModel,
     row: int,
-    asked: set[Question],
-    came: Came,
+    asked: set[Query],
+    came: StepResult,
     use: float = TEST,
     floor: float = 0.0,
 ) -> Iterator[tuple[int, int]]:
@@ -291,37 +291,41 @@ def notable_steps(
         here, far = waiting.popleft()
         if use / (far + 1) <= floor or far > FARTHEST:
             return
-        observation = knowledge.situations[here][0]
-        for action, led in enumerate(knowledge.following[here]):
+        observation = model.augmented_states[here][0]
+        for action, led in enumerate(model.next_row[here]):
             if led == UNKNOWN:
                 continue
             question = observation, action
-            if question not in asked and question in knowledge.notable:
+            if question not in asked and question in model.informative:
                 yield here, action
-            if led >= 0 and led not in came and knowledge.read[here][action] in knowledge.plain:
+            if (
+                led >= 0
+                and led not in came
+                and model.label_read[here][action] in model.neutral_labels
+            ):
                 came[led] = here, action
                 waiting.append((led, far + 1))
 
 
-def way_to(came: Came, last: tuple[int, int], use: float, why: str) -> Way:
+def way_to(came: StepResult, last: tuple[int, int], use: float, why: str) -> Path:
     """Return the steps that lead to one, by what each situation was reached from."""
     steps, here = [last], last[0]
     while (before := came[here]) is not None:
         steps.append(before)
         here = before[0]
-    return Way(tuple(reversed(steps)), use, why, here)
+    return Path(tuple(reversed(steps)), use, why, here)
 
 
-def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[float, str]:
+def worth(model: EmpiricalModel, hopes: ValueBounds, row: int, action: int) -> tuple[float, str]:
     """Return of how much use an unknown step is, and what for."""
     level = hopes.level(row, action)
     if not level:
         return 0.0, ""
-    observation, *states = knowledge.situations[row]
-    likely = knowledge.guess.get((observation, action))
+    observation, *states = model.augmented_states[row]
+    likely = model.last_outcome.get((observation, action))
     if likely is not None:
-        label = knowledge.label_at.get(likely, -2)
-        if label >= 0 and knowledge.led(states, label) is None:
+        label = model.label_of.get(likely, -2)
+        if label >= 0 and model.next_states(states, label) is None:
             return UNREAD, "a label that was never read there"
     use, why = USES[level]
     if level == 2 and row < len(hopes.novelty):
@@ -329,18 +333,18 @@ def worth(knowledge: Knowledge, hopes: Hopes, row: int, action: int) -> tuple[fl
     return use, why
 
 
-def largest_gap(knowledge: Knowledge, hopes: Hopes) -> float:
+def largest_gap(model: EmpiricalModel, hopes: ValueBounds) -> float:
     """Return by how much acting otherwise could be better, at most, from any of the starts."""
-    rows = [row for row in knowledge.starts if row < len(hopes.value)]
+    rows = [row for row in model.starts if row < len(hopes.value)]
     if not rows:
         return float("inf")
     return float((hopes.at_most[rows] - hopes.value[rows]).max())
 
 
-def promised(knowledge: Knowledge, hopes: Hopes) -> tuple[float, float]:
+def promised(model: EmpiricalModel, hopes: ValueBounds) -> tuple[float, float]:
     """Return what acting by the plan is worth on average over the starts, and the gap."""
-    rows = np.array(list(knowledge.starts), np.int64)
-    weights = np.array(list(knowledge.starts.values()), np.float64)
+    rows = np.array(list(model.starts), np.int64)
+    weights = np.array(list(model.starts.values()), np.float64)
     inside = rows < len(hopes.value)
     if not inside.any():
         return 0.0, float("inf")
@@ -351,4 +355,4 @@ def promised(knowledge: Knowledge, hopes: Hopes) -> tuple[float, float]:
     )
 
 
-__all__ = ["Hopes", "PayingCycle", "Way", "nearest", "promised", "worth"]
+__all__ = ["ValueBounds", "PayingCycle", "Path", "nearest", "promised", "worth"]

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from resolvent.exploration.alternatives import Rival, States, differ
+from resolvent.exploration.alternatives import Alternative, States, differ
 from resolvent.exploration.buffer import Episode
-from resolvent.exploration.empirical_model import UNKNOWN, Knowledge
-from resolvent.exploration.values import Way
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
+from resolvent.exploration.values import Path
 
 TESTING: Final = "whether there are more states"
 
-MOST_SEARCHED: Final = 20_000
+MAX_NODES: Final = 20_000
 """So many situations, with the labels read before, are looked through at most."""
 
 MOST_TESTS: Final = 5_000
@@ -59,24 +59,24 @@ class _Node(NamedTuple):
     theirs: States | None
 
 
-class WordTests:
+class WMethodTests:
     """The tests that are left to make, one after another.
 
     `whole` says whether they are all that the method asks for; `untold` counts those for which
     no known step tells the two states apart.
     """
 
-    def __init__(self, knowledge: Knowledge, states: int) -> None:
-        self.knowledge, self.states = knowledge, states
-        self.rival = Rival(knowledge.moves, knowledge.answers)
-        self.whole = max(knowledge.sizes) <= states
+    def __init__(self, model: EmpiricalModel, states: int) -> None:
+        self.model, self.states = model, states
+        self.rival = Alternative(model.transitions, model.outputs)
+        self.whole = max(model.sizes) <= states
         self.untold = 0
         self._left = deque(self._tests())
         self.tests = len(self._left)
         longest = max((len(one.history) for one in self._left), default=0)
-        self._histories = _Histories(knowledge, longest)
+        self._histories = _Histories(model, longest)
 
-    def way(self, row: int, episode: Episode) -> Way | None:
+    def way(self, row: int, episode: Episode) -> Path | None:
         """Return the way on from here that makes the next test; empty to begin anew for it."""
         histories = self._histories
         histories.take_in()
@@ -91,38 +91,38 @@ class WordTests:
             self._left.popleft()
         return None
 
-    def _anew(self, test: Test, row: int, episode: Episode) -> Way | None:
-        knowledge = self.knowledge
-        for start in knowledge.starts:
+    def _anew(self, test: Test, row: int, episode: Episode) -> Path | None:
+        model = self.model
+        for start in model.starts:
             is_here = start == row and not len(episode)
             if not is_here and self._way(test, start, self._begun(start)) is not None:
-                return Way((), 0.0, "", UNKNOWN)
+                return Path((), 0.0, "", UNKNOWN)
         return None
 
     def _begun(self, start: int) -> Word:
         """Return what was read at a start."""
-        knowledge = self.knowledge
-        label = knowledge.began[start][1]
-        reads = knowledge.first + knowledge.lag == 0 and label not in knowledge.plain
+        model = self.model
+        label = model.start_symbols[start][1]
+        reads = model.first + model.lag == 0 and label not in model.neutral_labels
         return (label,) if reads else ()
 
-    def _way(self, test: Test, row: int, read: Word) -> Way | None:
+    def _way(self, test: Test, row: int, read: Word) -> Path | None:
         """Return the shortest way over known steps that reads a history, and then tells."""
-        knowledge, history = self.knowledge, test.history
+        model, history = self.model, test.history
         if history[: len(read)] != read:
             return None
         first = _Node(row, len(read), self._theirs(test, row, len(read)))
         came: dict[_Node, tuple[_Node, int] | None] = {first: None}
         waiting = deque([first])
-        while waiting and len(came) < MOST_SEARCHED:
+        while waiting and len(came) < MAX_NODES:
             node = waiting.popleft()
             here, _, theirs = node
-            for action, led in enumerate(knowledge.following[here]):
+            for action, led in enumerate(model.next_row[here]):
                 if theirs is not None and self._makes(test, here, theirs, action):
                     return _way(came, node, action)
                 if led < 0:
                     continue
-                after = self._after(test, node, led, knowledge.read[here][action])
+                after = self._after(test, node, led, model.label_read[here][action])
                 if after is not None and after not in came:
                     came[after] = node, action
                     waiting.append(after)
@@ -130,19 +130,19 @@ class WordTests:
 
     def _makes(self, test: Test, row: int, theirs: States, action: int) -> bool:
         """Whether a step makes a test."""
-        knowledge = self.knowledge
-        observation, *own = knowledge.situations[row]
+        model = self.model
+        observation, *own = model.augmented_states[row]
         if test.place == ASK:
-            return _number(knowledge, observation, action) == test.other
-        return differ(knowledge, self.rival, observation, tuple(own), theirs, action)
+            return _number(model, observation, action) == test.other
+        return differ(model, self.rival, observation, tuple(own), theirs, action)
 
     def _after(self, test: Test, node: _Node, led: int, label: int) -> _Node | None:
         if node.theirs is not None:
-            if test.place == ASK and label >= 0 and label not in self.knowledge.plain:
+            if test.place == ASK and label >= 0 and label not in self.model.neutral_labels:
                 return None
             theirs = self.rival.led(node.theirs, label)
             return None if theirs is None else _Node(led, node.read, theirs)
-        if label in self.knowledge.plain or label < 0:
+        if label in self.model.neutral_labels or label < 0:
             return _Node(led, node.read, None)
         if test.history[node.read] != label:
             return None
@@ -152,12 +152,12 @@ class WordTests:
         """Return the states of the rival once the history is read; None before."""
         if read < len(test.history):
             return None
-        return replaced(self.knowledge.situations[row][1:], test)
+        return replaced(self.model.augmented_states[row][1:], test)
 
     def _tests(self) -> list[Test]:
-        knowledge = self.knowledge
+        model = self.model
         accesses = self._accesses()
-        longest = [max(self.states - size, 0) + 1 for size in knowledge.sizes]
+        longest = [max(self.states - size, 0) + 1 for size in model.sizes]
 
         def beyond(history: Word, place: int) -> int | None:
             """Return by how many labels it is longer than the history to some state."""
@@ -176,29 +176,29 @@ class WordTests:
             for known in one.values()
             for length in range(len(known) + 1)
         }
-        places = range(len(knowledge.sizes))
-        nodes = {(start, self._begun(start)) for start in knowledge.starts}
+        places = range(len(model.sizes))
+        nodes = {(start, self._begun(start)) for start in model.starts}
         waiting, tests = deque(sorted(nodes)), dict[Test, None]()
         while waiting:
             row, history = waiting.popleft()
             for place in places:
-                far, state = beyond(history, place), knowledge.situations[row][1 + place]
+                far, state = beyond(history, place), model.augmented_states[row][1 + place]
                 if far is not None and far <= longest[place]:
-                    for other in range(knowledge.sizes[place]):
+                    for other in range(model.sizes[place]):
                         if other != state:
                             tests[Test(history, place, other)] = None
             asks = any(
                 (far := beyond(history, place)) is not None and far < longest[place]
                 for place in places
             )
-            for action, led in enumerate(knowledge.following[row]):
-                label = knowledge.read[row][action]
+            for action, led in enumerate(model.next_row[row]):
+                label = model.label_read[row][action]
                 if asks and led != UNKNOWN:
-                    asked = _number(knowledge, knowledge.situations[row][0], action)
+                    asked = _number(model, model.augmented_states[row][0], action)
                     tests[Test(history, ASK, asked)] = None
                 if led < 0:
                     continue
-                after = history if label < 0 or label in knowledge.plain else (*history, label)
+                after = history if label < 0 or label in model.neutral_labels else (*history, label)
                 fits = after in prefixes or any(
                     (far := beyond(after, place)) is not None and far <= longest[place]
                     for place in places
@@ -206,25 +206,25 @@ class WordTests:
                 if fits and (led, after) not in nodes:
                     nodes.add((led, after))
                     waiting.append((led, after))
-            if len(nodes) > MOST_SEARCHED or len(tests) > MOST_TESTS:
+            if len(nodes) > MAX_NODES or len(tests) > MOST_TESTS:
                 self.whole = False
                 return []
         return sorted(tests, key=lambda one: (len(one.history), one))
 
     def _accesses(self) -> list[dict[int, Word]]:
         """Return for each machine a history to each of its states that can be reached."""
-        knowledge = self.knowledge
-        came = {start: self._begun(start) for start in knowledge.starts}
+        model = self.model
+        came = {start: self._begun(start) for start in model.starts}
         waiting = deque(came)
-        found: list[dict[int, Word]] = [{} for _ in knowledge.sizes]
+        found: list[dict[int, Word]] = [{} for _ in model.sizes]
         while waiting:
             row = waiting.popleft()
-            for one, state in zip(found, knowledge.situations[row][1:], strict=True):
+            for one, state in zip(found, model.augmented_states[row][1:], strict=True):
                 one.setdefault(state, came[row])
-            for action, led in enumerate(knowledge.following[row]):
+            for action, led in enumerate(model.next_row[row]):
                 if led >= 0 and led not in came:
-                    label = knowledge.read[row][action]
-                    more = () if label < 0 or label in knowledge.plain else (label,)
+                    label = model.label_read[row][action]
+                    more = () if label < 0 or label in model.neutral_labels else (label,)
                     came[led] = came[row] + more
                     waiting.append(led)
         return found
@@ -233,18 +233,18 @@ class WordTests:
 class _Histories:
     """The episodes that began with each history of labels, the latest of them."""
 
-    def __init__(self, knowledge: Knowledge, longest: int) -> None:
-        self.knowledge, self.longest = knowledge, longest
+    def __init__(self, model: EmpiricalModel, longest: int) -> None:
+        self.model, self.longest = model, longest
         self._begun_with: dict[Word, deque[tuple[_Steps, int]]] = {}
         self._asked: dict[Word, set[int]] = {}
         self._taken_in = 0
 
     def take_in(self) -> None:
         """Take in the episodes that are over since it was done last."""
-        log = self.knowledge.log
+        log = self.model.log
         columns = log.columns(self._taken_in)
         labels, seen, actions = (
-            one.tolist() for one in (columns.labels, columns.seen, columns.actions)
+            one.tolist() for one in (columns.labels, columns.observations, columns.actions)
         )
         for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
             places = slice(first + number, stop + number)
@@ -258,13 +258,13 @@ class _Histories:
 
     def after(self, episode: Episode) -> Word:
         """Return what an episode has read so far, as it is asked about the next step."""
-        steps = self._steps(episode.labels, episode.seen, [*episode.actions, 0])
-        plain = self.knowledge.plain
+        steps = self._steps(episode.labels, episode.observations, [*episode.actions, 0])
+        plain = self.model.neutral_labels
         return tuple(label for label, *_ in steps if label >= 0 and label not in plain)
 
-    def has_made(self, test: Test, rival: Rival, now: Episode) -> bool:
+    def has_made(self, test: Test, rival: Alternative, now: Episode) -> bool:
         """Whether a test was made: answers ruled out the other state, or the question was asked."""
-        under_way = self._steps(now.labels, now.seen, now.actions)
+        under_way = self._steps(now.labels, now.observations, now.actions)
         if test.place == ASK:
             asked = test.other in self._asked.get(test.history, ())
             return asked or (test.history, test.other) in self._questions(under_way)
@@ -276,7 +276,7 @@ class _Histories:
 
     def _steps(self, labels: Sequence[int], seen: Sequence[int], actions: Sequence[int]) -> _Steps:
         """Return for each step the label read just before it, −1 for none, and the question."""
-        first, lag = self.knowledge.first, self.knowledge.lag
+        first, lag = self.model.first, self.model.lag
         return [
             (labels[step - lag] if step - lag >= first else NOTHING, seen[step], action)
             for step, action in enumerate(actions)
@@ -284,7 +284,7 @@ class _Histories:
 
     def _read(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
         """Go through the histories that were read, and the step before which each was."""
-        history, plain = list[int](), self.knowledge.plain
+        history, plain = list[int](), self.model.neutral_labels
         for step, (label, *_) in enumerate(steps):
             if label >= 0 and label not in plain:
                 history.append(label)
@@ -296,15 +296,15 @@ class _Histories:
 
     def _questions(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
         """Go through what was asked, by number, and the histories after which it was."""
-        history, knowledge = list[int](), self.knowledge
+        history, model = list[int](), self.model
         for label, observation, action in steps:
-            if label >= 0 and label not in knowledge.plain:
+            if label >= 0 and label not in model.neutral_labels:
                 history.append(label)
             if len(history) > self.longest:
                 return
-            yield tuple(history), _number(knowledge, observation, action)
+            yield tuple(history), _number(model, observation, action)
 
-    def _tells(self, steps: _Steps, first: int, test: Test, rival: Rival) -> bool:
+    def _tells(self, steps: _Steps, first: int, test: Test, rival: Alternative) -> bool:
         states: States | None = (0,) * len(rival.moves)
         theirs: States | None = None
         for step, (label, observation, action) in enumerate(steps):
@@ -318,7 +318,7 @@ class _Histories:
                 if theirs is None:
                     return False
             if theirs is not None and differ(
-                self.knowledge, rival, observation, states, theirs, action
+                self.model, rival, observation, states, theirs, action
             ):
                 return True
         return False
@@ -331,13 +331,13 @@ def replaced(states: Sequence[int], test: Test) -> States:
     return (*states[: test.place], test.other, *states[test.place + 1 :])
 
 
-def _number(knowledge: Knowledge, observation: int, action: int) -> int:
-    return observation * len(knowledge.log.actions) + action
+def _number(model: EmpiricalModel, observation: int, action: int) -> int:
+    return observation * len(model.log.actions) + action
 
 
-def _way(came: dict[_Node, tuple[_Node, int] | None], node: _Node, action: int) -> Way:
+def _way(came: dict[_Node, tuple[_Node, int] | None], node: _Node, action: int) -> Path:
     steps = [(node.row, action)]
     while (before := came[node]) is not None:
         node, action = before
         steps.append((node.row, action))
-    return Way(tuple(reversed(steps)), 1.0, TESTING, node.row)
+    return Path(tuple(reversed(steps)), 1.0, TESTING, node.row)

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Final
 
 from resolvent.exploration.buffer import Columns, Episode
-from resolvent.exploration.empirical_model import UNKNOWN, Knowledge, Question
-from resolvent.exploration.values import Way
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Query
+from resolvent.exploration.values import Path
 
-LONGEST: Final = 6
-MOST_SEARCHED: Final = 20_000
+MAX_WORD_LENGTH: Final = 6
+MAX_NODES: Final = 20_000
 """So many situations, with the labels read before each, are looked through at most."""
 
 AGAIN: Final = "what comes after labels read otherwise"
@@ -27,17 +27,17 @@ RECENT: Final = 2
 Word = tuple[int, ...]
 
 
-def unread_word(knowledge: Knowledge, row: int, episode: Episode, length: int) -> Way | None:
+def unread_word(model: EmpiricalModel, row: int, episode: Episode, length: int) -> Path | None:
     """Return the nearest way on which so many labels are read in a row as never before."""
-    recent = recent_labels(knowledge, episode, length - 1)
-    return _nearest(knowledge, row, recent, length, knowledge.words(length))
+    recent = recent_labels(model, episode, length - 1)
+    return _nearest(model, row, recent, length, model.words(length))
 
 
-def recent_labels(knowledge: Knowledge, episode: Episode, count: int = LONGEST) -> Word:
+def recent_labels(model: EmpiricalModel, episode: Episode, count: int = MAX_WORD_LENGTH) -> Word:
     """Return the last labels that an episode read, but for plain ones, each once in a row."""
     recent: list[int] = []
     for label in reversed(episode.labels[1:]):
-        if label not in knowledge.plain and (not recent or recent[-1] != label):
+        if label not in model.neutral_labels and (not recent or recent[-1] != label):
             recent.append(label)
             if len(recent) == count:
                 break
@@ -45,19 +45,19 @@ def recent_labels(knowledge: Knowledge, episode: Episode, count: int = LONGEST) 
 
 
 def _nearest(
-    knowledge: Knowledge, row: int, recent: Word, length: int, read: set[Word]
-) -> Way | None:
+    model: EmpiricalModel, row: int, recent: Word, length: int, read: set[Word]
+) -> Path | None:
     came: dict[tuple[int, Word], tuple[tuple[int, Word], int] | None] = {(row, recent): None}
     waiting = deque(came)
-    while waiting and len(came) < MOST_SEARCHED:
+    while waiting and len(came) < MAX_NODES:
         node = waiting.popleft()
         here, word = node
-        for action, led in enumerate(knowledge.following[here]):
+        for action, led in enumerate(model.next_row[here]):
             if led < 0:
                 continue
-            label = knowledge.read[here][action]
+            label = model.label_read[here][action]
             after = word
-            if label >= 0 and label not in knowledge.plain and (not word or word[-1] != label):
+            if label >= 0 and label not in model.neutral_labels and (not word or word[-1] != label):
                 after = (*word, label)
                 if len(after) >= length and after[-length:] not in read:
                     return _way(
@@ -70,32 +70,32 @@ def _nearest(
     return None
 
 
-def history_of(knowledge: Knowledge, labels: Iterable[int]) -> Word:
+def without_neutral(model: EmpiricalModel, labels: Iterable[int]) -> Word:
     """Return the labels that were read since an episode began, but for plain ones."""
-    return tuple(label for label in labels if label not in knowledge.plain)
+    return tuple(label for label in labels if label not in model.neutral_labels)
 
 
-class Asked:
+class QueryLog:
     """What was asked after each of the shortest histories of labels."""
 
-    def __init__(self, knowledge: Knowledge, columns: Columns) -> None:
-        self.knowledge = knowledge
-        self.after: dict[Word, set[Question]] = {}
+    def __init__(self, model: EmpiricalModel, columns: Columns) -> None:
+        self.model = model
+        self.after: dict[Word, set[Query]] = {}
         self.times: dict[tuple[Word, int], dict[int, int]] = {}
         labels, seen, actions = (
-            column.tolist() for column in (columns.labels, columns.seen, columns.actions)
+            column.tolist() for column in (columns.labels, columns.observations, columns.actions)
         )
         for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
             history: Word = ()
             for step in range(first, stop):
                 place = step + number
-                if step > first and labels[place] not in knowledge.plain:
+                if step > first and labels[place] not in model.neutral_labels:
                     history = (*history, labels[place])
                 self.add(history, seen[place], actions[step])
 
     def add(self, history: Word, observation: int, action: int) -> None:
         """Note what was asked."""
-        if len(history) <= LONGEST:
+        if len(history) <= MAX_WORD_LENGTH:
             self.after.setdefault(history, set()).add((observation, action))
         self._count(history, observation, action)
 
@@ -109,24 +109,24 @@ class Asked:
         fewest = min(tried.get(action, 0) for action in range(actions))
         return [action for action in range(actions) if tried.get(action, 0) == fewest]
 
-    def way(self, row: int, history: Word, length: int) -> Way | None:
+    def way(self, row: int, history: Word, length: int) -> Path | None:
         """Return the nearest way to ask what never was after a history of up to so many labels."""
         if len(history) > length:
             return None
-        knowledge = self.knowledge
+        model = self.model
         came: dict[tuple[int, Word], tuple[tuple[int, Word], int] | None] = {(row, history): None}
         waiting = deque(came)
-        while waiting and len(came) < MOST_SEARCHED:
+        while waiting and len(came) < MAX_NODES:
             node = waiting.popleft()
             here, word = node
-            asked, observation = self.after.get(word, set()), knowledge.situations[here][0]
-            for action, led in enumerate(knowledge.following[here]):
+            asked, observation = self.after.get(word, set()), model.augmented_states[here][0]
+            for action, led in enumerate(model.next_row[here]):
                 if led == UNKNOWN:
                     continue
                 if (observation, action) not in asked:
                     return _way(came, node, action, AGAIN)
-                label = knowledge.read[here][action]
-                after = word if label in knowledge.plain else (*word, label)
+                label = model.label_read[here][action]
+                after = word if label in model.neutral_labels else (*word, label)
                 if led >= 0 and len(after) <= length and (led, after) not in came:
                     came[led, after] = node, action
                     waiting.append((led, after))
@@ -138,9 +138,9 @@ def _way(
     node: tuple[int, Word],
     action: int,
     why: str,
-) -> Way:
+) -> Path:
     steps = [(node[0], action)]
     while (before := came[node]) is not None:
         node, action = before
         steps.append((node[0], action))
-    return Way(tuple(reversed(steps)), 1.0, why, node[0])
+    return Path(tuple(reversed(steps)), 1.0, why, node[0])
