@@ -1,8 +1,7 @@
-"""An environment → a way to act with a proof, or what is still open: exploring on purpose.
+"""Active learning: an environment → a plan with a proof, or with what is still open.
 
-Everything else here works from traces that somebody collected. This room collects them
-itself: it goes where something is worth knowing, mends the machines when the world
-surprises them, and says why it stops.
+It chooses the steps that are worth knowing, repairs the machines when a step contradicts them, and
+says why it stops.
 """
 
 from resolvent.exploration.explorer import Explorer

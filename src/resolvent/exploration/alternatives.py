@@ -1,12 +1,10 @@
-"""Other machines of as many states that explain everything, too → the way that tells them apart.
+"""Propose tests that distinguish the hypothesis from other machines that explain everything.
 
-Before anything is called optimal, each move is led elsewhere for a trial. Where all that was
-seen agrees with that as well, the world has to decide: the shortest way over known steps is
-gone on which the two foretell different things. So it is with machines that an inference with
-another seed gives.
+Each transition is redirected for a trial, and machines are inferred with another seed. If the
+result explains all steps as well, the next test is the shortest path to a step for which both
+predict different outputs.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,247 +13,240 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploration.answers import OutputTable
 from resolvent.exploration.buffer import Columns, Episode
-from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
+from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.hypothesis import EFFORT, Hypothesis
 from resolvent.exploration.repair import explains
-from resolvent.exploration.tables import QueriedSteps, TransitionTables
-from resolvent.exploration.values import Path
+from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.state import EpisodeState, LearnerState
+from resolvent.exploration.tables import OutputTable, QueriedSteps, TransitionTables
 from resolvent.pipeline import infer_with
 
-DIFFER: Final = "which of two machines is right"
+DISTINGUISH: Final = "which of two machines is right"
 
-MOST_WORK: Final = 40_000_000
-"""So many steps are walked through at most in trials of other moves."""
+MAX_STEPS_WALKED: Final = 40_000_000
+"""Maximum number of steps that are walked through in trials of redirected transitions."""
 
 MAX_NODES: Final = 50_000
-"""So many situations, with what another machine takes them for, are looked through at most."""
+"""Maximum number of nodes of a search, each an augmented state and the states instead."""
+
+MAX_USELESS_RESETS: Final = 200
+"""Number of resets to useless starts after which no more machines are ruled out."""
 
 States = tuple[int, ...]
 
 
+def rule_out_alternatives(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path that distinguishes the next alternative machines from the hypothesis."""
+    if state.useless_resets > MAX_USELESS_RESETS:
+        return None
+    if state.alternatives is None:
+        state.alternatives = AlternativeHypotheses(
+            state.hypothesis, state.present_model(), state.open_episodes
+        )
+    return state.alternatives.path(episode.row, episode.episode, state.open_episodes)
+
+
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """Machines that explain everything, too, and what they answer."""
+    """Machines that explain everything as well, and their outputs."""
 
-    moves: list[list[list[int]]]
-    answers: OutputTable
+    transitions: list[list[list[int]]]
+    outputs: OutputTable
 
     @classmethod
     def of(cls, tables: TransitionTables, columns: Columns) -> "Alternative":
-        """Read off a log what machines with these moves answer."""
+        """Return the machines with these transitions, and the outputs that the steps show."""
         steps = QueriedSteps.of_columns(tables, columns)
-        states = [steps.walk(one) for one in tables.moves]
-        told: dict[str, Any] = {"transition": columns.observations_after, "reward": columns.rewards}
-        answers = OutputTable(tables.sizes, columns.n_actions)
-        key = np.ravel_multi_index((*states, steps.question), (*tables.sizes, steps.questions))
+        states = [steps.walk(transitions) for transitions in tables.transitions]
+        values: dict[str, Any] = {
+            "transition": columns.observations_after,
+            "reward": columns.rewards,
+        }
+        outputs = OutputTable(tables.sizes, columns.n_actions)
+        key = np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
         first, _ = _core.numbered(key)
-        shown = (
-            [one[first] for one in states],
+        queries = (
+            [column[first] for column in states],
             columns.observations_before[first],
             columns.actions[first],
         )
-        for place, kind in enumerate(tables.kinds):
-            answers.note_all(place, *shown, told.get(kind, steps.ended)[first])
-        return cls([one.tolist() for one in tables.moves], answers)
+        for machine, name in enumerate(tables.names):
+            outputs.note_all(machine, *queries, values.get(name, steps.terminated)[first])
+        return cls([transitions.tolist() for transitions in tables.transitions], outputs)
 
-    def led(self, states: States, label: int) -> States | None:
-        """Return the states that a label leads to; None where it was never read there."""
+    def next_states(self, states: States, label: int) -> States | None:
+        """Return the states reached by reading a label; None if it was never read there."""
         if label < 0:
             return states
-        led = tuple(
-            moves[state][label] if label < len(moves[state]) else -1
-            for moves, state in zip(self.moves, states, strict=True)
+        targets = tuple(
+            transitions[state][label] if label < len(transitions[state]) else -1
+            for transitions, state in zip(self.transitions, states, strict=True)
         )
-        return led if min(led) >= 0 else None
+        return targets if min(targets) >= 0 else None
 
-    def after(self, model: EmpiricalModel, episode: Episode) -> States | None:
-        """Return the states that it is in after all labels of an episode."""
-        states: States | None = (0,) * len(self.moves)
-        for place in range(model.first, len(episode.labels) - model.lag):
-            states = None if states is None else self.led(states, episode.labels[place])
+    def states_after(self, model: EmpiricalModel, episode: Episode) -> States | None:
+        """Return the states after all labels of an episode."""
+        states: States | None = (0,) * len(self.transitions)
+        for position in range(model.first, len(episode.labels) - model.lag):
+            states = None if states is None else self.next_states(states, episode.labels[position])
         return states
 
 
 def distinguishing_path(
-    model: EmpiricalModel, row: int, states: States, rival: Alternative
+    model: EmpiricalModel, row: int, states: States, alternative: Alternative
 ) -> Path | None:
-    """Return the shortest way over known steps to one that two machines answer differently.
+    """Return the shortest path to a step that both answer differently.
 
-    It begins in a situation that the other machines take for these states.
+    It starts in an augmented state for which the alternative is in the given states.
     """
-    first = row, states
-    came: dict[tuple[int, States], tuple[tuple[int, States], int] | None] = {first: None}
-    waiting = deque([first])
-    while waiting and len(came) < MAX_NODES:
-        node = waiting.popleft()
-        here, theirs = node
+    search = BreadthFirstSearch[tuple[int, States]]([(row, states)], MAX_NODES)
+    for node in search:
+        here, others = node
         observation, *own = model.augmented_states[here]
-        for action, led in enumerate(model.next_row[here]):
-            if differ(model, rival, observation, tuple(own), theirs, action):
-                return _way(came, node, action)
-            if led < 0:
+        for action, target in enumerate(model.next_row[here]):
+            if outputs_differ(model, alternative, observation, tuple(own), others, action):
+                return Path(search.steps_to(node, action), 1.0, DISTINGUISH)
+            if target < 0:
                 continue
-            after = rival.led(theirs, model.label_read[here][action])
-            if after is not None and (led, after) not in came:
-                came[led, after] = node, action
-                waiting.append((led, after))
+            after = alternative.next_states(others, model.label_read[here][action])
+            if after is not None:
+                search.add((target, after), node, action)
     return None
 
 
-def differ(
+def outputs_differ(
     model: EmpiricalModel,
-    rival: Alternative,
+    alternative: Alternative,
     observation: int,
-    own: States,
-    theirs: States,
+    states: States,
+    other_states: States,
     action: int,
 ) -> bool:
-    """Whether both know what a step brings, and do not agree on it."""
-    for place in range(len(own)):
-        mine = model.outputs.get(place, own, observation, action)
-        other = rival.answers.get(place, theirs, observation, action)
-        if mine is not None and other is not None and mine != other:
+    """Return whether both know an output of a step and do not agree on it."""
+    for machine in range(len(states)):
+        output = model.outputs.get(machine, states, observation, action)
+        other = alternative.outputs.get(machine, other_states, observation, action)
+        if output is not None and other is not None and output != other:
             return True
     return False
 
 
-def _way(
-    came: dict[tuple[int, States], tuple[tuple[int, States], int] | None],
-    node: tuple[int, States],
-    action: int,
-) -> Path:
-    steps = [(node[0], action)]
-    while (before := came[node]) is not None:
-        node, action = before
-        steps.append((node[0], action))
-    return Path(tuple(reversed(steps)), 1.0, DIFFER, node[0])
-
-
 class AlternativeHypotheses:
-    """The rivals of the machines that are believed in, one after another.
+    """The alternatives to a hypothesis, one after another, until the machines change.
 
-    Each is thought of once, until the machines change; `untold` counts those that no known
-    step tells apart from what is believed.
+    `undistinguished` is the number of alternatives that no known step distinguishes.
     """
 
     def __init__(
-        self, beliefs: Hypothesis, model: EmpiricalModel, under_way: Sequence[Episode]
+        self, hypothesis: Hypothesis, model: EmpiricalModel, open_episodes: Sequence[Episode]
     ) -> None:
-        self.beliefs, self.model, self.under_way = beliefs, model, under_way
-        self._others = self._thought_of()
-        self._now: TransitionTables | None = None
-        self.untold = 0
-        self.over = False
+        self.hypothesis, self.model, self.open_episodes = hypothesis, model, open_episodes
+        self.undistinguished = 0
+        self._candidates = self.candidates()
+        self._current: TransitionTables | None = None
+        self._exhausted = False
 
-    def way(self, row: int, episode: Episode, under_way: Sequence[Episode]) -> Path | None:
-        """Return the way on from here that tells the next rival apart, if any is left.
+    def path(self, row: int, episode: Episode, open_episodes: Sequence[Episode]) -> Path | None:
+        """Return the path that distinguishes the next alternative, if any is left.
 
-        It is empty where another episode has to begin for that. The episode is one of those
-        under way.
+        The episode is one of those that are open.
         """
-        self.under_way = under_way
-        while not self.over:
-            self._now = self._now or next(self._others, None)
-            if self._now is None:
-                self.over = True
+        self.open_episodes = open_episodes
+        while not self._exhausted:
+            self._current = self._current or next(self._candidates, None)
+            if self._current is None:
+                self._exhausted = True
                 return None
-            columns, now = self._columns(), self._wide(self._now)
-            if explains(now, QueriedSteps.of_columns(now, columns)):
-                way = self._way(row, episode, Alternative.of(now, columns))
-                if way is not None:
-                    return way
-                self.untold += 1
-            self._now = None
+            columns, tables = self._columns(), self._widened(self._current)
+            if explains(tables, QueriedSteps.of_columns(tables, columns)):
+                path = self._path_for(row, episode, Alternative.of(tables, columns))
+                if path is not None:
+                    return path
+                self.undistinguished += 1
+            self._current = None
         return None
 
-    def _way(self, row: int, episode: Episode, rival: Alternative) -> Path | None:
+    def _path_for(self, row: int, episode: Episode, alternative: Alternative) -> Path | None:
         model = self.model
-        theirs = rival.after(model, episode)
-        way = None if theirs is None else distinguishing_path(model, row, theirs, rival)
-        if way is not None:
-            return way
+        states = alternative.states_after(model, episode)
+        path = None if states is None else distinguishing_path(model, row, states, alternative)
+        if path is not None:
+            return path
         for start in model.starts:
-            label = model.start_symbols[start][1] if model.first + model.lag == 0 else -1
-            begun = rival.led((0,) * len(rival.moves), label)
+            label = model.start_symbols[start][1] if model.reads_first_label else -1
+            begun = alternative.next_states((0,) * len(alternative.transitions), label)
             is_here = start == row and not len(episode)
-            if begun and not is_here and distinguishing_path(model, start, begun, rival):
-                return Path((), 0.0, "", UNKNOWN)
+            if begun and not is_here and distinguishing_path(model, start, begun, alternative):
+                return RESET
         return None
 
     def _columns(self) -> Columns:
-        return self.beliefs.log.columns(0, self.under_way)
+        return self.hypothesis.buffer.columns(0, self.open_episodes)
 
-    def _wide(self, tables: TransitionTables) -> TransitionTables:
-        """Return moves with a column for each label that was met up to now."""
-        return tables.for_labels(len(self.beliefs.log.labels))
+    def _widened(self, tables: TransitionTables) -> TransitionTables:
+        """Return transitions with a column for each label up to now."""
+        return tables.for_labels(len(self.hypothesis.buffer.labels))
 
-    def _thought_of(self) -> Iterator[TransitionTables]:
-        believed, columns = self._wide(self.model.believed), self._columns()
+    def candidates(self) -> Iterator[TransitionTables]:
+        """Yield the machines that explain everything so far, rarely read transitions first."""
+        believed, columns = self._widened(self.model.tables), self._columns()
         steps = QueriedSteps.of_columns(believed, columns)
-        trials = max(MOST_WORK // max(columns.steps, 1), 1)
-        for place, moves in enumerate(believed.moves):
-            states = steps.walk(moves)
+        trials = max(MAX_STEPS_WALKED // max(columns.steps, 1), 1)
+        for machine, transitions in enumerate(believed.transitions):
+            states = steps.walk(transitions)
             before = np.roll(states, 1)
             before[steps.first] = 0
-            read = (steps.read >= 0) & (before >= 0)
-            times = np.zeros(moves.shape, np.int64)
-            np.add.at(times, (before[read], steps.read[read]), 1)
-            for move in np.argsort(times, axis=None, kind="stable").tolist():
-                state, label = divmod(move, moves.shape[1])
-                if moves[state, label] < 0 or label in self.model.neutral_labels:
+            read = (steps.label >= 0) & (before >= 0)
+            times = np.zeros(transitions.shape, np.int64)
+            np.add.at(times, (before[read], steps.label[read]), 1)
+            for cell in np.argsort(times, axis=None, kind="stable").tolist():
+                state, label = divmod(cell, transitions.shape[1])
+                if transitions[state, label] < 0 or label in self.model.neutral_labels:
                     continue
-                for target in range(len(moves)):
-                    if target == moves[state, label]:
+                for target in range(len(transitions)):
+                    if target == transitions[state, label]:
                         continue
                     if not trials:
                         return
                     trials -= 1
-                    yield from self._if_explains(believed, place, (state, label), target, steps)
-        yield from self._inferred_otherwise()
+                    tables = _redirected(believed, machine, (state, label), target)
+                    if explains(tables, steps):
+                        yield tables
+        yield from self._inferred_with_other_seed()
 
-    def _if_explains(
-        self,
-        believed: TransitionTables,
-        place: int,
-        move: tuple[int, int],
-        target: int,
-        steps: QueriedSteps,
-    ) -> Iterator[TransitionTables]:
-        """Lead one move elsewhere, and give that back if it explains everything as well."""
-        moves = [one.copy() for one in believed.moves]
-        moves[place][move] = target
-        other = replace(believed, moves=tuple(moves))
-        if explains(other, steps):
-            yield other
-
-    def _inferred_otherwise(self) -> Iterator[TransitionTables]:
-        """Infer machines with another seed, once."""
-        believed, log = self._wide(self.model.believed), self.beliefs.log
-        other_seed = self.beliefs.options.seed + 1
-        options = replace(self.beliefs.options, seed=other_seed, effort=EFFORT)
+    def _inferred_with_other_seed(self) -> Iterator[TransitionTables]:
+        believed, hypothesis = self._widened(self.model.tables), self.hypothesis
+        options = replace(hypothesis.options, seed=hypothesis.options.seed + 1, effort=EFFORT)
+        traces = hypothesis.buffer.traces(0, self.open_episodes)
         try:
-            found = TransitionTables.of(
-                infer_with(options, log.traces(0, self.under_way)).machines, log
-            )
-        except ContradictoryTraces:  # mending has found what no inference does
+            machines = infer_with(options, traces).machines
+        except ContradictoryTraces:  # repair may succeed where inference fails
             return
-        if found.kinds == believed.kinds and sum(found.sizes) <= sum(believed.sizes):
-            wide = self._wide(found)
-            if explains(wide, QueriedSteps.of_columns(wide, self._columns())) and not _agree(
-                wide, believed
-            ):
+        tables = TransitionTables.of(machines, hypothesis.buffer)
+        if tables.names == believed.names and sum(tables.sizes) <= sum(believed.sizes):
+            wide = self._widened(tables)
+            steps = QueriedSteps.of_columns(wide, self._columns())
+            if explains(wide, steps) and not _are_isomorphic(wide, believed):
                 yield wide
 
 
-def _agree(one: TransitionTables, other: TransitionTables) -> bool:
-    """Whether two lead to the same states under other numbers, wherever both know."""
-    for mine, theirs in zip(one.moves, other.moves, strict=True):
+def _redirected(
+    tables: TransitionTables, machine: int, transition: tuple[int, int], target: int
+) -> TransitionTables:
+    """Return the tables with one transition to another state."""
+    transitions = [table.copy() for table in tables.transitions]
+    transitions[machine][transition] = target
+    return replace(tables, transitions=tuple(transitions))
+
+
+def _are_isomorphic(tables: TransitionTables, others: TransitionTables) -> bool:
+    """Return whether both lead to the same states under other numbers, wherever both know."""
+    for table, other in zip(tables.transitions, others.transitions, strict=True):
         partner = {0: 0}
         queue = [0]
         for state in queue:
-            for target, twin in zip(mine[state], theirs[partner[state]], strict=True):
+            for target, twin in zip(table[state], other[partner[state]], strict=True):
                 if min(target, twin) < 0:
                     continue
                 if target not in partner:

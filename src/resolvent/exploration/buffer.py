@@ -1,7 +1,7 @@
-"""All that was seen and done while exploring, as columns of codes that only grow.
+"""Everything recorded during exploration, as columns of codes that only grow.
 
-Episodes that are over stand one after another; those under way are written down apart,
-and count as traces that were cut short whenever machines learn from all of them.
+Episodes that are over stand one after another. Open ones are recorded apart, and count as
+truncated whenever machines learn from all of them.
 """
 
 from array import array
@@ -19,16 +19,16 @@ from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
-CUT, ENDED, STOPPED = 0, 1, 2
-"""How an episode may end: by a limit, by itself, or because exploring had no use for more."""
+TRUNCATED, TERMINATED, ABANDONED = 0, 1, 2
+"""How an episode may end: by a limit, in the environment, or because no test was left in it."""
 
 
 class ForgottenSymbol:
-    """Stands in the place of a value that nothing has any more; each is a value of its own."""
+    """Stands for a symbol that no trace has any more; each is a value of its own."""
 
 
 class SymbolIndex:
-    """Symbols or labels and the numbers they have here, in the order in which they came up."""
+    """Symbols or labels, numbered in the order of their first occurrence."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self.values: list[Any] = []
@@ -37,7 +37,7 @@ class SymbolIndex:
             self(value)
 
     def __call__(self, value: Any) -> int:
-        """Return the number of a value, a new one if it never came up."""
+        """Return the number of a value, a new one at its first occurrence."""
         code = self.codes.get(value)
         if code is None:
             code = self.codes[value] = len(self.values)
@@ -47,29 +47,29 @@ class SymbolIndex:
     def __len__(self) -> int:
         return len(self.values)
 
-    def forget(self, kept: Iterable[int]) -> None:
-        """Forget the values of all other numbers; one that comes up again gets a new number."""
-        for code in set(range(len(self.values))).difference(kept):
+    def keep_only(self, codes: Iterable[int]) -> None:
+        """Forget the values of all other codes; if one occurs again, it gets a new code."""
+        for code in set(range(len(self.values))).difference(codes):
             value, self.values[code] = self.values[code], ForgottenSymbol()
             del self.codes[value]
             self.codes[self.values[code]] = code
 
-    def numbers_in(self, vocabulary: Vocabulary[Any], count: int | None = None) -> list[int]:
-        """Return the numbers that the first values have in a vocabulary, −1 for forgotten ones."""
+    def codes_in(self, vocabulary: Vocabulary[Any], count: int | None = None) -> list[int]:
+        """Return the codes that the first values have in a vocabulary; -1 for forgotten ones."""
         return [
             -1 if isinstance(value, ForgottenSymbol) else vocabulary.code(value)
             for value in self.values[:count]
         ]
 
     @classmethod
-    def out_of(cls, vocabulary: Vocabulary[Any], numbers: Iterable[int]) -> "SymbolIndex":
-        """Return the coding whose values have these numbers in a vocabulary."""
-        return cls(ForgottenSymbol() if number < 0 else vocabulary[number] for number in numbers)
+    def from_codes(cls, vocabulary: Vocabulary[Any], codes: Iterable[int]) -> "SymbolIndex":
+        """Return the index of the values with these codes in a vocabulary."""
+        return cls(ForgottenSymbol() if code < 0 else vocabulary[code] for code in codes)
 
 
 @dataclass
 class Episode:
-    """One episode, in codes: what was seen and which label, and between those what was done."""
+    """One episode in codes: observations and labels, and between them actions and rewards."""
 
     observations: "array[int]" = field(default_factory=lambda: array("i"))
     labels: "array[int]" = field(default_factory=lambda: array("i"))
@@ -79,22 +79,22 @@ class Episode:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def begin(self, seen: int, label: int) -> None:
-        """Take what a reset showed."""
-        self.observations.append(seen)
+    def begin(self, observation: int, label: int) -> None:
+        """Record a reset."""
+        self.observations.append(observation)
         self.labels.append(label)
 
-    def step(self, action: int, reward: float, seen: int, label: int) -> None:
-        """Take a step and what came of it."""
+    def step(self, action: int, reward: float, observation: int, label: int) -> None:
+        """Record a step."""
         self.actions.append(action)
         self.rewards.append(reward)
-        self.observations.append(seen)
+        self.observations.append(observation)
         self.labels.append(label)
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Traces as arrays: `seen` and `labels` have an entry more for each trace than the others."""
+    """Traces as arrays; `observations` and `labels` have one entry more for each trace."""
 
     observations: Codes
     labels: Codes
@@ -103,149 +103,139 @@ class Columns:
     offsets: NDArray[np.int64]
     terminated: NDArray[np.bool_]
     n_actions: int
-    """How many actions there are."""
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self.actions)
 
     @cached_property
     def positions(self) -> NDArray[np.int64]:
-        """For each step the place of what was seen before it."""
+        """The position in `observations` of the observation before each step."""
         lengths = np.diff(self.offsets)
         return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
 
     @cached_property
     def observations_before(self) -> Codes:
-        """What was seen before each step."""
+        """The observation before each step."""
         return self.observations[self.positions]
 
     @cached_property
     def observations_after(self) -> Codes:
-        """What each step led to."""
+        """The observation after each step."""
         return self.observations[self.positions + 1]
 
     @cached_property
     def queries(self) -> tuple[NDArray[np.int64], Codes]:
-        """The questions, each an observation and an action, and which one each step asks.
+        """The queries in the order of observations, and the number of each step's query.
 
-        They come in the order of observations, and are told apart by `divmod` with `choices`.
+        A query is an observation times `n_actions` plus an action.
         """
-        return distinct_pairs(
-            self.observations_before, self.actions, int(self.observations.max()) + 1, self.n_actions
-        )
+        count = int(self.observations.max()) + 1
+        return distinct_pairs(self.observations_before, self.actions, count, self.n_actions)
 
     @cached_property
     def reward_levels(self) -> tuple[NDArray[np.float64], Codes]:
-        """The rewards in their order, and which of them each step was paid."""
-        first, number = _core.numbered((self.rewards + 0.0).view(np.int64))  # −0 is 0
+        """The distinct rewards in increasing order, and the number of each step's reward."""
+        first, number = _core.numbered((self.rewards + 0.0).view(np.int64))  # -0 is 0
         order = np.argsort(self.rewards[first])
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        return self.rewards[first[order]] + 0.0, place[number]
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        return self.rewards[first[order]] + 0.0, rank[number]
 
     @cached_property
     def terminal_steps(self) -> NDArray[np.bool_]:
-        """Which steps ended an episode."""
-        ended = np.zeros(self.steps, bool)
-        ended[self.offsets[1:] - 1] = self.terminated
-        return ended
+        """Whether each step terminated an episode."""
+        terminal = np.zeros(self.steps, bool)
+        terminal[self.offsets[1:] - 1] = self.terminated
+        return terminal
 
 
 class Buffer:
-    """What was seen and done so far."""
+    """All steps so far, and the codes of their symbols."""
 
     def __init__(self, actions: Sequence[Symbol]) -> None:
         self.observations, self.labels = SymbolIndex(), SymbolIndex()
         self.actions = list(actions)
-        names = sorted(range(len(self.actions)), key=lambda one: symbol_order(self.actions[one]))
-        self.by_name: Codes = np.array(names, np.int32)
-        self.done = Episode()
-        self.lengths, self.ends, self.places = array("i"), array("b"), array("i")
+        order = sorted(range(len(self.actions)), key=lambda code: symbol_order(self.actions[code]))
+        self.actions_by_name: Codes = np.array(order, np.int32)
+        self.closed = Episode()
+        """All episodes that are over, one after another."""
+        self.lengths, self.ends, self.environments = array("i"), array("b"), array("i")
+        """The length of each such episode, how it ended, and its environment."""
         self._columns: tuple[object, Columns] | None = None
 
     @property
     def episodes(self) -> int:
-        """How many episodes are over."""
+        """Number of episodes that are over."""
         return len(self.lengths)
 
     @property
     def steps(self) -> int:
-        """How many steps the episodes that are over have."""
-        return len(self.done)
+        """Number of steps of the episodes that are over."""
+        return len(self.closed)
 
-    def observation(self, symbol: Symbol) -> int:
-        """Return the number of an observation."""
-        return self.observations(symbol)
-
-    def label(self, label: Label) -> int:
-        """Return the number of a label."""
-        return self.labels(label)
-
-    def close(self, episode: Episode, end: int, place: int = 0) -> None:
-        """Put an episode with those that are over; one without a step leaves nothing.
-
-        `place` is the number of the environment that it was played in, of several side by side.
-        """
+    def close(self, episode: Episode, end: int, environment: int = 0) -> None:
+        """Add an episode to those that are over; one without a step leaves nothing."""
         if not len(episode):
             return
-        done = self.done
-        done.observations.extend(episode.observations)
-        done.labels.extend(episode.labels)
-        done.actions.extend(episode.actions)
-        done.rewards.extend(episode.rewards)
+        closed = self.closed
+        closed.observations.extend(episode.observations)
+        closed.labels.extend(episode.labels)
+        closed.actions.extend(episode.actions)
+        closed.rewards.extend(episode.rewards)
         self.lengths.append(len(episode))
         self.ends.append(end)
-        self.places.append(place)
+        self.environments.append(environment)
 
-    def has(self, begun: tuple[int, int], actions: Sequence[int]) -> bool:
-        """Whether an episode that is over began with this observation and label, and did these.
+    def has_episode(self, start: tuple[int, int], actions: Sequence[int]) -> bool:
+        """Return whether an episode began with this observation and label and took these actions.
 
-        One that ended, or that a limit cut, did as many of them as it could.
+        One that terminated or was truncated took as many of them as it could.
         """
-        done, wanted, step = self.done, array("i", actions), 0
+        closed, wanted, step = self.closed, array("i", actions), 0
         for number, (length, end) in enumerate(zip(self.lengths, self.ends, strict=True)):
-            place, most = step + number, len(wanted)
+            position, count = step + number, len(wanted)
             if (
-                (length >= most or end != STOPPED)
-                and (done.observations[place], done.labels[place]) == begun
-                and done.actions[step : step + min(length, most)] == wanted[:length]
+                (length >= count or end != ABANDONED)
+                and (closed.observations[position], closed.labels[position]) == start
+                and closed.actions[step : step + min(length, count)] == wanted[:length]
             ):
                 return True
             step += length
         return False
 
-    def columns(self, since: int = 0, under_way: Iterable[Episode] = ()) -> Columns:
-        """Return the episodes from a number on, and those under way, as arrays."""
-        more = [one for one in under_way if len(one)]
-        wanted = since, self.episodes, [(id(one), len(one)) for one in more]
-        if self._columns is None or self._columns[0] != wanted:
-            self._columns = wanted, self._made_columns(since, more)
+    def columns(self, since: int = 0, open_episodes: Iterable[Episode] = ()) -> Columns:
+        """Return the episodes from number `since` on, and then the open ones, as arrays."""
+        more = [episode for episode in open_episodes if len(episode)]
+        key = since, self.episodes, [(id(episode), len(episode)) for episode in more]
+        if self._columns is None or self._columns[0] != key:
+            self._columns = key, self._new_columns(since, more)
         return self._columns[1]
 
-    def _made_columns(self, since: int, more: list[Episode]) -> Columns:
+    def _new_columns(self, since: int, more: list[Episode]) -> Columns:
         skipped = int(np.frombuffer(self.lengths, np.int32)[:since].sum()) if since else 0
         lengths = [*self.lengths[since:], *map(len, more)]
-        parts = (self.done, *more)
+        episodes = (self.closed, *more)
 
         def column(name: str, dtype: Any, first: int) -> Any:
-            arrays = [np.frombuffer(getattr(one, name), dtype) for one in parts]
+            arrays = [np.frombuffer(getattr(episode, name), dtype) for episode in episodes]
             return np.concatenate([arrays[0][first:], *arrays[1:]])
 
+        ends = [*(end == TERMINATED for end in self.ends[since:]), *(False for _ in more)]
         return Columns(
             column("observations", np.int32, skipped + since),
             column("labels", np.int32, skipped + since),
             column("actions", np.int32, skipped),
             column("rewards", np.float64, skipped),
             np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            np.array([*(end == ENDED for end in self.ends[since:]), *(False for _ in more)], bool),
+            np.array(ends, bool),
             len(self.actions),
         )
 
-    def traces(self, since: int = 0, under_way: Iterable[Episode] = ()) -> TraceSet:
-        """Return the episodes from a number on, and those under way, as traces."""
-        columns = self.columns(since, under_way)
+    def traces(self, since: int = 0, open_episodes: Iterable[Episode] = ()) -> TraceSet:
+        """Return the same as `columns` as traces."""
+        columns = self.columns(since, open_episodes)
         rewards, codes = columns.reward_levels
         return TraceSet.from_columns(
             (self.observations.values, columns.observations),
@@ -257,31 +247,30 @@ class Buffer:
             truncated=~columns.terminated,
         )
 
-    def forget_left_starts(self, under_way: Sequence[Episode]) -> None:
-        """Forget what only starts have shown that were left before a first step: no trace has it.
+    def forget_skipped_starts(self, open_episodes: Sequence[Episode]) -> None:
+        """Forget symbols of episodes abandoned before a step: a resumed run does not know them."""
+        episodes = (self.closed, *open_episodes)
+        self.observations.keep_only(code for episode in episodes for code in episode.observations)
+        self.labels.keep_only(code for episode in episodes for code in episode.labels)
 
-        So nobody knows more of them than whoever goes on from the traces alone.
-        """
-        episodes = (self.done, *under_way)
-        self.observations.forget(code for one in episodes for code in one.observations)
-        self.labels.forget(code for one in episodes for code in one.labels)
-
-    def relabel(self, labelling: Labelling, under_way: Iterable[Episode]) -> None:
-        """Make the labels anew of what was seen and done."""
+    def relabel(self, labelling: Labelling, open_episodes: Iterable[Episode]) -> None:
+        """Replace the labels of all steps by those of a labeling function."""
         self.labels, self._columns = SymbolIndex(), None
         step = 0
         for number, length in enumerate(self.lengths):
-            self._relabel(labelling, self.done, step, step + number, length)
+            self._relabel(labelling, self.closed, step, step + number, length)
             step += length
-        for episode in under_way:
+        for episode in open_episodes:
             self._relabel(labelling, episode, 0, 0, len(episode))
 
     def _relabel(
-        self, labelling: Labelling, episode: Episode, step: int, place: int, length: int
+        self, labelling: Labelling, episode: Episode, step: int, position: int, length: int
     ) -> None:
-        named = self.observations.values
-        episode.labels[place] = self.labels(labelling.at_reset(named[episode.observations[place]]))
+        symbols = self.observations.values
+        first = labelling.at_reset(symbols[episode.observations[position]])
+        episode.labels[position] = self.labels(first)
         for number in range(length):
             action = self.actions[episode.actions[step + number]]
-            led_to = named[episode.observations[place + number + 1]]
-            episode.labels[place + number + 1] = self.labels(labelling.after_step(action, led_to))
+            observation = symbols[episode.observations[position + number + 1]]
+            label: Label = labelling.after_step(action, observation)
+            episode.labels[position + number + 1] = self.labels(label)

@@ -1,11 +1,11 @@
-"""Moves that are believed in + all that was seen → machines, with every answer they were shown."""
+"""Build machines from transition tables and all recorded steps, with every output observed."""
 
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from resolvent.exploration.buffer import Columns, Buffer
+from resolvent.exploration.buffer import Buffer, Columns
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.building import machine_of_tables
@@ -22,71 +22,73 @@ from resolvent.traces.vocabulary import Codes
 
 def build_machines(
     tables: TransitionTables,
-    log: Buffer,
+    buffer: Buffer,
     columns: Columns,
     traces: TraceSet,
     options: Options,
     labelling: Labelling,
 ) -> Machines:
-    """Return the machines that the moves and the answers in these columns make.
+    """Return the machines with these transitions and the outputs in these columns.
 
-    The traces are those of the same columns.
+    The traces have the same steps as the columns.
     """
-    steps = QueriedSteps(columns, tables.timing, tables.kinds)
-    states = [steps.walk(one) for one in tables.moves]
-    built: list[Machine] = []
-    told: Codes | None = None
-    for place, kind in enumerate(tables.kinds):
-        machine, number = _machine(place, kind, tables, states, told, log, steps, traces)
-        if place == 0:
-            told = number[states[0]]
-        built.append(machine)
-    machines = machines_of(built, tables.timing, senses=Senses(labelling))
-    shown = replay_traces(machines, traces)
-    made = Provenance(
+    steps = QueriedSteps(columns, tables.timing, tables.names)
+    states = [steps.walk(transitions) for transitions in tables.transitions]
+    acting: list[Machine] = []
+    transition_states: Codes | None = None
+    for index, name in enumerate(tables.names):
+        machine, number = _machine(
+            index, name, tables, states, transition_states, buffer, steps, traces
+        )
+        if index == 0:
+            transition_states = number[states[0]]
+        acting.append(machine)
+    machines = machines_of(acting, tables.timing, senses=Senses(labelling))
+    counts = replay_traces(machines, traces)
+    provenance = Provenance(
         version=version("resolvent"),
         traces=len(traces),
         steps=traces.steps,
         traces_sha256=traces.digest,
         options=options.as_dict(),
     )
-    return machines.replacing(termination=observed_termination(shown), provenance=made)
+    return machines.replacing(termination=observed_termination(counts), provenance=provenance)
 
 
 def _machine(
-    place: int,
-    kind: str,
+    index: int,
+    name: str,
     tables: TransitionTables,
     states: list[Codes],
-    told: Codes | None,
-    log: Buffer,
+    transition_states: Codes | None,
+    buffer: Buffer,
     steps: QueriedSteps,
     traces: TraceSet,
 ) -> tuple[Machine, Codes]:
-    actions = len(traces.actions)
-    seen = traces.at_step(traces.observation_codes).astype(np.int64)
+    codes = traces.at_step(traces.observation_codes).astype(np.int64)
     observations: Vocabulary[Any] = traces.observations
-    if told is not None:  # observations are paired with the state of the Transition Machine
-        size = int(told.max()) + 1
-        pairs, code = np.unique(seen * size + told, return_inverse=True)
-        both = (divmod(int(one), size) for one in pairs)
-        observations = Vocabulary((traces.observations[one], state) for one, state in both)
-        seen = code.astype(np.int64)
+    if transition_states is not None:  # supplement observations by the transition state
+        size = int(transition_states.max()) + 1
+        pairs, inverse = np.unique(codes * size + transition_states, return_inverse=True)
+        parts = (divmod(int(pair), size) for pair in pairs)
+        observations = Vocabulary((traces.observations[code], state) for code, state in parts)
+        codes = inverse.astype(np.int64)
     outputs: Vocabulary[Any]
-    column = "observation" if kind == "transition" else kind
-    if kind == "transition":
-        outputs, answers = traces.observations, traces.after_step(traces.observation_codes)
-    elif kind == "reward":
-        outputs, answers = traces.rewards, traces.reward_codes
+    column = "observation" if name == "transition" else name
+    if name == "transition":
+        outputs, output_codes = traces.observations, traces.after_step(traces.observation_codes)
+    elif name == "reward":
+        outputs, output_codes = traces.rewards, traces.reward_codes
     else:
-        outputs, answers = Vocabulary([False, True]), steps.ended.astype(np.int32)
-    known = states[place] >= 0
-    question = seen * actions + traces.action_codes
-    rows = np.stack([states[place][known], question[known], answers[known]])
+        outputs, output_codes = Vocabulary([False, True]), steps.terminated.astype(np.int32)
+    known = states[index] >= 0
+    query = codes * len(traces.actions) + traces.action_codes
+    rows = np.stack([states[index][known], query[known], output_codes[known]])
     state, asked, output = np.unique(rows, axis=1)
-    order = [log.labels.codes[label] for label in traces.labels]
-    moves = tables.moves[place][:, order]
-    loops = (moves == -1) | (moves == np.arange(len(moves), dtype=np.int32)[:, None])
+    order = [buffer.labels.codes[label] for label in traces.labels]
+    transitions = tables.transitions[index][:, order]
+    own = np.arange(len(transitions), dtype=np.int32)[:, None]
+    loops = (transitions == -1) | (transitions == own)
     trivial = tuple(
         code
         for code, label in enumerate(traces.labels)
@@ -98,10 +100,10 @@ def _machine(
         observations=observations,
         actions=traces.actions,
         outputs=outputs,
-        transitions=np.ascontiguousarray(moves),
+        transitions=np.ascontiguousarray(transitions),
         initial=0,
         answers=(state, asked, output.astype(np.int32)),
         trivial=trivial,
         predicts=column,
-        supplemented=kind != "transition",
+        supplemented=name != "transition",
     )

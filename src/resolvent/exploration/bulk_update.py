@@ -1,7 +1,7 @@
-"""All that was seen, taken in at once: what a `Knowledge` would hold had it seen step by step.
+"""Add all steps of a buffer to an `EmpiricalModel` at once, with the same result as step by step.
 
-The moves that are believed in explain every step, so that nothing has to be compared; each
-kind of step is looked at once, however often it was taken.
+The machines explain every step, so nothing is compared, and equal steps are added once. One by
+one, the distinct steps of a large world take several times as long.
 """
 
 from collections.abc import Iterator
@@ -20,84 +20,89 @@ if TYPE_CHECKING:
 
 _ENDS, _UNKNOWN = -1, -2
 
-_MOST_CODES = 1 << 62
-"""Above so many combinations of values, those that occur are numbered apart."""
+_MAX_CODES = 1 << 62
+"""Number of combinations of values above which only those that occur are numbered."""
 
 
-def recall(model: "EmpiricalModel", columns: Columns) -> None:
-    """Take in all steps of a log."""
-    _Recall(model, columns).run()
+def add_all_steps(model: "EmpiricalModel", columns: Columns) -> None:
+    """Add all steps to an empty model."""
+    _BulkUpdate(model, columns).run()
 
 
-class _Recall:
+class _BulkUpdate:
     def __init__(self, model: "EmpiricalModel", columns: Columns) -> None:
         self.model, self.columns = model, columns
-        believed = model.believed
-        self.steps = QueriedSteps.of_columns(believed, columns)
-        self.states = [self.steps.walk(one) for one in believed.moves]
-        self.at = self.steps.at
-        self.label = columns.labels[self.at + 1]
-        self.read = columns.labels[self.at] if model.lag else self.label
+        tables = model.tables
+        self.steps = QueriedSteps.of_columns(tables, columns)
+        self.states = [self.steps.walk(table) for table in tables.transitions]
+        self.positions = columns.positions
+        self.label = columns.labels[self.positions + 1]
+        self.read = columns.labels[self.positions] if model.lag else self.label
         self.first = columns.offsets[:-1]
-        self.plain = np.zeros(int(columns.labels.max()) + 1, bool)
-        self.plain[[one for one in model.neutral_labels if one < len(self.plain)]] = True
+        self.is_neutral = np.zeros(int(columns.labels.max()) + 1, bool)
+        self.is_neutral[[code for code in model.neutral_labels if code < len(self.is_neutral)]] = (
+            True
+        )
         located = np.flatnonzero(np.min(self.states, axis=0) >= 0)
-        kinds = [
-            self.steps.question,
+        distinct = [
+            self.steps.query,
             columns.observations_after,
             self.read,
-            self.steps.ended,
+            self.steps.terminated,
             *self.states,
         ]
-        self.chosen = located[_first_of_each([one[located] for one in kinds])]
-        """The first step of each kind, in the order in which they came up."""
+        self.chosen = located[_first_of_each([column[located] for column in distinct])]
+        """The first of all equal steps, in the order of occurrence."""
 
     def run(self) -> None:
         model = self.model
-        paid, times = self.columns.reward_levels
-        model.usual_reward = float(paid[np.bincount(times).argmax()])
-        model.least, model.most = float(paid[0]), float(paid[-1])
-        model.terminates = bool(self.steps.ended.any())
-        self._take_steps()
-        self._note_answers()
-        self._note_notable()
+        rewards, number = self.columns.reward_levels
+        model.usual_reward = float(rewards[np.bincount(number).argmax()])
+        model.least, model.most = float(rewards[0]), float(rewards[-1])
+        model.terminates = bool(self.steps.terminated.any())
+        self._add_transitions()
+        self._note_outputs()
+        self._note_informative()
         self._note_contexts()
         self._note_words()
         self._note_starts()
 
-    def _take_steps(self) -> None:
-        """Enter each kind of step: situations are numbered in the order in which they came up."""
+    def _add_transitions(self) -> None:
+        """Enter each step; augmented states are numbered in the order of occurrence."""
         model, columns, chosen = self.model, self.columns, self.chosen
-        states = [one[chosen] for one in self.states]
+        states = [column[chosen] for column in self.states]
         action, read = columns.actions[chosen].astype(np.int64), self.read[chosen]
         led = [
-            moves[state, read] for moves, state in zip(model.believed.moves, states, strict=True)
+            table[state, read]
+            for table, state in zip(model.tables.transitions, states, strict=True)
         ]
-        ends = self.steps.ended[chosen]
+        ends = self.steps.terminated[chosen]
         goes_on = ~ends & (np.min(led, axis=0) >= 0)
-        # Each situation, and after it the one that follows.
+        # Each augmented state, and after it the next one.
         here, there = (
             [columns.observations_before[chosen], *states],
             [columns.observations_after[chosen], *led],
         )
         met = np.stack([np.ones(len(chosen), bool), goes_on], axis=1).ravel()
-        pairs = [np.stack(two, axis=1).ravel()[met] for two in zip(here, there, strict=True)]
+        pairs = [np.stack(both, axis=1).ravel()[met] for both in zip(here, there, strict=True)]
         first, number = _core.numbered(_row_codes(pairs))
-        model.augmented_states = list(zip(*(one[first].tolist() for one in pairs), strict=True))
+        model.augmented_states = list(
+            zip(*(column[first].tolist() for column in pairs), strict=True)
+        )
         model.rows = dict(zip(model.augmented_states, range(len(first)), strict=True))
         at = np.cumsum(met) - 1
         row, comes = number[at[::2]].astype(np.int64), np.full(len(chosen), _ENDS, np.int32)
         comes[goes_on] = number[at[1::2]][goes_on]
-        actions = len(model.log.actions)
+        actions = model.n_actions
         following = np.full((len(first), actions), _UNKNOWN, np.int32)
         reward, label = np.zeros(following.shape), np.full(following.shape, -1, np.int32)
         label[row, action] = read  # the last one stays
-        told = np.flatnonzero(ends | goes_on)
-        step = row[told] * actions + action[told]
+        valid = np.flatnonzero(ends | goes_on)
+        step = row[valid] * actions + action[valid]
         once, which = _core.numbered(step)
-        following.ravel()[step[once]] = comes[told][once]
-        reward.ravel()[step[once]] = columns.rewards[chosen][told][once]
-        differs = comes[told] != comes[told][once][which]
+        following.ravel()[step[once]] = comes[valid][once]
+        reward.ravel()[step[once]] = columns.rewards[chosen][valid][once]
+        differs = comes[valid] != comes[valid][once][which]
         unsettled = np.unique(step[differs])
         following.ravel()[unsettled] = _UNKNOWN
         model.nondeterministic.update(
@@ -107,17 +112,17 @@ class _Recall:
         model.next_row, model.reward = following.tolist(), reward.tolist()
         model.label_read = label.tolist()
 
-    def _note_answers(self) -> None:
-        """Note what was answered in which state, what is likely, and what labels are."""
+    def _note_outputs(self) -> None:
+        """Note outputs, outcomes, rewards by label, and the labels of observations."""
         model, columns, chosen = self.model, self.columns, self.chosen
-        states, actions = [one[chosen] for one in self.states], columns.actions[chosen]
+        states, actions = [column[chosen] for column in self.states], columns.actions[chosen]
         before, after = columns.observations_before[chosen], columns.observations_after[chosen]
-        rewards, ended = columns.rewards[chosen], self.steps.ended[chosen]
-        told: dict[str, Any] = {"transition": after, "reward": rewards}
-        for place, kind in enumerate(model.kinds):
-            model.outputs.note_all(place, states, before, actions, told.get(kind, ended))
+        rewards, ended = columns.rewards[chosen], self.steps.terminated[chosen]
+        values: dict[str, Any] = {"transition": after, "reward": rewards}
+        for machine, name in enumerate(model.names):
+            model.outputs.note_all(machine, states, before, actions, values.get(name, ended))
         model.outcomes.note_all(states[0], before, actions, after)
-        likely = _last_of_each(self.steps.question[chosen])
+        likely = _last_of_each(self.steps.query[chosen])
         model.last_outcome.update(
             zip(_rows(likely, before, actions), after[likely].tolist(), strict=True)
         )
@@ -127,7 +132,7 @@ class _Recall:
             model.last_reward.update(
                 zip(_rows(last, *key), _rows(last, rewards, ended), strict=True)
             )
-        labels = len(self.plain)
+        labels = len(self.is_neutral)
         pairs, _ = distinct_pairs(
             columns.observations_after, self.label, int(columns.observations.max()) + 1, labels
         )
@@ -135,42 +140,42 @@ class _Recall:
         varies = np.bincount(seen)[seen] > 1
         model.label_of.update(zip(seen.tolist(), np.where(varies, -2, label).tolist(), strict=True))
 
-    def _note_notable(self) -> None:
-        """Note the questions whose answer pays, ends an episode or varies."""
-        model, columns, question = self.model, self.columns, self.steps.question
+    def _note_informative(self) -> None:
+        """Note the queries that pay otherwise than usual, terminate an episode or vary."""
+        model, columns, question = self.model, self.columns, self.steps.query
         asked, choices = columns.queries[0], columns.n_actions
-        self.questions: list[Query] = list(
-            zip(*(one.tolist() for one in np.divmod(asked, choices)), strict=True)
+        self.queries: list[Query] = list(
+            zip(*(part.tolist() for part in np.divmod(asked, choices)), strict=True)
         )
         last = np.empty(len(asked), np.int32)
         last[question] = columns.observations_after
-        shown = self.steps.ended | (columns.rewards != model.usual_reward)
+        shown = self.steps.terminated | (columns.rewards != model.usual_reward)
         shown |= last[question] != columns.observations_after
-        self.notable: Flags = np.zeros(len(asked), bool)
-        self.notable[question[shown]] = True
+        self.is_informative: Flags = np.zeros(len(asked), bool)
+        self.is_informative[question[shown]] = True
         ending = np.zeros(len(asked), bool)
-        ending[question[self.steps.ended]] = True
-        model.informative.update(self._named(np.flatnonzero(self.notable)))
-        model.terminating.update(self._named(np.flatnonzero(ending)))
+        ending[question[self.steps.terminated]] = True
+        model.informative.update(self._queries(np.flatnonzero(self.is_informative)))
+        model.terminating.update(self._queries(np.flatnonzero(ending)))
 
-    def _named(self, questions: NDArray[Any]) -> "set[Query]":
-        return {self.questions[one] for one in questions.tolist()}
+    def _queries(self, numbers: NDArray[Any]) -> "set[Query]":
+        return {self.queries[number] for number in numbers.tolist()}
 
     def _note_words(self) -> None:
-        """Keep the labels of each episode but for plain ones, and each once in a row."""
+        """Keep the labels of each episode without neutral ones and repetitions."""
         labels = self.columns.labels
         begins = np.zeros(len(labels), bool)
         begins[self.first + np.arange(len(self.first))] = True
-        read = np.where(begins, -1, labels)[begins | ~self.plain[labels]]
+        read = np.where(begins, -1, labels)[begins | ~self.is_neutral[labels]]
         read = np.append(read[1:], -1)
-        self.model.labels_read = read[np.append(True, read[1:] != read[:-1])]
+        self.model.labels_in_order = read[np.append(True, read[1:] != read[:-1])]
 
     def _note_starts(self) -> None:
         model, first = self.model, self.first
-        labels = self.columns.labels[self.at[first]]
+        labels = self.columns.labels[self.positions[first]]
         columns = [
             self.columns.observations_before[first],
-            *(one[first] for one in self.states),
+            *(column[first] for column in self.states),
             labels,
         ]
         _, at, counts = np.unique(_row_codes(columns), return_index=True, return_counts=True)
@@ -182,63 +187,63 @@ class _Recall:
                 model.initial_symbols.add((situation[0], label))
 
     def _note_contexts(self) -> None:
-        """Note which notable questions were asked in which context, and after which two labels."""
-        model, columns, question = self.model, self.columns, self.steps.question
-        read = columns.labels[self.at]  # the label read before each step
+        """Note the informative queries asked in each context, and after each two labels."""
+        model, columns, question = self.model, self.columns, self.steps.query
+        read = columns.labels[self.positions]  # the label read before each step
         if model.lag:
             read[1:] = read[:-1].copy()
-        opens = ~self.plain[read] | self.steps.first
+        opens = ~self.is_neutral[read] | self.steps.first
         of_context = self._contexts(read, np.flatnonzero(opens))
         at, number = _core.numbered(_row_codes(of_context))
         contexts = [_context(row) for row in _rows(at, *of_context)]
-        chosen = np.flatnonzero(self.notable[question])
+        chosen = np.flatnonzero(self.is_informative[question])
         opening = (np.cumsum(opens) - 1)[chosen]
         context, asked = number[opening], question[chosen]
-        for one, questions in _grouped(context, asked):
-            model.queries_after[contexts[one]] = self._named(questions)
-        # A first label that counts is read as any other is.
-        if model.first + model.lag == 0:
-            for begun in [one for one in model.queries_after if one[0] < 0]:
+        for number_of, queries in _grouped(context, asked):
+            model.queries_after[contexts[number_of]] = self._queries(queries)
+        # A first label that is read counts like any other.
+        if model.reads_first_label:
+            for begun in [context for context in model.queries_after if context[0] < 0]:
                 if begun[2] not in model.neutral_labels:
                     same = (begun[2], *(0 for _ in model.sizes))
                     model.queries_after.setdefault(same, set()).update(model.queries_after[begun])
         # The opening before is of the same episode, if it is not one that begins.
         later = np.flatnonzero(of_context[0][opening] == 0)
         before = number[opening[later] - 1].astype(np.int64)
-        labels = len(self.plain)
+        labels = len(self.is_neutral)
         read_last = of_context[1][opening[later]]
-        for pair, questions in _grouped(before * labels + read_last, asked[later]):
+        for pair, queries in _grouped(before * labels + read_last, asked[later]):
             earlier, label = divmod(pair, labels)
-            model.queries_after_pair[contexts[earlier], label] = self._named(questions)
+            model.queries_after_pair[contexts[earlier], label] = self._queries(queries)
 
     def _contexts(self, read: Codes, since: NDArray[np.int64]) -> list[Codes]:
-        """Return the contexts that openings make, as columns."""
+        """Return the contexts that begin at these steps, as columns."""
         begins = self.steps.first[since]
         before = np.maximum(since - 1, 0)
         columns: list[Any] = [
             begins,
             np.where(begins, self.columns.observations_before[since], read[since]),
-            np.where(begins, self.columns.labels[self.at[since]], 0),
-            *(np.where(begins, 0, one[before]) for one in self.states),
+            np.where(begins, self.columns.labels[self.positions[since]], 0),
+            *(np.where(begins, 0, column[before]) for column in self.states),
         ]
         return columns
 
 
 def _first_of_each(columns: list[Any]) -> NDArray[np.int64]:
-    """Return the places at which a row comes up that did not come up before."""
+    """Return the positions of the first occurrence of each row."""
     first, _ = _core.numbered(_row_codes(columns))
     return first
 
 
 def _last_of_each(codes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place at which each code comes up for the last time."""
+    """Return the position of the last occurrence of each code."""
     first, _ = _core.numbered(np.ascontiguousarray(codes[::-1], np.int64))
     last: NDArray[np.int64] = len(codes) - 1 - first
     return last
 
 
 def _grouped(keys: NDArray[Any], values: Codes) -> Iterator[tuple[int, Codes]]:
-    """Return each key with the values that it has, each of them once."""
+    """Yield each key with its distinct values."""
     order = _first_of_each([keys, values])
     order = order[np.argsort(keys[order], kind="stable")]
     begins = np.flatnonzero(np.append(True, keys[order][1:] != keys[order][:-1]))
@@ -249,19 +254,19 @@ def _grouped(keys: NDArray[Any], values: Codes) -> Iterator[tuple[int, Codes]]:
 
 
 def _row_codes(columns: list[Any]) -> NDArray[np.int64]:
-    """Return a number for each row, the same for rows that are the same; values are −1 or above."""
+    """Return a number for each row, equal for equal rows; values are -1 or above."""
     code, codes = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         values = int(column.max(initial=0)) + 2
-        if codes * values > _MOST_CODES:  # number those that occur, without gaps
-            kept, code = np.unique(code, return_inverse=True)
-            code, codes = code.astype(np.int64), len(kept)
+        if codes * values > _MAX_CODES:  # number those that occur, without gaps
+            distinct, code = np.unique(code, return_inverse=True)
+            code, codes = code.astype(np.int64), len(distinct)
         code, codes = code * values + column + 1, codes * values
     return code
 
 
 def _rows(chosen: NDArray[np.int64], *columns: NDArray[Any]) -> list[Any]:
-    return list(zip(*(one[chosen].tolist() for one in columns), strict=True))
+    return list(zip(*(column[chosen].tolist() for column in columns), strict=True))
 
 
 def _context(row: tuple[int, ...]) -> "Context":

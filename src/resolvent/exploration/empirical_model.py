@@ -1,11 +1,11 @@
-"""Machines + all that was seen → what is known of every step, kept up to date step by step.
+"""The outcome of every step taken so far, by augmented state and action, updated step by step.
 
-A situation is an observation with the states of the machines that matter for acting. A
-step from it is known once it was taken there. Taking one more costs next to nothing as
-long as the machines hold; only when they change is all of it worked out again.
+An augmented state is an observation with the states of the machines that matter for acting. One
+more step costs next to nothing as long as the machines hold; when they change, the model is
+computed again from all steps (`bulk_update`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeAlias
@@ -14,24 +14,24 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from resolvent.exploration.answers import OutputTable
-from resolvent.exploration.buffer import Columns, Episode, Buffer
-from resolvent.exploration.bulk_update import recall
+from resolvent.exploration.buffer import Buffer, Columns, Episode
+from resolvent.exploration.bulk_update import add_all_steps
 from resolvent.exploration.optimistic_model import ObservedOutcomes
-from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.tables import OutputTable, TransitionTables
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 UNKNOWN: Final = -2
+"""Stands for the next row where a step was never taken, or its outcome is random."""
+
 ENDS: Final = -1
-"""What stands in place of the situation that follows."""
+"""Stands for the next row where a step terminates the episode."""
 
 MANY_LABELS: Final = 16
-"""With more labels than these, only those that move some machine open a context."""
+"""Number of labels above which those that change no state do not open a context."""
 
 Context: TypeAlias = tuple[int, ...]
-"""How the present states came about: the label read last with the states before it, or −1 with
-the observation and the label that an episode began with."""
+"""The label read last with the states before it; or -1 with the first observation and label."""
 
 Query: TypeAlias = tuple[int, int]
 """Observation and action."""
@@ -39,208 +39,214 @@ Query: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StepEffect:
-    """What came of a step: the situation that follows, if known, and what was not foreseen.
+    """The row reached by a step, whether it teaches anything, and the machine it contradicts."""
 
-    `surprise` names the machine that is wrong; `unread` says that a label was read in a state
-    in which it never was before, so that it is not known what follows.
-    """
-
-    following: int
-    news: bool
-    surprise: str | None = None
-    unread: bool = False
+    next_row: int
+    is_new: bool
+    contradicts: str | None = None
 
 
 class EmpiricalModel:
-    """What is known of every step in every situation that was met."""
+    """The outcome of every step by row and action; a row is the number of an augmented state.
 
-    def __init__(self, tables: TransitionTables, log: Buffer, columns: Columns) -> None:
-        self.believed, self.log = tables, log
-        self.kinds, self.sizes = tables.kinds, tables.sizes
+    A *neutral* label changes no state and opens no context. An *informative* query pays otherwise
+    than usual, terminates an episode, or has an outcome that varies.
+    """
+
+    def __init__(self, tables: TransitionTables, buffer: Buffer, columns: Columns) -> None:
+        self.tables, self.buffer = tables, buffer
+        self.names, self.sizes = tables.names, tables.sizes
         self.lag, self.first = tables.timing.lag, tables.timing.first
-        self.transitions: list[list[list[int]]] = [one.tolist() for one in tables.moves]
+        self.reads_first_label = self.first + self.lag == 0
+        self.transitions: list[list[list[int]]] = [table.tolist() for table in tables.transitions]
+        self.n_actions = len(buffer.actions)
         self.rows: dict[tuple[int, ...], int] = {}
         self.augmented_states: list[tuple[int, ...]] = []
         self.next_row: list[list[int]] = []
         self.label_read: list[list[int]] = []
         self.reward: list[list[float]] = []
         self.nondeterministic: set[tuple[int, int]] = set()
-        self.starts: dict[int, int] = {}
-        self.start_symbols: dict[int, tuple[int, int]] = {}
-        self.initial_symbols: set[tuple[int, int]] = set()
-        self.outputs = OutputTable(self.sizes, len(log.actions))
-        self.last_outcome: dict[tuple[int, int], int] = {}
-        self.label_of: dict[int, int] = {}
-        self.last_reward: dict[tuple[int, ...], tuple[float, bool]] = {}
-        """What reading a label pays in a state of the Reward Machine, and whether it ends."""
-        self.outcomes = ObservedOutcomes(self.sizes[0], len(log.actions))
+        """The steps, as row and action, that lead to different rows."""
         self.n_known = 0
+        """Number of steps with a known outcome."""
+        self.starts: dict[int, int] = {}
+        """How often each row was the start of an episode."""
+        self.start_symbols: dict[int, tuple[int, int]] = {}
+        """The observation and label with which each start came up first."""
+        self.initial_symbols: set[tuple[int, int]] = set()
+        self.outputs = OutputTable(self.sizes, self.n_actions)
+        self.outcomes = ObservedOutcomes(self.sizes[0], self.n_actions)
+        self.last_outcome: dict[Query, int] = {}
+        """The last observation after each query."""
+        self.label_of: dict[int, int] = {}
+        """The label of each observation; -2 if it varies."""
+        self.last_reward: dict[tuple[int, ...], tuple[float, bool]] = {}
+        """The last reward by reward state and label, with and without the action, and whether the
+        step terminated the episode."""
         self.neutral_labels = self._neutral_labels()
         self.queries_after: dict[Context, set[Query]] = {}
         self.queries_after_pair: dict[tuple[Context, int], set[Query]] = {}
-        self.informative: set[tuple[int, int]] = set()
+        self.informative: set[Query] = set()
         self.terminating: set[Query] = set()
         self.terminates = False
         self.usual_reward: float | None = None
-        self.labels_read: Codes = np.empty(0, np.int32)
-        """The labels of all episodes but for plain ones, each once in a row, and −1 after each."""
-        self._words: dict[int, set[tuple[int, ...]]] = {}
         self.least, self.most = np.inf, -np.inf
+        self.labels_in_order: Codes = np.empty(0, np.int32)
+        """The labels of all episodes without neutral ones and repetitions, and -1 after each."""
+        self._words: dict[int, set[tuple[int, ...]]] = {}
         if columns.steps:
-            recall(self, columns)
+            add_all_steps(self, columns)
 
     def __len__(self) -> int:
         return len(self.augmented_states)
 
-    def row(self, situation: tuple[int, ...]) -> int:
-        """Return the number of a situation, a new one if it was never met."""
-        number = self.rows.get(situation)
-        if number is None:
-            number = self.rows[situation] = len(self.augmented_states)
-            self.augmented_states.append(situation)
-            self.next_row.append([UNKNOWN] * len(self.log.actions))
-            self.reward.append([0.0] * len(self.log.actions))
-            self.label_read.append([-1] * len(self.log.actions))
-        return number
-
-    def begin(self, seen: int, label: int) -> int:
-        """Return the situation in which an episode begins; −2 if its first label is new."""
-        states = self.next_states(
-            [0] * len(self.sizes), label if self.first + self.lag == 0 else -1
-        )
-        if states is None:
-            return UNKNOWN
-        row = self.row((seen, *states))
-        self.starts[row] = self.starts.get(row, 0) + 1
-        self.start_symbols.setdefault(row, (seen, label))
-        self.initial_symbols.add((seen, label))
+    def row(self, augmented_state: tuple[int, ...]) -> int:
+        """Return the row of an augmented state, a new one at its first occurrence."""
+        row = self.rows.get(augmented_state)
+        if row is None:
+            row = self.rows[augmented_state] = len(self.augmented_states)
+            self.augmented_states.append(augmented_state)
+            self.next_row.append([UNKNOWN] * self.n_actions)
+            self.reward.append([0.0] * self.n_actions)
+            self.label_read.append([-1] * self.n_actions)
         return row
 
-    def is_new_start(self, seen: int, label: int) -> bool:
-        """Whether episodes that begin like this never came up, nor any that come to the same."""
-        if (seen, label) in self.initial_symbols:
-            return False
-        states = self.next_states(
-            [0] * len(self.sizes), label if self.first + self.lag == 0 else -1
-        )
-        known = states is not None and (seen, *states) in self.rows
-        return not known or label not in {one for _, one in self.initial_symbols}
+    def begin(self, observation: int, label: int) -> int:
+        """Return the row in which an episode begins; `UNKNOWN` if its first label is new."""
+        states = self._first_states(label)
+        if states is None:
+            return UNKNOWN
+        row = self.row((observation, *states))
+        self.starts[row] = self.starts.get(row, 0) + 1
+        self.start_symbols.setdefault(row, (observation, label))
+        self.initial_symbols.add((observation, label))
+        return row
 
-    def next_states(self, states: list[int] | tuple[int, ...], label: int) -> list[int] | None:
-        """Return the states that a label leads to; None where it was never read there."""
+    def is_new_start(self, observation: int, label: int) -> bool:
+        """Return whether no episode began like this, nor in a way that amounts to the same."""
+        if (observation, label) in self.initial_symbols:
+            return False
+        states = self._first_states(label)
+        is_known = states is not None and (observation, *states) in self.rows
+        return not is_known or label not in {first for _, first in self.initial_symbols}
+
+    def _first_states(self, label: int) -> list[int] | None:
+        return self.next_states([0] * len(self.sizes), label if self.reads_first_label else -1)
+
+    def next_states(self, states: Sequence[int], label: int) -> list[int] | None:
+        """Return the states reached by reading a label; None if it was never read there."""
         if label < 0:
             return list(states)
-        led = []
-        for moves, state in zip(self.transitions, states, strict=True):
-            target = moves[state][label] if label < len(moves[state]) else -1
+        targets = []
+        for transitions, state in zip(self.transitions, states, strict=True):
+            target = transitions[state][label] if label < len(transitions[state]) else -1
             if target < 0:
                 return None
-            led.append(target)
-        return led
+            targets.append(target)
+        return targets
 
     def add_step(
-        self, row: int, action: int, reward: float, seen: int, label: int, before: int, ended: bool
+        self,
+        row: int,
+        action: int,
+        reward: float,
+        observation_after: int,
+        label: int,
+        label_before: int,
+        terminated: bool,
     ) -> StepEffect:
-        """Take a step; `before` is the label of what was seen before it."""
+        """Add a step; `label_before` is the label of the observation before it."""
         observation, *states = self.augmented_states[row]
-        varies = self.last_outcome.setdefault((observation, action), seen) != seen
-        self.last_outcome[observation, action] = seen
-        self.outcomes.note(states[0], observation, action, seen)
-        self._note_label(seen, label)
+        query = observation, action
+        varies = self.last_outcome.setdefault(query, observation_after) != observation_after
+        self.last_outcome[query] = observation_after
+        self.outcomes.note(states[0], observation, action, observation_after)
+        if self.label_of.setdefault(observation_after, label) != label:
+            self.label_of[observation_after] = -2
         self.least, self.most = min(self.least, reward), max(self.most, reward)
-        for place, kind in enumerate(self.kinds):
-            answer = _answer(kind, seen, reward, ended)
-            if self.outputs.note(place, states, observation, action, answer) != answer:
-                return StepEffect(UNKNOWN, True, surprise=kind)
-        self.terminates = self.terminates or ended
-        if ended:
-            self.terminating.add((observation, action))
+        for machine, name in enumerate(self.names):
+            output = _output(name, observation_after, reward, terminated)
+            if self.outputs.note(machine, states, observation, action, output) != output:
+                return StepEffect(UNKNOWN, True, contradicts=name)
+        self.terminates = self.terminates or terminated
+        if terminated:
+            self.terminating.add(query)
         if self.usual_reward is None:
             self.usual_reward = reward
-        if ended or reward != self.usual_reward or varies:
-            self.informative.add((observation, action))
-        was = self.next_row[row][action]
-        read = before if self.lag else label
+        if terminated or reward != self.usual_reward or varies:
+            self.informative.add(query)
+        before = self.next_row[row][action]
+        read = label_before if self.lag else label
         self.label_read[row][action] = read
-        self.last_reward[states[1], read] = self.last_reward[states[1], read, action] = (
-            reward,
-            ended,
-        )
-        if ended:
-            following = ENDS
-        else:
-            led = self.next_states(states, read)
-            if led is None:
-                return StepEffect(UNKNOWN, True, unread=True)
-            following = self.row((seen, *led))
-        news = was == UNKNOWN and (row, action) not in self.nondeterministic
-        if was not in (UNKNOWN, following):
+        self.last_reward[states[1], read] = reward, terminated
+        self.last_reward[states[1], read, action] = reward, terminated
+        next_row = ENDS
+        if not terminated:
+            targets = self.next_states(states, read)
+            if targets is None:
+                return StepEffect(UNKNOWN, True)
+            next_row = self.row((observation_after, *targets))
+        is_new = before == UNKNOWN and (row, action) not in self.nondeterministic
+        if before not in (UNKNOWN, next_row):
             self.nondeterministic.add((row, action))
             self.next_row[row][action] = UNKNOWN
             self.n_known -= 1
-        elif news:
-            self.next_row[row][action] = following
+        elif is_new:
+            self.next_row[row][action] = next_row
             self.reward[row][action] = reward
             self.n_known += 1
-        return StepEffect(following, news)
-
-    def _note_label(self, seen: int, label: int) -> None:
-        if self.label_of.setdefault(seen, label) != label:
-            self.label_of[seen] = -2
+        return StepEffect(next_row, is_new)
 
     def _neutral_labels(self) -> set[int]:
-        """Return the labels that open no context, since they change nothing anywhere."""
-        plain = set()
-        many = len(self.log.labels) > MANY_LABELS
-        for code, label in enumerate(self.log.labels.values):
-            loops = all(
+        neutral = set()
+        are_many = len(self.buffer.labels) > MANY_LABELS
+        for code, label in enumerate(self.buffer.labels.values):
+            changes_nothing = all(
                 row[code] in (state, -1)
-                for moves in self.transitions
-                for state, row in enumerate(moves)
+                for transitions in self.transitions
+                for state, row in enumerate(transitions)
             )
-            if loops and (many or label == NO_EVENT):
-                plain.add(code)
-        return plain
+            if changes_nothing and (are_many or label == NO_EVENT):
+                neutral.add(code)
+        return neutral
 
-    def context(self, before: Context, states: Iterable[int], label: int) -> Context:
-        """Return the context after a label was read in these states."""
-        return before if label < 0 or label in self.neutral_labels else (label, *states)
+    def note_query(self, context: Context, previous: Context, query: Query) -> None:
+        """Note that a query was asked in a context, and after which other context.
 
-    def note_query_at(self, context: Context, before: Context, row: int, action: int) -> None:
-        """Note that a question was asked in a context that came after another."""
-        self.note_query(context, before, (self.augmented_states[row][0], action))
-
-    def note_query(self, context: Context, before: Context, question: Query) -> None:
-        """Note a question by what was seen; a first label that counts is read as any other is."""
-        self.queries_after.setdefault(context, set()).add(question)
+        A first label that is read counts like any other.
+        """
+        self.queries_after.setdefault(context, set()).add(query)
         if context[0] >= 0:
-            if before:
-                self.queries_after_pair.setdefault((before, context[0]), set()).add(question)
-        elif self.first + self.lag == 0 and context[2] not in self.neutral_labels:
-            self.queries_after.setdefault((context[2], *(0 for _ in self.sizes)), set()).add(
-                question
-            )
+            if previous:
+                self.queries_after_pair.setdefault((previous, context[0]), set()).add(query)
+        elif self.reads_first_label and context[2] not in self.neutral_labels:
+            same = (context[2], *(0 for _ in self.sizes))
+            self.queries_after.setdefault(same, set()).add(query)
+
+    def query_number(self, observation: int, action: int) -> int:
+        """Return the number of a query."""
+        return observation * self.n_actions + action
 
     @property
     def all_rewards_equal(self) -> bool:
-        """Whether nothing was ever paid that tells one way to act from another."""
+        """Whether no reward shows one policy to be better than another."""
         return self.single_reward and (self.least == 0 or not self.terminates)
 
     @property
     def single_reward(self) -> bool:
-        """Whether the same was paid at every step."""
+        """Whether every step had the same reward."""
         return self.least >= self.most
 
     def words(self, length: int) -> set[tuple[int, ...]]:
-        """Return the words of so many labels that were read in a row; plain ones do not count."""
-        found = self._words.get(length)
-        if found is None:
-            found = self._words[length] = set()
-            if len(self.labels_read) >= length:
-                windows = sliding_window_view(self.labels_read, length)
-                words = windows[windows.min(axis=1) >= 0]
-                found.update(zip(*words.T.tolist(), strict=True))
-        return found
+        """Return the words of this length that were read, without neutral labels."""
+        words = self._words.get(length)
+        if words is None:
+            words = self._words[length] = set()
+            if len(self.labels_in_order) >= length:
+                windows = sliding_window_view(self.labels_in_order, length)
+                rows = windows[windows.min(axis=1) >= 0]
+                words.update(zip(*rows.T.tolist(), strict=True))
+        return words
 
     def note_word(self, recent: tuple[int, ...]) -> None:
         """Note the last labels that were read in a row."""
@@ -249,33 +255,33 @@ class EmpiricalModel:
                 words.add(recent[-length:])
 
     def locate(self, episode: Episode) -> tuple[int, Context, Context]:
-        """Return the situation that an episode has come to, −2 where it is not known.
+        """Return the row that an episode has reached, its context, and the context before.
 
-        With it come the context in which it is, and the one before that, if any.
+        The row is `UNKNOWN` if a label was read where it never was; there may be no context before.
         """
         labels = episode.labels
         context: Context = (-1, episode.observations[0], labels[0])
-        before: Context = ()
-        states = [0] * len(self.sizes)
-        for place in range(self.first, len(labels) - self.lag):
-            if place > 0 and labels[place] not in self.neutral_labels:
-                before, context = context, (labels[place], *states)
-            led = self.next_states(states, labels[place])
-            if led is None:
-                return UNKNOWN, context, before
-            states = led
-        return self.row((episode.observations[-1], *states)), context, before
+        previous: Context = ()
+        states: Sequence[int] = [0] * len(self.sizes)
+        for position in range(self.first, len(labels) - self.lag):
+            if position > 0 and labels[position] not in self.neutral_labels:
+                previous, context = context, (labels[position], *states)
+            targets = self.next_states(states, labels[position])
+            if targets is None:
+                return UNKNOWN, context, previous
+            states = targets
+        return self.row((episode.observations[-1], *states)), context, previous
 
-    def tables(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-        """Return what follows, what is paid and which steps are known, situation by action."""
-        shape = len(self), len(self.log.actions)
-        following = np.fromiter(chain.from_iterable(self.next_row), np.int32).reshape(shape)
+    def arrays(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
+        """Return next row, reward, and whether the outcome is known, by row and action."""
+        shape = len(self), self.n_actions
+        next_row = np.fromiter(chain.from_iterable(self.next_row), np.int32).reshape(shape)
         reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
-        known = following != UNKNOWN
-        return np.where(known, following, np.int32(-1)), reward, known
+        known = next_row != UNKNOWN
+        return np.where(known, next_row, np.int32(-1)), reward, known
 
 
-def _answer(kind: str, seen: int, reward: float, ended: bool) -> float:
-    if kind == "transition":
-        return seen
-    return reward if kind == "reward" else float(ended)
+def _output(name: str, observation: int, reward: float, terminated: bool) -> float:
+    if name == "transition":
+        return observation
+    return reward if name == "reward" else float(terminated)

@@ -1,18 +1,106 @@
-"""What an environment is called and shows, so that nobody goes on in another one by mistake."""
+"""The environment to explore: made from its id, its actions, its spaces, and its identity.
 
-from typing import Any
+Input: an environment, an id or a function. Output: a Gymnasium environment and what describes it.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, Final
 
 import gymnasium as gym
 import msgspec
+import numpy as np
 
-from resolvent.errors import ModelError
-from resolvent.exploration.runner import spaces_of
+from resolvent.errors import ModelError, OptionError, ResolventError, TraceError
+from resolvent.traces.live.making import check_maker
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.vector_naming import one_environment
 
+MAX_ACTIONS: Final = 1_000
+"""Maximum number of actions that can be tried in every augmented state."""
+
+
+def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:
+    """Return the environment, and whether it was made here."""
+    if isinstance(env, gym.Env | gym.vector.VectorEnv):
+        return env, False
+    if isinstance(env, str):
+        try:
+            return gym.make(env), True
+        except ResolventError:
+            raise
+        except Exception as error:  # of Gymnasium, or of the module that the name begins with
+            raise OptionError(f"cannot make environment '{env}': {error}") from error
+    if not callable(env):
+        raise OptionError(
+            f"solve needs a gymnasium.Env or VectorEnv, the id of one or a function that makes "
+            f"one, not a {type(env).__name__}: use gym.make"
+        )
+    check_maker(env)
+    made = env()
+    if not isinstance(made, gym.Env | gym.vector.VectorEnv):
+        raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
+    return made, True
+
+
+def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """Return the action and observation spaces of an environment, or of each one in a vector."""
+    prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
+    found = []
+    for name in (f"{prefix}action_space", f"{prefix}observation_space"):
+        space = getattr(env, name, None)
+        if not isinstance(space, gym.Space):
+            raise OptionError(
+                f"the environment {type(env.unwrapped).__name__} has no {name}: give it a "
+                f"gymnasium.Space"
+            )
+        found.append(space)
+    return found[0], found[1]
+
+
+def check_spaces(
+    before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]], since: str = "at the beginning"
+) -> None:
+    """Refuse an environment whose spaces have changed."""
+    for name, was, is_now in zip(("actions", "observations"), before, now, strict=True):
+        if was is not is_now and was != is_now:
+            raise TraceError(
+                f"the environment's {name} are {is_now} and were {was} {since}: they have to "
+                f"stay the same, so let its spaces hold all that may ever come"
+            )
+
+
+def list_actions(space: gym.Space[Any]) -> list[Any]:
+    """Return all values of an action space.
+
+    >>> listed_actions(gym.spaces.Discrete(3, start=1))
+    [1, 2, 3]
+    """
+    parts: list[range] | None = None
+    if isinstance(space, gym.spaces.Discrete):
+        parts = [range(int(space.start), int(space.start + space.n))]
+    elif isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        start = getattr(space, "start", np.zeros_like(space.nvec))
+        parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
+    elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
+        parts = [range(2)] * int(space.n)
+    if parts is None:
+        raise OptionError(
+            f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
+            f"environment in one with a few (gymnasium.spaces.Discrete)"
+        )
+    if np.prod([len(one) for one in parts], dtype=float) > MAX_ACTIONS:
+        raise OptionError(
+            f"the actions are {space}, more than {MAX_ACTIONS:,}: wrap the environment in one "
+            f"with fewer"
+        )
+    if isinstance(space, gym.spaces.Discrete):
+        return list(parts[0])
+    return [np.array(one, space.dtype) for one in product(*parts)]
+
 
 class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What tells one environment from another.
+    """Identifies an environment.
 
     `name` is its Gymnasium id, or its class, and `arguments` are those it was made with, as far
     as they are plain values.
@@ -25,7 +113,7 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, env: AnyEnv) -> "EnvironmentId":
-        """Return what tells this environment from others; many side by side are as one of them.
+        """Return the identity of an environment; that of a vector is that of one of its members.
 
         >>> import gymnasium as gym
         >>> world = World.of(gym.make("resolvent/TMaze-v0", length=5))
@@ -39,7 +127,7 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(*_named(env), actions, observations)
 
     def check(self, before: "EnvironmentId") -> None:
-        """Refuse to go on in this environment from what another one gave."""
+        """Refuse to resume in this environment from the result of another one."""
         for what, plural in (
             ("name", False),
             ("arguments", True),

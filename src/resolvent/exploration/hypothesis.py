@@ -1,9 +1,8 @@
-"""What machines are believed to be behind all that was seen, mended where they fail.
+"""The machines believed to explain all steps: repaired after a surprise, relearned now and then.
 
-A step that was not foreseen is mended at once, near the machines there are. Now and then, when
-there are twice as many steps as before, machines are inferred from scratch: what few steps
-led to must not stay for ever. So they are where mending takes another state; thoroughly only
-when there are some more steps than the last time, since that may be so after every few steps.
+A step that was not predicted is repaired at once, near the present machines. When the number of
+steps has doubled, machines are inferred from scratch, since little data must not decide for ever;
+also where repair adds a state, but then thoroughly only after some more steps.
 """
 
 from collections.abc import Iterable
@@ -14,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.exploration.buffer import Columns, Episode, Buffer
-from resolvent.exploration.repair import explains, repaired, predicts_endings
+from resolvent.exploration.buffer import Buffer, Columns, Episode
+from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.options import Options
 from resolvent.pipeline import infer_with
@@ -27,151 +26,152 @@ from resolvent.traces.column_names import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
 
 FIRST_THOROUGH: Final = 64
-"""After so many steps machines are inferred from scratch again."""
+"""Number of steps after which machines are inferred from scratch for the first time."""
 
 MORE_STEPS: Final = 1.25
-"""Machines that grow are inferred thoroughly again when there are so many times as many steps."""
+"""Factor by which steps have to grow until growing machines are inferred thoroughly again."""
 
-EFFORT, IN_PASSING = 0.03, 0.005
-"""How long smaller machines are looked for, beside what `infer` takes by default: thoroughly, and
-where they grow soon after that."""
+EFFORT, QUICK_EFFORT = 0.03, 0.005
+"""Effort of a search for smaller machines, as a share of the default of `infer`: thorough, and
+where machines grow soon after that."""
 
 MANY_STEPS: Final = (3_000, 10_000)
-"""From so many steps on, half of that each: the same effort takes longer then, and finds less."""
+"""Numbers of steps from which on the effort is halved: it takes longer then and finds less."""
 
 MANY_STATES: Final = 20
-"""With more states than these, smaller machines are looked for less: twice as many, a quarter."""
+"""Number of states above which the effort shrinks by the square."""
 
 
 @dataclass
 class Hypothesis:
-    """The machines that explain everything, as far as exploring must know them.
+    """The present machines, and when they are inferred again.
 
-    `result` is what was inferred from scratch last, from all there was then.
+    `thorough_at` is the number of steps at which they are inferred thoroughly; `may_time` says
+    that the label timing may change.
     """
 
     options: Options
-    log: Buffer
+    buffer: Buffer
     tables: TransitionTables | None = None
-    result: InferenceResult | None = None
     thorough_at: int = FIRST_THOROUGH
-    repairs: int = 0
     may_time: bool = True
 
-    def repair(self, under_way: Iterable[Episode]) -> TransitionTables:
-        """Explain everything again, near what was believed if that can be."""
-        self.repairs += 1
-        under_way = list(under_way)
-        columns = self.log.columns(0, under_way)
+    def repair(self, open_episodes: Iterable[Episode]) -> bool:
+        """Explain all steps again, near the present machines; return whether from scratch."""
+        open_episodes = list(open_episodes)
+        columns = self.buffer.columns(0, open_episodes)
         if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
-            wide = self.tables.for_labels(len(self.log.labels))
-            trivial = self.log.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
-            found = repaired(wide, QueriedSteps.of_columns(wide, columns), trivial)
-            grown = found is not None and sum(found.sizes) > sum(self.tables.sizes)
-            self.tables = found or self.tables
-            if found is not None and not grown:
-                return found
-            if found is not None and 2 * columns.steps < MORE_STEPS * self.thorough_at:
-                return self._thought_of(under_way, IN_PASSING)
-        return self.rethink(under_way)
+            wide = self.tables.for_labels(len(self.buffer.labels))
+            trivial = self.buffer.labels.codes.get(NO_EVENT)
+            if not self.options.remove_trivial:
+                trivial = None
+            tables = repaired(wide, QueriedSteps.of_columns(wide, columns), trivial)
+            if tables is not None:
+                has_grown = sum(tables.sizes) > sum(self.tables.sizes)
+                self.tables = tables
+                if not has_grown:
+                    return False
+                if 2 * columns.steps < MORE_STEPS * self.thorough_at:
+                    self._infer(open_episodes, QUICK_EFFORT)
+                    return True
+        self.relearn(open_episodes)
+        return True
 
-    def _first_labels_differ(self, columns: Columns) -> bool:
-        """Whether reading them or not may make a difference."""
-        begins = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
-        return self.may_time and len(np.unique(columns.labels[begins])) > 1
+    def relearn(self, open_episodes: Iterable[Episode], *, last: bool = False) -> None:
+        """Infer machines from all steps, from scratch and thoroughly.
 
-    def rethink(self, under_way: Iterable[Episode], *, last: bool = False) -> TransitionTables:
-        """Infer machines from everything, from scratch and thoroughly.
-
-        If it is the last time, with one that tells when episodes end, where the others do not.
+        The last time, a machine that predicts the end of episodes is added if the others do not
+        determine it.
         """
-        under_way = list(under_way)
-        self.thorough_at = 2 * (self.log.steps + sum(map(len, under_way)))
-        return self._thought_of(under_way, EFFORT, last)
+        open_episodes = list(open_episodes)
+        self.thorough_at = 2 * (self.buffer.steps + sum(map(len, open_episodes)))
+        self._infer(open_episodes, EFFORT, last)
 
-    def _thought_of(
-        self, under_way: list[Episode], effort: float, last: bool = False
-    ) -> TransitionTables:
-        """Infer machines from everything, from scratch.
+    def _infer(self, open_episodes: list[Episode], effort: float, last: bool = False) -> None:
+        """Infer machines from all steps; keep the present ones if they are no larger.
 
-        Machines with more states than those believed in so far are not taken: those explain
-        everything, too. They are where they alone tell when episodes end.
+        Larger machines are taken if they alone predict the end of episodes.
         """
-        columns, traces = self.log.columns(0, under_way), self.log.traces(0, under_way)
-        believed, either = self.tables, self._first_labels_differ(columns)
-        if effort > IN_PASSING:
+        columns = self.buffer.columns(0, open_episodes)
+        traces = self.buffer.traces(0, open_episodes)
+        believed, any_timing = self.tables, self._first_labels_differ(columns)
+        if effort > QUICK_EFFORT:
             effort *= 0.5 ** sum(columns.steps >= many for many in MANY_STEPS)
         if believed is not None:
             effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
-        self.result = None
-        if believed is not None and self._needs_ending(believed, columns, last):
+        result: InferenceResult | None = None
+        if believed is not None and self._needs_termination(believed, columns, last):
             outputs = *outputs_of(self.options, traces), TERMINATED
-            with suppress(ContradictoryTraces):  # by chance, then
-                self.result = self._inferred(traces, either, effort, outputs)
-        self.result = self.result or self._inferred(traces, either, effort, self.options.outputs)
-        found = TransitionTables.of(self.result.machines, self.log)
-        if believed is not None and self._holds(believed, found, columns):
+            with suppress(ContradictoryTraces):  # episodes end by chance, then
+                result = self._smallest_result(traces, any_timing, effort, outputs)
+        result = result or self._smallest_result(traces, any_timing, effort, self.options.outputs)
+        tables = TransitionTables.of(result.machines, self.buffer)
+        if believed is not None and self._stays(believed, tables, columns):
             self.options = replace(self.options, timing=believed.timing)
-            return believed
-        self.tables = found
-        return found
+        else:
+            self.tables = tables
 
-    def _needs_ending(self, believed: TransitionTables, columns: Columns, last: bool) -> bool:
-        """Whether a machine has to tell when episodes end; once there is one, it stays."""
-        if TERMINATED in believed.kinds or not last:
-            return TERMINATED in believed.kinds
-        wide = believed.for_labels(len(self.log.labels))
+    def _first_labels_differ(self, columns: Columns) -> bool:
+        """Return whether it may make a difference to read them."""
+        starts = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
+        return self.may_time and len(np.unique(columns.labels[starts])) > 1
+
+    def _needs_termination(self, believed: TransitionTables, columns: Columns, last: bool) -> bool:
+        """Return whether a machine has to predict the end of episodes; it stays once added."""
+        if TERMINATED in believed.names or not last:
+            return TERMINATED in believed.names
+        wide = believed.for_labels(len(self.buffer.labels))
         return not predicts_endings(wide, QueriedSteps.of_columns(wide, columns))
 
-    def _holds(self, believed: TransitionTables, found: TransitionTables, columns: Columns) -> bool:
-        """Whether what is believed is no worse than what was found."""
-        if believed.kinds != found.kinds or _cost(believed) > _cost(found):
+    def _stays(
+        self, believed: TransitionTables, inferred: TransitionTables, columns: Columns
+    ) -> bool:
+        """Return whether the present machines are no worse than those inferred."""
+        if believed.names != inferred.names or _cost(believed) > _cost(inferred):
             return False
-        wide = believed.for_labels(len(self.log.labels))
-        mine, theirs = (
-            QueriedSteps.of_columns(wide, columns),
-            QueriedSteps.of_columns(found, columns),
-        )
-        tells = predicts_endings(wide, mine) or not predicts_endings(found, theirs)
-        return tells and explains(wide, mine)
+        wide = believed.for_labels(len(self.buffer.labels))
+        steps = QueriedSteps.of_columns(wide, columns)
+        inferred_steps = QueriedSteps.of_columns(inferred, columns)
+        if not predicts_endings(wide, steps) and predicts_endings(inferred, inferred_steps):
+            return False
+        return explains(wide, steps)
 
-    def _inferred(
-        self, traces: TraceSet, either: bool, effort: float, outputs: tuple[str, ...] | None
+    def _smallest_result(
+        self, traces: TraceSet, any_timing: bool, effort: float, outputs: tuple[str, ...] | None
     ) -> InferenceResult:
-        """Infer machines; if it may be either, with and without first labels, the smaller ones.
+        """Infer machines, with and without first labels if either may be; return the smaller ones.
 
-        The first label may say what matters, as the cue of a T-maze does, or stand for something
-        that had not happened yet.
+        The first label may matter, as the cue of a T-maze does, or be of no meaning yet.
         """
         options = replace(self.options, effort=effort, outputs=outputs)
         timings: list[Any] = [options.timing]
-        if either:
+        if any_timing:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
-        found: list[InferenceResult] = []
+        results: list[InferenceResult] = []
         contradictions: list[ContradictoryTraces] = []
         for timing in timings:
             try:
-                found.append(infer_with(replace(options, timing=timing), traces))
+                results.append(infer_with(replace(options, timing=timing), traces))
             except ContradictoryTraces as error:
                 contradictions.append(error)
-        if not found:
+        if not results:
             if not self.options.remove_trivial:
                 raise contradictions[0]
-            # It may matter how often nothing happens.
+            # The number of steps without an event may matter.
             with suppress(ContradictoryTraces):
-                found.append(infer_with(replace(options, remove_trivial=False), traces))
-            if not found:
+                results.append(infer_with(replace(options, remove_trivial=False), traces))
+            if not results:
                 raise contradictions[0]
             self.options = replace(self.options, remove_trivial=False)
-        best = min(found, key=_states)
+        best = min(results, key=_n_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best
 
 
 def _cost(tables: TransitionTables) -> tuple[int, bool]:
-    """Fewer states are better, and of as many those that need no first label."""
+    """Return the number of states, and then whether first labels are needed."""
     return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
 
 
-def _states(result: InferenceResult) -> int:
+def _n_states(result: InferenceResult) -> int:
     return sum(machine.states for machine in result.machines.values())

@@ -1,10 +1,10 @@
-"""An environment, or many side by side → resets and steps, each told apart, for whoever explores.
+"""Reset and step one environment, or several side by side.
 
-All that an environment may do wrong by itself is found here: it raises, returns something
-else than it should, or has other spaces than it began with.
+Input: seeds and actions by the number of the environment. Output: checked observations and steps.
+Errors of the environment are found here: it raises, returns the wrong things, or changes its spaces.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,9 +13,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from resolvent.errors import OptionError, ResolventError, TraceError
+from resolvent.errors import OptionError
+from resolvent.exploration.environment import check_spaces, spaces_of
 from resolvent.traces.live.answering import ended, of_reset, of_step, telling
-from resolvent.traces.live.making import check_maker
 from resolvent.traces.live.naming import AnyEnv
 from resolvent.traces.live.rolling import time_limit
 from resolvent.traces.live.vector_naming import (
@@ -27,14 +27,14 @@ from resolvent.traces.live.vector_naming import (
 )
 
 Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
-"""What a reset or a step shows: an observation and the info beside it."""
+"""The observation and the info of a reset or a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of an action in one of the environments."""
+    """The result of an action in the environment with number `index`."""
 
-    which: int
+    index: int
     action: Any
     observation: Any
     reward: Any
@@ -44,7 +44,7 @@ class StepResult:
 
 
 class SingleRunner:
-    """An environment by itself, which has the number 0."""
+    """Runs one environment, which has number 0."""
 
     count = 1
 
@@ -52,37 +52,37 @@ class SingleRunner:
         self.env, self._spaces = env, spaces_of(env)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
-        """Begin an episode in those environments that are named, each by its seed."""
+        """Begin an episode by its seed."""
         with telling("reset"):
-            given = self.env.reset(seed=seeds[0])
-        begun = of_reset(given)
+            result = self.env.reset(seed=seeds[0])
+        observation_and_info = of_reset(result)
         check_spaces(self._spaces, spaces_of(self.env))
-        return {0: begun}
+        return {0: observation_and_info}
 
     def step(self, actions: Mapping[int, Any]) -> list[StepResult]:
-        """Take a step in every environment."""
+        """Take a step."""
         with telling("step"):
-            given = self.env.step(actions[0])
-        observation, reward, terminated, truncated, info = of_step(given)
+            result = self.env.step(actions[0])
+        observation, reward, terminated, truncated, info = of_step(result)
         ends = ended(terminated, "terminated"), ended(truncated, "truncated")
         return [StepResult(0, actions[0], observation, reward, *ends, info)]
 
     @property
     def has_limit(self) -> bool:
-        """Whether episodes are cut by the environment itself."""
+        """Whether the environment truncates episodes itself."""
         return time_limit(self.env) is not None
 
     @contextmanager
-    def one(self) -> Iterator[gym.Env[Any, Any]]:
-        """Give one environment that is played alone."""
+    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
+        """Give the environment."""
         yield self.env
 
 
 class VectorRunner:
-    """The environments of a vector environment, in whichever way it resets by itself.
+    """Runs the environments of a vector environment, in any autoreset mode.
 
-    Whoever explores begins every episode by a seed of its own. So an episode that a vector
-    environment begins by itself is begun again, and its mode makes no difference.
+    Every episode begins by a seed of its own: one that the vector environment began by itself is
+    begun again, so its mode makes no difference.
     """
 
     def __init__(self, envs: VectorEnv) -> None:
@@ -95,127 +95,79 @@ class VectorRunner:
         self._spaces = spaces_of(envs)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
-        """Begin an episode in those environments that are named, each by its seed."""
+        """Begin an episode in those environments that have a seed."""
         mask = np.full(self.count, not self._begun)  # none can be left out at first
         mask[list(seeds)] = True
-        asked: Any = [seeds.get(number) for number in range(self.count)]
-        if not self._seeds_each:  # one that draws for all of them is seeded once
-            asked = None if self._begun else min(seeds.items())[1]
+        seed: Any = [seeds.get(index) for index in range(self.count)]
+        if not self._seeds_each:  # an environment with one seed for all is seeded once
+            seed = None if self._begun else min(seeds.items())[1]
         self._begun = True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         with telling("reset"):
-            given = self.envs.reset(seed=asked, options=options)
-        observations, infos = of_reset(given)
+            result = self.envs.reset(seed=seed, options=options)
+        observations, infos = of_reset(result)
         check_spaces(self._spaces, spaces_of(self.envs))
         self._live.reset(observations, infos, mask)
-        told = self._live.told_at_reset(mask, infos)
-        seen = split(self.envs.observation_space, observations)
-        return {number: (seen[number], told[number]) for number in sorted(seeds)}
+        info_of = self._live.told_at_reset(mask, infos)
+        observation_of = split(self.envs.observation_space, observations)
+        return {index: (observation_of[index], info_of[index]) for index in sorted(seeds)}
 
     def step(self, actions: Mapping[int, Any]) -> list[StepResult]:
         """Take a step in every environment."""
-        batch = np.array([actions[one] for one in range(self.count)], self.envs.action_space.dtype)
+        batch = np.array(
+            [actions[index] for index in range(self.count)], self.envs.action_space.dtype
+        )
         with telling("step"):
-            given = self.envs.step(batch)
-        observations, rewards, terminations, truncations, infos = of_step(given)
+            result = self.envs.step(batch)
+        observations, rewards, terminations, truncations, infos = of_step(result)
         self._live.step(batch, observations, rewards, terminations, truncations, infos)
-        seen = split(self.envs.observation_space, observations)
+        observation_of = split(self.envs.observation_space, observations)
         over = terminations | truncations
         if self._live.mode is AutoresetMode.SAME_STEP and over.any():
-            for number, last in self._live.final_observations(over, infos).items():
-                seen[number] = last
-        told_of = self._live.told_after_step(infos)
+            for index, final in self._live.final_observations(over, infos).items():
+                observation_of[index] = final
+        info_of = self._live.told_after_step(infos)
         return [
             StepResult(
-                number,
-                actions[number],
-                seen[number],
-                rewards[number],
-                bool(terminations[number]),
-                bool(truncations[number]),
-                told_of[number],
+                index,
+                actions[index],
+                observation_of[index],
+                rewards[index],
+                bool(terminations[index]),
+                bool(truncations[index]),
+                info_of[index],
             )
-            for number in range(self.count)
+            for index in range(self.count)
         ]
 
     @property
     def has_limit(self) -> bool:
-        """Whether episodes are cut by the environments themselves."""
-        with one_environment(self.envs) as one:
-            if isinstance(one, gym.Env):
-                return time_limit(one) is not None
+        """Whether the environments truncate episodes themselves."""
+        with one_environment(self.envs) as env:
+            if isinstance(env, gym.Env):
+                return time_limit(env) is not None
         spec = self.envs.spec
         return spec is not None and spec.max_episode_steps is not None
 
     @contextmanager
-    def one(self) -> Iterator[gym.Env[Any, Any]]:
-        """Give one environment that is played alone."""
-        with one_environment(self.envs) as one:
-            if not isinstance(one, gym.Env):
+    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
+        """Give one of the environments, to run alone."""
+        with one_environment(self.envs) as env:
+            if not isinstance(env, gym.Env):
                 raise OptionError(
                     f"the world is random, and {type(self.envs.unwrapped).__name__} has no single "
                     f"environments: solve one of them, made by gym.make"
                 )
-            yield one
+            yield env
 
 
 Runner: TypeAlias = SingleRunner | VectorRunner
 
 
-def playing(env: AnyEnv) -> Runner:
-    """Return how an environment, or a vector of them, is played."""
+def make_runner(env: AnyEnv) -> Runner:
+    """Return the runner of an environment, or of a vector of them."""
     return VectorRunner(env) if isinstance(env, gym.vector.VectorEnv) else SingleRunner(env)
 
 
-def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:
-    """Return the environment, and whether it was made here."""
-    if isinstance(env, gym.Env | gym.vector.VectorEnv):
-        return env, False
-    if isinstance(env, str):
-        try:
-            return gym.make(env), True
-        except ResolventError:
-            raise
-        except Exception as error:  # of Gymnasium, or of the module that the name begins with
-            raise OptionError(f"cannot make environment '{env}': {error}") from error
-    if not callable(env):
-        raise OptionError(
-            f"solve needs a gymnasium.Env or VectorEnv, the id of one or a function that makes "
-            f"one, not a {type(env).__name__}: use gym.make"
-        )
-    check_maker(env)
-    made = env()
-    if not isinstance(made, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
-    return made, True
-
-
-def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
-    """Return what may be done and seen in an environment, or in each of many side by side."""
-    prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
-    found = []
-    for name in (f"{prefix}action_space", f"{prefix}observation_space"):
-        space = getattr(env, name, None)
-        if not isinstance(space, gym.Space):
-            raise OptionError(
-                f"the environment {type(env.unwrapped).__name__} has no {name}: give it a "
-                f"gymnasium.Space"
-            )
-        found.append(space)
-    return found[0], found[1]
-
-
-def check_spaces(
-    before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]], since: str = "at the beginning"
-) -> None:
-    """Refuse an environment whose actions or observations are others than they were."""
-    for what, was, is_now in zip(("actions", "observations"), before, now, strict=True):
-        if was is not is_now and was != is_now:
-            raise TraceError(
-                f"the environment's {what} are {is_now} and were {was} {since}: they have to "
-                f"stay the same, so let its spaces hold all that may ever come"
-            )
-
-
 def _no_label(following: Any) -> None:
-    """Labels are made by whoever explores."""
+    """Return no label: the explorer makes them."""

@@ -1,4 +1,4 @@
-"""What `solve` gives back: the plan, what it rests on, and why exploring stopped."""
+"""The result of `solve`: the plan, the machines and traces it rests on, and why it stopped."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,11 +24,11 @@ from resolvent.wording import amount, listed, short
 FORMAT, VERSION = "resolvent-solved", 1
 
 MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json", "solved.json"
-"""The files of a folder, which the commands `show`, `check`, `plan` and `report` take, too."""
+"""The files of a folder; the commands `show`, `check`, `plan` and `report` take it, too."""
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far exploring was at some step: what was known, and what it was after."""
+    """What was known after some step, and the purpose of the test at that time."""
 
     steps: int
     episodes: int
@@ -39,7 +39,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class About(msgspec.Struct, forbid_unknown_fields=True):
-    """What a folder holds beside machines, traces and the policy."""
+    """The content of a folder beside machines, traces and the policy."""
 
     format: str
     version: int
@@ -56,19 +56,19 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, eq=False)
 class Solved(ByValue):
-    """The best way to act in an environment, what it rests on, and why exploring stopped.
+    """The best way to act in an environment, what it rests on, and why exploration stopped.
 
     Attributes:
-        plan: What to do in every situation, and what that is worth.
-        machines: The memory that was found.
-        traces: All that was seen and done.
-        history: How far it was, round by round.
+        plan: The action in every augmented state, and its value.
+        machines: The machines that explain all traces.
+        traces: Everything recorded.
+        history: The progress, round by round.
         statement: Why it stopped, with the numbers.
-        seed: Which the episodes followed from.
-        point: Where to go on from, if it should go on.
-        ends: How each episode ended that is over, as `exploring.log` numbers it.
-        places: Which of several environments side by side each trace was played in.
-        world: What tells the environment from others; None if that is not known.
+        seed: The seed of all episodes.
+        point: The checkpoint from which it can be resumed.
+        ends: How each episode that is over ended, by the numbers of `exploration.buffer`.
+        places: The environment of each trace, of several side by side.
+        world: The identity of the environment; None if it is not known.
     """
 
     plan: Plan
@@ -85,35 +85,35 @@ class Solved(ByValue):
 
     @property
     def steps(self) -> int:
-        """How many steps were taken."""
+        """Number of steps taken."""
         return self.traces.steps
 
     @property
     def value(self) -> float:
-        """What acting by the plan is worth, on average over the starts."""
+        """The value of the plan, averaged over the starts."""
         return self.plan.value
 
     @property
     def bound(self) -> float:
-        """By how much acting otherwise could be better, at most, on average over the starts.
+        """The largest possible improvement over the plan, averaged over the starts.
 
-        Infinite where nothing was paid that tells how to act.
+        It is infinite if all rewards are equal.
         """
         return self.plan.bound if self.statement.gap < float("inf") else float("inf")
 
     @property
     def optimal(self) -> bool:
-        """Whether nothing is better, as `why_stopped` says."""
+        """Whether no plan is better, under the conditions in `why_stopped`."""
         return self.statement.kind == "optimal"
 
     @property
     def why_stopped(self) -> str:
-        """Why exploring stopped, in words."""
+        """Why exploration stopped, in words."""
         return str(self.statement)
 
     @property
     def states(self) -> dict[str, int]:
-        """How many states each machine has."""
+        """Number of states of each machine."""
         return {kind: machine.states for kind, machine in self.machines.items()}
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Solved(ByValue):
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write machines, traces, the policy and the rest to a folder, whole or not at all."""
+        """Write machines, traces, the policy and the rest to a folder, completely or not at all."""
         check_arguments(Solved.save, {"folder": folder})
         with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
             self.machines.save(made / MACHINES)
@@ -201,10 +201,10 @@ class Solved(ByValue):
         )
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<12} {text}" for name, text in self._told())
+        return "\n".join(f"{name:<12} {text}" for name, text in self._figures())
 
     def _repr_html_(self) -> str:
-        """Show the figures in a notebook, and how exploring went."""
+        """Show the figures and the history in a notebook."""
         rows = (
             [
                 f"{one.steps:,}",
@@ -218,11 +218,11 @@ class Solved(ByValue):
         header = ["steps", "states", "value", "bound", "after"]
         return notebook.panel(
             "solved",
-            notebook.figures(self._told()),
+            notebook.figures(self._figures()),
             notebook.table(header, rows, len(self.history)),
         )
 
-    def _told(self) -> list[tuple[str, str]]:
+    def _figures(self) -> list[tuple[str, str]]:
         states = listed([f"{kind} {size}" for kind, size in self.states.items()])
         return [
             ("value", f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"),

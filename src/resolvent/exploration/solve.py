@@ -1,4 +1,7 @@
-"""An environment → the best way to act in it, with a proof or with what is still open."""
+"""Solve an environment: explore it, learn its memory, and plan.
+
+Input: an environment. Output: a `Solved` with the plan and what is guaranteed of it.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,10 +10,9 @@ from typing import Any, Literal
 
 from resolvent.arguments import check_arguments, shown
 from resolvent.errors import ContradictoryTraces, OptionError
-from resolvent.exploration.environment import EnvironmentId
+from resolvent.exploration.environment import EnvironmentId, made_environment
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.run import Listener, SolveRun
-from resolvent.exploration.runner import made_environment
 from resolvent.exploration.solution import Solved
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.options import Options
@@ -39,42 +41,43 @@ def solve(
     folder: str | Path | None = None,
     progress: Listener | None = None,
 ) -> Solved:
-    """Find the best way to act in an environment: explore on purpose, learn its memory, plan.
+    """Explore an environment, learn its memory and return the best plan.
 
-    It goes where something is worth knowing, repairs the machines whenever a step surprises
-    them, and stops when nothing better is possible in any world that agrees with what was
-    seen and has the states that were found; or says what is still open.
+    It goes where a step is worth knowing, repairs the machines whenever a step contradicts them, and
+    stops when no plan is better in any world that agrees with all steps and has the states that
+    were found; or says what is still open.
 
     Args:
-        env: The environment, or its Gymnasium id, or a function that makes it. The environments
-            of a `VectorEnv` are played side by side, and what one shows, all know.
-        labels: Where labels come from; "auto" takes those that the environment tells, and
-            otherwise makes them of what is seen, or of what is seen and done, or finds few events
-            among these where there would be too much to test. Else as in `collect`.
+        env: The environment, its Gymnasium id, or a function that makes it. The environments of a
+            `VectorEnv` are played side by side and share all that is learned.
+        labels: The source of labels; "auto" takes those of the environment, and otherwise makes
+            them of observations, or of actions and observations, or discovers a few events among
+            these where there would be too much to test. Else as in `collect`.
         label_of: A function that makes labels, as in `collect`.
         name_of: A function that names observations, as in `collect`.
-        timing: Which labels are read before a step is answered. By default all but the first,
-            and the first as well where that is needed.
-        budget: How many steps to take at most.
-        target: How far below the best the plan may be, at most, from any of the starts.
-        states: "found", or how many states the world may have at most: then words of so many
-            more labels are read before anything is called optimal.
-        gamma: What a reward one step later is worth.
-        reward_range: What a step nobody has taken may pay, if other than was ever paid.
-        noise: What to do about a world that turns out to be random. "auto": go on with machines
-            that say how often what comes, whose plan holds with a confidence. "none": raise
-            `ContradictoryTraces`, which says what was seen; a folder keeps all of it.
-        confidence: How sure bounds are to be in a random world.
-        max_steps: After how many steps an episode is cut; by default the environment's limit,
-            or 2,000 where it has none.
-        seed: Which all episodes follow from: the same one gives the same result.
-        resume: What an earlier call gave, or the folder it wrote, to go on from.
-        folder: Where to keep what was found so far, now and then and when it is interrupted.
-        progress: Called now and then with how far it is.
+        timing: Which labels are read before a step. By default all but the first, and the first as
+            well where that is needed.
+        budget: Maximum number of steps.
+        target: How far below the optimum the plan may be, at most, from any of the starts.
+        states: "found", or the maximum number of states of a machine: then words of as many more
+            labels are tested before anything is called optimal.
+        gamma: The discount of a reward one step later.
+        reward_range: The smallest and largest reward that an unknown step may have, if other than
+            those observed.
+        noise: What to do in a random world. "auto": go on with machines that have output
+            probabilities, whose plan holds with a confidence. "none": raise `ContradictoryTraces`;
+            a folder keeps the traces.
+        confidence: The confidence of bounds in a random world.
+        max_steps: Maximum length of an episode; by default the environment's limit, or 2,000 where
+            it has none.
+        seed: The seed of all episodes: the same one gives the same result.
+        resume: An earlier result, or the folder it wrote, to go on from.
+        folder: Where to save the result, now and then and when it is interrupted.
+        progress: Called now and then with the present `Round`.
 
     Raises:
-        EnvironmentFailed: when the environment raises, or gives what no step can give. What was
-            found until then is its `solved`, and in the folder.
+        EnvironmentFailed: when the environment raises, or returns what no step can return. Its
+            `solved`, and the folder, have the result until then.
         ContradictoryTraces: when the world turns out to be random, with `noise="none"`.
 
     >>> import resolvent as rs
@@ -112,62 +115,63 @@ def solve(
             states=states,
             seed=seed if resume is None else resume.seed,
         )
-        solving = SolveRun(made, explorer, budget, max_steps, folder, progress, world)
-        go_on_by_chance = partial(
-            _by_chance,
-            solving,
+        run = SolveRun(made, explorer, budget, max_steps, folder, progress, world)
+        solve_stochastic = partial(
+            _solve_stochastic,
+            run,
             timing=timing,
             confidence=confidence,
             label_of=label_of,
             name_of=name_of,
         )
         if resume is not None and resume.statement.kind == "chance":
-            return go_on_by_chance(resume)
+            return solve_stochastic(resume)
         try:
             if resume is not None:
-                solving.resume(resume)
-            solved = solving.run()
-            if solved.statement.contradiction is None or noise == "none":
-                return solved
-            return go_on_by_chance(solved)
+                run.resume(resume)
+            solution = run.run()
+            if solution.statement.contradiction is None or noise == "none":
+                return solution
+            return solve_stochastic(solution)
         except ContradictoryTraces as contradiction:
             if noise == "none":
-                solving.keep_traces()
+                run.keep_traces()
                 raise
-            return go_on_by_chance(contradiction)
+            return solve_stochastic(contradiction)
     finally:
         if own:
             made.close()
 
 
-def _by_chance(
-    solving: SolveRun,
-    known: Solved | ContradictoryTraces,
+def _solve_stochastic(
+    run: SolveRun,
+    before: Solved | ContradictoryTraces,
     *,
     timing: LabelTiming | str | None,
     confidence: float,
     label_of: Callable[..., Any] | None,
     name_of: Callable[[Any], Any] | None,
 ) -> Solved:
-    """Go on in a world that is random, from what was found or from two steps that show it."""
-    explorer = solving.explorer
-    if isinstance(known, Solved):
-        traces, why = known.traces, known.statement.contradiction or ""
-        labelling = known.machines.senses.labelling
+    """Go on in a random world, from a solution or from two steps that show it to be random."""
+    explorer = run.explorer
+    if isinstance(before, Solved):
+        traces, reason = before.traces, before.statement.contradiction or ""
+        labelling = before.machines.senses.labelling
     else:
-        traces, why = explorer.traces(), str(known).split(";")[0]
-        labelling = explorer.labelling
-    with solving.playing.one() as env:
-        chance = StochasticSolver(
+        traces, reason = explorer.traces(), str(before).split(";")[0]
+        labelling = run.state.labels.labelling
+    options = Options(noise="auto", labels=labelling, timing=timing, seed=explorer.seed)  # type: ignore[arg-type]
+    with run.runner.single_env() as env:
+        solver = StochasticSolver(
             env,
-            Options(noise="auto", labels=labelling, timing=timing, seed=explorer.seed),  # type: ignore[arg-type]
+            options,
             traces,
             gamma=explorer.gamma,
             reward_range=explorer.reward_range,
             confidence=confidence,
-            limit=solving.limit,
+            limit=run.limit,
             label_of=label_of,
             name_of=name_of,
-            actions=explorer._values,
+            actions=explorer.action_values,
         )
-        return solving.by_chance(chance, why)
+        return run.run_stochastic(solver, reason)

@@ -1,10 +1,9 @@
-"""How many states there may be → words of labels to read, and what to ask after each.
+"""Propose the tests of the W-method (Chow 1978), which rule out machines with more states.
 
-After the shortest history to each state, every word is read of as many labels as there may be
-more states, and everything is asked that is known then. One label further, some question tells
-where it led from every other state. A world with no more states than that, which answers all
-of it as the machines do, is theirs: that is the W-method of testing, over such words as known
-steps can read.
+After the shortest label sequence to each state, every word is read of as many labels as there may
+be more states, and every known query is asked. One label further, queries distinguish the state
+from every other. A world with no more states that passes all these tests is that of the
+hypothesis, as far as words can be read by known steps.
 """
 
 from collections import deque
@@ -12,27 +11,33 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from resolvent.exploration.alternatives import Alternative, States, differ
+from resolvent.exploration.alternatives import (
+    MAX_USELESS_RESETS,
+    Alternative,
+    States,
+    outputs_differ,
+)
 from resolvent.exploration.buffer import Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
-from resolvent.exploration.values import Path
+from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.state import EpisodeState, LearnerState
 
-TESTING: Final = "whether there are more states"
+RULE_OUT_STATES: Final = "whether there are more states"
 
 MAX_NODES: Final = 20_000
-"""So many situations, with the labels read before, are looked through at most."""
+"""Maximum number of nodes of a search, each an augmented state and the labels read before it."""
 
-MOST_TESTS: Final = 5_000
-"""Where there were more tests than these, none is made: then words are only sampled."""
+MAX_TESTS: Final = 5_000
+"""Number of tests above which none is made; words are only sampled then."""
 
-LOOK_BACK: Final = 40
-"""A test counts as made if one of so many episodes, the latest, made it."""
+N_RECENT: Final = 40
+"""Number of latest episodes with a history in which a test counts as made."""
 
-NOTHING: Final = -1
-"""What is read before the first step, where first labels are not."""
+NO_LABEL: Final = -1
+"""Stands for the label before the first step where first labels are not read."""
 
-ASK: Final = -1
-"""Stands for no machine: a question is asked, whatever tells states apart."""
+QUERY: Final = -1
+"""Stands for no machine: the test is a query, whether or not it distinguishes states."""
 
 Word = tuple[int, ...]
 
@@ -40,253 +45,264 @@ _Steps = list[tuple[int, int, int]]
 """The label read before each step, the observation and the action."""
 
 
-class Test(NamedTuple):
-    """After a history, a machine is not in this other state; or else, what is asked then.
+class WTest(NamedTuple):
+    """After a history, a machine is not in another state; or a query is asked then.
 
-    For a question, `place` is `ASK`, and `other` the question's number.
+    For a query, `machine` is `QUERY`, and `state` is the number of the query.
     """
 
     history: Word
-    place: int
-    other: int
+    machine: int
+    state: int
 
 
 class _Node(NamedTuple):
-    """A situation, how many labels of a history were read, and then what a rival is in."""
+    """An augmented state, the number of labels of the history read, and the states instead."""
 
     row: int
-    read: int
-    theirs: States | None
+    n_read: int
+    other_states: States | None
+
+
+def rule_out_more_states(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path of the next test of the W-method, if the user says how many states there are.
+
+    An empty path begins another episode for it.
+    """
+    if state.config.max_states is None or state.useless_resets > MAX_USELESS_RESETS:
+        return None
+    if state.w_method is None:
+        state.w_method = WMethodTests(state.present_model(), state.config.max_states)
+    return state.w_method.path(episode.row, episode.episode)
 
 
 class WMethodTests:
     """The tests that are left to make, one after another.
 
-    `whole` says whether they are all that the method asks for; `untold` counts those for which
-    no known step tells the two states apart.
+    `n_tests` is the number of all tests, `is_complete` says whether they are all that the method
+    needs, and `impossible` counts those for which no known step distinguishes the states.
     """
 
-    def __init__(self, model: EmpiricalModel, states: int) -> None:
-        self.model, self.states = model, states
-        self.rival = Alternative(model.transitions, model.outputs)
-        self.whole = max(model.sizes) <= states
-        self.untold = 0
-        self._left = deque(self._tests())
-        self.tests = len(self._left)
-        longest = max((len(one.history) for one in self._left), default=0)
+    def __init__(self, model: EmpiricalModel, max_states: int) -> None:
+        self.model, self.max_states = model, max_states
+        self.machines = Alternative(model.transitions, model.outputs)
+        self.is_complete = max(model.sizes) <= max_states
+        self.impossible = 0
+        self._open = deque(self._all_tests())
+        self.n_tests = len(self._open)
+        longest = max((len(test.history) for test in self._open), default=0)
         self._histories = _Histories(model, longest)
 
-    def way(self, row: int, episode: Episode) -> Path | None:
-        """Return the way on from here that makes the next test; empty to begin anew for it."""
+    @property
+    def proven(self) -> int | None:
+        """Number of tests that rule out more states; None if words were only sampled."""
+        return self.n_tests if self.is_complete and not self.impossible else None
+
+    def path(self, row: int, episode: Episode) -> Path | None:
+        """Return the path that makes the next test; `RESET` if another episode is to make it."""
         histories = self._histories
-        histories.take_in()
-        read = histories.after(episode)
-        while self._left:
-            test = self._left[0]
-            if not histories.has_made(test, self.rival, episode):
-                way = self._way(test, row, read) or self._anew(test, row, episode)
-                if way is not None:
-                    return way
-                self.untold += 1
-            self._left.popleft()
+        histories.update()
+        read = histories.labels_of(episode)
+        while self._open:
+            test = self._open[0]
+            if not histories.was_made(test, self.machines, episode):
+                path = self._path_for(test, row, read) or self._from_start(test, row, episode)
+                if path is not None:
+                    return path
+                self.impossible += 1
+            self._open.popleft()
         return None
 
-    def _anew(self, test: Test, row: int, episode: Episode) -> Path | None:
-        model = self.model
-        for start in model.starts:
+    def _from_start(self, test: WTest, row: int, episode: Episode) -> Path | None:
+        for start in self.model.starts:
             is_here = start == row and not len(episode)
-            if not is_here and self._way(test, start, self._begun(start)) is not None:
-                return Path((), 0.0, "", UNKNOWN)
+            if not is_here and self._path_for(test, start, self._first_labels(start)) is not None:
+                return RESET
         return None
 
-    def _begun(self, start: int) -> Word:
-        """Return what was read at a start."""
+    def _first_labels(self, start: int) -> Word:
+        """Return the labels read at a start."""
         model = self.model
         label = model.start_symbols[start][1]
-        reads = model.first + model.lag == 0 and label not in model.neutral_labels
-        return (label,) if reads else ()
+        return (label,) if model.reads_first_label and label not in model.neutral_labels else ()
 
-    def _way(self, test: Test, row: int, read: Word) -> Path | None:
-        """Return the shortest way over known steps that reads a history, and then tells."""
+    def _path_for(self, test: WTest, row: int, read: Word) -> Path | None:
+        """Return the shortest path that reads the rest of a history and then makes the test."""
         model, history = self.model, test.history
         if history[: len(read)] != read:
             return None
-        first = _Node(row, len(read), self._theirs(test, row, len(read)))
-        came: dict[_Node, tuple[_Node, int] | None] = {first: None}
-        waiting = deque([first])
-        while waiting and len(came) < MAX_NODES:
-            node = waiting.popleft()
-            here, _, theirs = node
-            for action, led in enumerate(model.next_row[here]):
-                if theirs is not None and self._makes(test, here, theirs, action):
-                    return _way(came, node, action)
-                if led < 0:
+        first = _Node(row, len(read), self._other_states(test, row, len(read)))
+        search = BreadthFirstSearch[_Node]([first], MAX_NODES)
+        for node in search:
+            here, _, others = node
+            for action, target in enumerate(model.next_row[here]):
+                if others is not None and self._makes(test, here, others, action):
+                    return Path(search.steps_to(node, action), 1.0, RULE_OUT_STATES)
+                if target < 0:
                     continue
-                after = self._after(test, node, led, model.label_read[here][action])
-                if after is not None and after not in came:
-                    came[after] = node, action
-                    waiting.append(after)
+                after = self._after(test, node, target, model.label_read[here][action])
+                if after is not None:
+                    search.add(after, node, action)
         return None
 
-    def _makes(self, test: Test, row: int, theirs: States, action: int) -> bool:
-        """Whether a step makes a test."""
+    def _makes(self, test: WTest, row: int, others: States, action: int) -> bool:
+        """Return whether a step makes a test."""
         model = self.model
         observation, *own = model.augmented_states[row]
-        if test.place == ASK:
-            return _number(model, observation, action) == test.other
-        return differ(model, self.rival, observation, tuple(own), theirs, action)
+        if test.machine == QUERY:
+            return model.query_number(observation, action) == test.state
+        return outputs_differ(model, self.machines, observation, tuple(own), others, action)
 
-    def _after(self, test: Test, node: _Node, led: int, label: int) -> _Node | None:
-        if node.theirs is not None:
-            if test.place == ASK and label >= 0 and label not in self.model.neutral_labels:
+    def _after(self, test: WTest, node: _Node, target: int, label: int) -> _Node | None:
+        is_neutral = label < 0 or label in self.model.neutral_labels
+        if node.other_states is not None:
+            if test.machine == QUERY and not is_neutral:
                 return None
-            theirs = self.rival.led(node.theirs, label)
-            return None if theirs is None else _Node(led, node.read, theirs)
-        if label in self.model.neutral_labels or label < 0:
-            return _Node(led, node.read, None)
-        if test.history[node.read] != label:
+            others = self.machines.next_states(node.other_states, label)
+            return None if others is None else _Node(target, node.n_read, others)
+        if is_neutral:
+            return _Node(target, node.n_read, None)
+        if test.history[node.n_read] != label:
             return None
-        return _Node(led, node.read + 1, self._theirs(test, led, node.read + 1))
+        n_read = node.n_read + 1
+        return _Node(target, n_read, self._other_states(test, target, n_read))
 
-    def _theirs(self, test: Test, row: int, read: int) -> States | None:
-        """Return the states of the rival once the history is read; None before."""
-        if read < len(test.history):
+    def _other_states(self, test: WTest, row: int, n_read: int) -> States | None:
+        """Return the states instead, once the history is read; None before."""
+        if n_read < len(test.history):
             return None
-        return replaced(self.model.augmented_states[row][1:], test)
+        return _replaced(self.model.augmented_states[row][1:], test)
 
-    def _tests(self) -> list[Test]:
+    def _all_tests(self) -> list[WTest]:
         model = self.model
-        accesses = self._accesses()
-        longest = [max(self.states - size, 0) + 1 for size in model.sizes]
-
-        def beyond(history: Word, place: int) -> int | None:
-            """Return by how many labels it is longer than the history to some state."""
-            return min(
-                (
-                    len(history) - len(known)
-                    for known in accesses[place].values()
-                    if history[: len(known)] == known
-                ),
-                default=None,
-            )
-
+        access = self._access_sequences()
+        n_more = [max(self.max_states - size, 0) + 1 for size in model.sizes]
         prefixes = {
-            known[:length]
-            for one in accesses
-            for known in one.values()
-            for length in range(len(known) + 1)
+            word[:length]
+            for sequences in access
+            for word in sequences.values()
+            for length in range(len(word) + 1)
         }
-        places = range(len(model.sizes))
-        nodes = {(start, self._begun(start)) for start in model.starts}
-        waiting, tests = deque(sorted(nodes)), dict[Test, None]()
-        while waiting:
-            row, history = waiting.popleft()
-            for place in places:
-                far, state = beyond(history, place), model.augmented_states[row][1 + place]
-                if far is not None and far <= longest[place]:
-                    for other in range(model.sizes[place]):
-                        if other != state:
-                            tests[Test(history, place, other)] = None
-            asks = any(
-                (far := beyond(history, place)) is not None and far < longest[place]
-                for place in places
-            )
-            for action, led in enumerate(model.next_row[row]):
+        machines = range(len(model.sizes))
+        search = BreadthFirstSearch[tuple[int, Word]](
+            sorted({(start, self._first_labels(start)) for start in model.starts})
+        )
+        tests = dict[WTest, None]()
+        for node in search:
+            row, history = node
+            excess = [_excess(history, sequences) for sequences in access]
+            for machine in machines:
+                if excess[machine] <= n_more[machine]:
+                    for other in range(model.sizes[machine]):
+                        if other != model.augmented_states[row][1 + machine]:
+                            tests[WTest(history, machine, other)] = None
+            asks = any(excess[machine] < n_more[machine] for machine in machines)
+            for action, target in enumerate(model.next_row[row]):
                 label = model.label_read[row][action]
-                if asks and led != UNKNOWN:
-                    asked = _number(model, model.augmented_states[row][0], action)
-                    tests[Test(history, ASK, asked)] = None
-                if led < 0:
+                if asks and target != UNKNOWN:
+                    query = model.query_number(model.augmented_states[row][0], action)
+                    tests[WTest(history, QUERY, query)] = None
+                if target < 0:
                     continue
-                after = history if label < 0 or label in model.neutral_labels else (*history, label)
-                fits = after in prefixes or any(
-                    (far := beyond(after, place)) is not None and far <= longest[place]
-                    for place in places
-                )
-                if fits and (led, after) not in nodes:
-                    nodes.add((led, after))
-                    waiting.append((led, after))
-            if len(nodes) > MAX_NODES or len(tests) > MOST_TESTS:
-                self.whole = False
+                is_neutral = label < 0 or label in model.neutral_labels
+                after = history if is_neutral else (*history, label)
+                if (target, after) not in search.parents and (
+                    after in prefixes
+                    or any(_excess(after, access[one]) <= n_more[one] for one in machines)
+                ):
+                    search.add((target, after), node, action)
+            if len(search.parents) > MAX_NODES or len(tests) > MAX_TESTS:
+                self.is_complete = False
                 return []
-        return sorted(tests, key=lambda one: (len(one.history), one))
+        return sorted(tests, key=lambda test: (len(test.history), test))
 
-    def _accesses(self) -> list[dict[int, Word]]:
-        """Return for each machine a history to each of its states that can be reached."""
+    def _access_sequences(self) -> list[dict[int, Word]]:
+        """Return for each machine a label sequence to each state that can be reached."""
         model = self.model
-        came = {start: self._begun(start) for start in model.starts}
-        waiting = deque(came)
-        found: list[dict[int, Word]] = [{} for _ in model.sizes]
-        while waiting:
-            row = waiting.popleft()
-            for one, state in zip(found, model.augmented_states[row][1:], strict=True):
-                one.setdefault(state, came[row])
-            for action, led in enumerate(model.next_row[row]):
-                if led >= 0 and led not in came:
+        words = {start: self._first_labels(start) for start in model.starts}
+        search = BreadthFirstSearch[int](words)
+        access: list[dict[int, Word]] = [{} for _ in model.sizes]
+        for row in search:
+            for sequences, state in zip(access, model.augmented_states[row][1:], strict=True):
+                sequences.setdefault(state, words[row])
+            for action, target in enumerate(model.next_row[row]):
+                if target >= 0 and target not in words:
                     label = model.label_read[row][action]
-                    more = () if label < 0 or label in model.neutral_labels else (label,)
-                    came[led] = came[row] + more
-                    waiting.append(led)
-        return found
+                    is_neutral = label < 0 or label in model.neutral_labels
+                    words[target] = words[row] if is_neutral else (*words[row], label)
+                    search.add(target, row, action)
+        return access
+
+
+def _excess(history: Word, sequences: dict[int, Word]) -> float:
+    """Return the number of labels that a history has beyond the longest of its access sequences."""
+    lengths = [len(word) for word in sequences.values() if history[: len(word)] == word]
+    return len(history) - max(lengths) if lengths else float("inf")
 
 
 class _Histories:
-    """The episodes that began with each history of labels, the latest of them."""
+    """The latest episodes that began with each label sequence."""
 
     def __init__(self, model: EmpiricalModel, longest: int) -> None:
         self.model, self.longest = model, longest
-        self._begun_with: dict[Word, deque[tuple[_Steps, int]]] = {}
+        self._episodes: dict[Word, deque[tuple[_Steps, int]]] = {}
         self._asked: dict[Word, set[int]] = {}
-        self._taken_in = 0
+        self._n_read = 0
 
-    def take_in(self) -> None:
-        """Take in the episodes that are over since it was done last."""
-        log = self.model.log
-        columns = log.columns(self._taken_in)
-        labels, seen, actions = (
-            one.tolist() for one in (columns.labels, columns.observations, columns.actions)
+    def update(self) -> None:
+        """Read the episodes that are over since the last call."""
+        buffer = self.model.buffer
+        columns = buffer.columns(self._n_read)
+        labels, observations, actions = (
+            column.tolist() for column in (columns.labels, columns.observations, columns.actions)
         )
         for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
-            places = slice(first + number, stop + number)
-            steps = self._steps(labels[places], seen[places], actions[first:stop])
-            for history, step in self._read(steps):
-                latest = self._begun_with.setdefault(history, deque(maxlen=LOOK_BACK))
+            span = slice(first + number, stop + number)
+            steps = self._steps(labels[span], observations[span], actions[first:stop])
+            for history, step in self._histories_of(steps):
+                latest = self._episodes.setdefault(history, deque(maxlen=N_RECENT))
                 latest.appendleft((steps, step))
-            for history, question in self._questions(steps):
-                self._asked.setdefault(history, set()).add(question)
-        self._taken_in = log.episodes
+            for history, query in self._queries_of(steps):
+                self._asked.setdefault(history, set()).add(query)
+        self._n_read = buffer.episodes
 
-    def after(self, episode: Episode) -> Word:
-        """Return what an episode has read so far, as it is asked about the next step."""
+    def labels_of(self, episode: Episode) -> Word:
+        """Return the labels read so far in an episode, as the next step reads them."""
         steps = self._steps(episode.labels, episode.observations, [*episode.actions, 0])
-        plain = self.model.neutral_labels
-        return tuple(label for label, *_ in steps if label >= 0 and label not in plain)
+        neutral = self.model.neutral_labels
+        return tuple(label for label, *_ in steps if label >= 0 and label not in neutral)
 
-    def has_made(self, test: Test, rival: Alternative, now: Episode) -> bool:
-        """Whether a test was made: answers ruled out the other state, or the question was asked."""
-        under_way = self._steps(now.labels, now.observations, now.actions)
-        if test.place == ASK:
-            asked = test.other in self._asked.get(test.history, ())
-            return asked or (test.history, test.other) in self._questions(under_way)
-        found = [(under_way, step) for history, step in self._read(under_way) if history == test[0]]
+    def was_made(self, test: WTest, machines: Alternative, episode: Episode) -> bool:
+        """Return whether outputs ruled out the other state, or the query was asked."""
+        current = self._steps(episode.labels, episode.observations, episode.actions)
+        if test.machine == QUERY:
+            is_asked = test.state in self._asked.get(test.history, ())
+            return is_asked or (test.history, test.state) in self._queries_of(current)
+        now = [
+            (current, step)
+            for history, step in self._histories_of(current)
+            if history == test.history
+        ]
         return any(
-            self._tells(steps, step, test, rival)
-            for steps, step in (*found, *self._begun_with.get(test.history, ()))
+            self._rules_out(steps, step, test, machines)
+            for steps, step in (*now, *self._episodes.get(test.history, ()))
         )
 
-    def _steps(self, labels: Sequence[int], seen: Sequence[int], actions: Sequence[int]) -> _Steps:
-        """Return for each step the label read just before it, −1 for none, and the question."""
+    def _steps(
+        self, labels: Sequence[int], observations: Sequence[int], actions: Sequence[int]
+    ) -> _Steps:
+        """Return the label read just before each step, -1 for none, and the query."""
         first, lag = self.model.first, self.model.lag
         return [
-            (labels[step - lag] if step - lag >= first else NOTHING, seen[step], action)
+            (labels[step - lag] if step - lag >= first else NO_LABEL, observations[step], action)
             for step, action in enumerate(actions)
         ]
 
-    def _read(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
-        """Go through the histories that were read, and the step before which each was."""
-        history, plain = list[int](), self.model.neutral_labels
+    def _histories_of(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
+        """Yield the label sequences that were read, and the step before which each was."""
+        history, neutral = list[int](), self.model.neutral_labels
         for step, (label, *_) in enumerate(steps):
-            if label >= 0 and label not in plain:
+            if label >= 0 and label not in neutral:
                 history.append(label)
             elif step:
                 continue
@@ -294,50 +310,38 @@ class _Histories:
                 return
             yield tuple(history), step
 
-    def _questions(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
-        """Go through what was asked, by number, and the histories after which it was."""
+    def _queries_of(self, steps: _Steps) -> Iterator[tuple[Word, int]]:
+        """Yield the label sequence before each query, and the number of the query."""
         history, model = list[int](), self.model
         for label, observation, action in steps:
             if label >= 0 and label not in model.neutral_labels:
                 history.append(label)
             if len(history) > self.longest:
                 return
-            yield tuple(history), _number(model, observation, action)
+            yield tuple(history), model.query_number(observation, action)
 
-    def _tells(self, steps: _Steps, first: int, test: Test, rival: Alternative) -> bool:
-        states: States | None = (0,) * len(rival.moves)
-        theirs: States | None = None
+    def _rules_out(self, steps: _Steps, first: int, test: WTest, machines: Alternative) -> bool:
+        states: States | None = (0,) * len(machines.transitions)
+        others: States | None = None
         for step, (label, observation, action) in enumerate(steps):
-            states = None if states is None else rival.led(states, label)
+            states = None if states is None else machines.next_states(states, label)
             if states is None:
                 return False
             if step == first:
-                theirs = replaced(states, test)
-            elif theirs is not None:
-                theirs = rival.led(theirs, label)
-                if theirs is None:
+                others = _replaced(states, test)
+            elif others is not None:
+                others = machines.next_states(others, label)
+                if others is None:
                     return False
-            if theirs is not None and differ(
-                self.model, rival, observation, states, theirs, action
+            if others is not None and outputs_differ(
+                self.model, machines, observation, states, others, action
             ):
                 return True
         return False
 
 
-def replaced(states: Sequence[int], test: Test) -> States:
+def _replaced(states: Sequence[int], test: WTest) -> States:
     """Return the states with one of them replaced by that of a test."""
-    if test.place == ASK:
+    if test.machine == QUERY:
         return tuple(states)
-    return (*states[: test.place], test.other, *states[test.place + 1 :])
-
-
-def _number(model: EmpiricalModel, observation: int, action: int) -> int:
-    return observation * len(model.log.actions) + action
-
-
-def _way(came: dict[_Node, tuple[_Node, int] | None], node: _Node, action: int) -> Path:
-    steps = [(node.row, action)]
-    while (before := came[node]) is not None:
-        node, action = before
-        steps.append((node.row, action))
-    return Path(tuple(reversed(steps)), 1.0, TESTING, node.row)
+    return (*states[: test.machine], test.state, *states[test.machine + 1 :])
