@@ -15,21 +15,20 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-
-import resolvent as rs
-from resolvent.environments import RandomWorld
-from resolvent.exploring import beliefs, mind
 from resolvent.exploring.choosing import ValueBounds
 from resolvent.exploring.exploration import SolveRun
 from resolvent.exploring.model import UNKNOWN
 from resolvent.exploring.tables import TransitionTables
 
+import resolvent as rs
+from resolvent.environments import RandomWorld
+
 PARTS = {
-    "mending": (beliefs, "mended"),
-    "inferring": (beliefs.Beliefs, "_thought_of"),
-    "recalling": (mind, "EmpiricalModel"),
-    "weighing": (ValueBounds, "weigh"),
-    "choosing": (mind.Mind, "_chosen"),
+    "repairing": (hypothesis, "repaired"),
+    "inferring": (hypothesis.Hypothesis, "_infer"),
+    "bulk update": (state, "EmpiricalModel"),
+    "value bounds": (ValueBounds, "update"),
+    "choosing": (frontier, "_most_useful"),
 }
 """The parts of a round, and the functions that do them."""
 
@@ -98,7 +97,7 @@ def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> No
     explorer = rs.Explorer(env, seed=seed)
     limit = None if env.spec and env.spec.max_episode_steps else 2_000
     solving = SolveRun(env, explorer, budget, limit, None, None)
-    after, began = solving._after_step, time.process_time()
+    after, began = solving.after_step, time.process_time()
 
     def timed(changed: bool) -> None:
         nonlocal began
@@ -106,7 +105,7 @@ def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> No
         rounds.end(time.process_time() - began)
         began = time.process_time()
 
-    solving._after_step = timed  # type: ignore[method-assign]
+    solving.after_step = timed  # type: ignore[method-assign]
     with rounds.told_apart():
         solving.run()
 
@@ -118,30 +117,30 @@ class Walk:
         self.env, self.explorer = env, rs.Explorer(env, seed=seed)
         self.draw = np.random.default_rng(seed)
         self.shown: Any = None
-        self.cursor = self.explorer._cursor(0)
+        self.cursor = self.explorer.episode(0)
 
     def step(self, rounds: Rounds | None = None, *, choose: bool = False) -> None:
         """Take a random step, and choose the next one if that is to be timed as well."""
         explorer, cursor = self.explorer, self.cursor
-        if not cursor.goes_on:
+        if not cursor.active:
             observation, info = self.env.reset(seed=None if explorer.steps else 0)
-            log, label = explorer.mind.log, explorer._labels.at_reset(observation, info)
-            seen = log.observation(explorer._observations(observation))
-            explorer.mind.begin(cursor, seen, log.label(label))
+            log, label = explorer.state.buffer, explorer.labels.at_reset(observation, info)
+            seen = log.observations(explorer._observations(observation))
+            begin_episode(explorer.state, cursor, seen, log.labels(label))
         action = self.draw.integers(self.env.action_space.n)  # type: ignore[attr-defined]
         observation, reward, *ended, info = self.env.step(action)
         with (rounds or Rounds()).one():
             explorer.learn(action, observation, reward, *ended, info)
-            if choose and cursor.goes_on:
-                explorer.mind.act(cursor)
+            if choose and cursor.active:
+                select_action(explorer.state, cursor)
         if len(cursor.episode) >= MAX_WORD_LENGTH:
             explorer.cut()
 
     def surprised(self, tables: TransitionTables, thorough_at: int, rounds: Rounds) -> None:
         """Take a step with these machines believed in, which it shows to be wrong."""
-        held = self.explorer.mind.beliefs
+        held = self.explorer.state.hypothesis
         held.tables, held.thorough_at = tables, thorough_at
-        if not self.cursor.goes_on:
+        if not self.cursor.active:
             self.step()
         self.cursor.row = UNKNOWN
         self.step(rounds, choose=True)
@@ -149,11 +148,11 @@ class Walk:
 
 def wrong_moves(tables: TransitionTables) -> Iterator[TransitionTables]:
     """Return machines with one move each that leads elsewhere."""
-    for place, moves in enumerate(tables.moves):
+    for place, moves in enumerate(tables.transitions):
         for state, label in zip(*np.nonzero(moves >= 0), strict=True):
-            other = [one.copy() for one in tables.moves]
+            other = [one.copy() for one in tables.transitions]
             other[place][state, label] = (moves[state, label] + 1) % len(moves)
-            yield replace(tables, moves=tuple(other))
+            yield replace(tables, transitions=tuple(other))
 
 
 def main() -> None:
@@ -181,7 +180,7 @@ def main() -> None:
             while walk.explorer.steps < asked.behind:
                 walk.step(on_the_way)
         print(on_the_way.row(f"{name}, {asked.behind:,} random steps"), flush=True)
-        believed = walk.explorer.mind.beliefs.tables
+        believed = walk.explorer.state.hypothesis.tables
         assert believed is not None
         with repaired.told_apart():
             for wrong in wrong_moves(believed):

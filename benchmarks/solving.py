@@ -14,6 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from resolvent.exploring.exploration import SolveRun
 from solving_page import page
 
 import resolvent as rs
@@ -21,7 +22,6 @@ from resolvent.control.planning.situations import that_matter
 from resolvent.control.planning.solving import solve
 from resolvent.control.wrapping.memory import Memory
 from resolvent.environments import RandomWorld, TMaze
-from resolvent.exploring.exploration import SolveRun
 from resolvent.traces.live.naming import Names
 
 GAMMA = 0.95
@@ -75,9 +75,9 @@ class ByKnowledge:
     """What an explorer would do now, by what it knows."""
 
     def __init__(self, explorer: rs.Explorer) -> None:
-        self.model, self.log = explorer.mind.model, explorer.mind.log
+        self.model, self.log = explorer.state.model, explorer.state.buffer
         if self.model is not None:
-            following, reward, known = self.model.tables()
+            following, reward, known = self.model.arrays()
             least = self.model.least
             worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
             self.policy = solve(following, np.where(known, reward, worst), GAMMA).policy
@@ -153,7 +153,7 @@ def explored(
     first: int | None = None
     look = {"next": 0, "judging": 0.0, "at": time.process_time()}
     rounds: list[float] = []
-    after = solving._after_step
+    after = solving.after_step
 
     def judged(changed: bool) -> None:
         nonlocal since, first
@@ -173,12 +173,12 @@ def explored(
                 raise _Enough
         look["at"] = time.process_time()
 
-    solving._after_step = judged  # type: ignore[method-assign]
+    solving.after_step = judged  # type: ignore[method-assign]
     began = time.process_time()
     try:
         solved = solving.run()
         claims, stopped = str(solved.statement.kind), explorer.steps
-        acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
+        acting = ByPlan(solved.plan, list(explorer.state.buffer.actions))
         right = truth.holds(acting.begin, acting)
         since = since or explorer.steps  # optimal since the last look, if at all
     except _Enough:

@@ -7,9 +7,9 @@ import pytest
 import resolvent as rs
 from resolvent import _core
 from resolvent.environments import RandomWorld
-from resolvent.exploration.buffer import Columns, Episode, Buffer
+from resolvent.exploration.buffer import Buffer, Columns, Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
-from resolvent.exploration.repair import explains, repaired, predicts_endings
+from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps
 
 WORLDS = [
@@ -21,8 +21,8 @@ WORLDS = [
 
 
 @pytest.fixture(params=WORLDS, ids=lambda one: one[0])
-def mind(request):
-    """A mind that was shown random steps, a fifth of them in an episode under way."""
+def state(request):
+    """A learner that was shown random steps, a fifth of them in an episode under way."""
     _, make, steps = request.param
     env, draw = make(), np.random.default_rng(0)
     explorer = rs.Explorer(env, seed=0)
@@ -38,15 +38,17 @@ def mind(request):
                 break
         else:
             explorer.cut()
-    explorer.mind.rebuild()
-    return explorer.mind
+    explorer.state.rebuild()
+    return explorer.state
 
 
 def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
     """Return what is known after all steps were taken one after another."""
-    nothing = Buffer(believed.log.actions).columns()
-    known = EmpiricalModel(believed.believed, believed.log, nothing)
-    known.usual_reward = believed.usual_reward  # the first that was paid, or what was paid most often
+    nothing = Buffer(believed.buffer.actions).columns()
+    known = EmpiricalModel(believed.tables, believed.buffer, nothing)
+    known.usual_reward = (
+        believed.usual_reward
+    )  # the first that was paid, or what was paid most often
     for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
         place = int(first) + number
         seen, labels = columns.observations.tolist(), columns.labels.tolist()
@@ -54,7 +56,8 @@ def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
         context, before = (-1, seen[place], labels[place]), ()
         for step in range(int(first), int(stop)):
             place, action = step + number, int(columns.actions[step])
-            known.note_query_at(context, before, row, action)
+            query = known.augmented_states[row][0], action
+            known.note_query(context, before, query)
             ended = bool(columns.terminated[number]) and step == stop - 1
             read = labels[place] if known.lag else labels[place + 1]
             if read not in known.neutral_labels:
@@ -63,8 +66,8 @@ def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
                 row, action, float(columns.rewards[step]), seen[place + 1], labels[place + 1],
                 labels[place], ended,
             )  # fmt: skip
-            assert taken.surprise is None
-            row = taken.following
+            assert taken.contradicts is None
+            row = taken.next_row
     return known
 
 
@@ -81,8 +84,8 @@ def steps_of(known: EmpiricalModel) -> dict:
     return found
 
 
-def test_all_at_once_is_the_same_as_one_by_one(mind):
-    columns, known = mind.log.columns(), mind.model
+def test_all_at_once_is_the_same_as_one_by_one(state):
+    columns, known = state.buffer.columns(), state.model
     slow = one_by_one(known, columns)
     assert steps_of(known) == steps_of(slow)
     assert known.n_known == slow.n_known
@@ -94,9 +97,9 @@ def test_all_at_once_is_the_same_as_one_by_one(mind):
     assert known.informative >= slow.informative  # one by one, what varies is known from then on
 
 
-def test_questions_in_contexts_are_those_asked_there(mind):
+def test_questions_in_contexts_are_those_asked_there(state):
     """One by one, all questions are noted; all at once, only notable ones."""
-    known, slow = mind.model, one_by_one(mind.model, mind.log.columns())
+    known, slow = state.model, one_by_one(state.model, state.buffer.columns())
     for fast, plain in (
         (known.queries_after, slow.queries_after),
         (known.queries_after_pair, slow.queries_after_pair),
@@ -105,20 +108,20 @@ def test_questions_in_contexts_are_those_asked_there(mind):
         assert fast == {key: asked for key, asked in notable.items() if asked}
 
 
-def test_answers_are_those_of_each_step(mind):
-    columns, known = mind.log.columns(), mind.model
-    steps = QueriedSteps.of_columns(known.believed, columns)
-    states = [steps.walk(one).tolist() for one in known.believed.moves]
+def test_answers_are_those_of_each_step(state):
+    columns, known = state.buffer.columns(), state.model
+    steps = QueriedSteps.of_columns(known.tables, columns)
+    states = [steps.walk(one).tolist() for one in known.tables.transitions]
     for step in range(columns.steps):
         told = {"transition": columns.observations_after, "reward": columns.rewards}
-        for place, kind in enumerate(known.kinds):
+        for place, kind in enumerate(known.names):
             here = [one[step] for one in states]
             asked = int(columns.observations_before[step]), int(columns.actions[step])
-            assert known.outputs.get(place, here, *asked) == told.get(kind, steps.ended)[step]
+            assert known.outputs.get(place, here, *asked) == told.get(kind, steps.terminated)[step]
 
 
-def test_words_are_those_read_in_a_row(mind):
-    columns, known = mind.log.columns(), mind.model
+def test_words_are_those_read_in_a_row(state):
+    columns, known = state.buffer.columns(), state.model
     for length in (1, 2, 3):
         words = set()
         for number, first in enumerate(columns.offsets[:-1]):
@@ -130,8 +133,8 @@ def test_words_are_those_read_in_a_row(mind):
         assert known.words(length) == words
 
 
-def test_columns_are_made_once_until_something_is_added(mind):
-    log, under_way = mind.log, Episode()
+def test_columns_are_made_once_until_something_is_added(state):
+    log, under_way = state.buffer, Episode()
     assert log.columns() is log.columns()
     before = log.columns(0, [under_way])
     under_way.begin(0, 0)
@@ -147,50 +150,50 @@ def clashes_by_hand(steps, place, states, beside):
         other = 0 if beside is None else beside[step]
         if min(state, other) < 0:
             continue
-        key = state, other, int(steps.question[step])
+        key = state, other, int(steps.query[step])
         witness = first.setdefault(key, step)
-        if steps.answers[place][witness] != steps.answers[place][step]:
+        if steps.outputs[place][witness] != steps.outputs[place][step]:
             found.append((step, witness))
     return found
 
 
-def test_clashes_are_those_found_by_hand(mind):
-    believed, draw = mind.model.believed, np.random.default_rng(1)
-    steps = QueriedSteps.of_columns(believed, mind.log.columns())
+def test_clashes_are_those_found_by_hand(state):
+    believed, draw = state.model.tables, np.random.default_rng(1)
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
     assert explains(believed, steps)
-    first = steps.walk(believed.moves[0])
+    first = steps.walk(believed.transitions[0])
     for place in (0, 1):
         beside, size = (None, 1) if place == 0 else (first, believed.sizes[0])
         for _ in range(20):
-            moves = believed.moves[place].copy()
+            moves = believed.transitions[place].copy()
             moves.ravel()[draw.integers(moves.size)] = draw.integers(-1, len(moves))
             states = steps.walk(moves)
             by_hand = clashes_by_hand(steps, place, states.tolist(), beside)
-            found = steps.clashes(place, moves, beside, size)
+            found = steps.conflicts(place, moves, beside, size)
             assert (found.count, found.lost) == (len(by_hand), int((states < 0).sum()))
             if by_hand:
-                assert (found.bad, found.witness) == by_hand[0]
-                assert steps.clashes(place, moves, beside, size, enough=1).count == 1
+                assert (found.step, found.witness) == by_hand[0]
+                assert steps.conflicts(place, moves, beside, size, enough=1).count == 1
 
 
-def test_a_wrong_move_is_mended(mind):
-    believed = mind.model.believed
-    steps = QueriedSteps.of_columns(believed, mind.log.columns())
-    for state, label in zip(*np.nonzero(believed.moves[0] >= 0), strict=True):
-        moves = [one.copy() for one in believed.moves]
+def test_a_wrong_move_is_mended(state):
+    believed = state.model.tables
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    for state, label in zip(*np.nonzero(believed.transitions[0] >= 0), strict=True):
+        moves = [one.copy() for one in believed.transitions]
         moves[0][state, label] = (moves[0][state, label] + 1) % len(moves[0])
-        wrong = type(believed)(believed.kinds, tuple(moves), believed.timing)
+        wrong = type(believed)(believed.names, tuple(moves), believed.timing)
         if not explains(wrong, steps):
             found = repaired(wrong, steps)
             assert found is None or explains(found, steps)
 
 
-def test_endings_are_told_where_no_situation_both_ends_and_goes_on(mind):
-    believed = mind.model.believed
-    steps = QueriedSteps.of_columns(believed, mind.log.columns())
-    together = zip(*(steps.walk(one).tolist() for one in believed.moves), strict=True)
+def test_endings_are_told_where_no_situation_both_ends_and_goes_on(state):
+    believed = state.model.tables
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    together = zip(*(steps.walk(one).tolist() for one in believed.transitions), strict=True)
     ends = {}
-    for states, question, ended in zip(together, steps.question, steps.ended, strict=True):
+    for states, question, ended in zip(together, steps.query, steps.terminated, strict=True):
         ends.setdefault((states, int(question)), set()).add(bool(ended))
     assert predicts_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
 
@@ -239,6 +242,6 @@ def test_moves_that_do_not_fit_are_refused(wrong):
         "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),
         "beside": np.empty(0, np.int32), "besides": 1, "enough": 1,
     }  # fmt: skip
-    assert steps.clashes(**right) == (0, 0, -1, -1)
+    assert steps.conflicts(**right) == (0, 0, -1, -1)
     with pytest.raises(ValueError, match=r"range|equally long|exist|at least one|too many"):
-        steps.clashes(**(right | wrong))
+        steps.conflicts(**(right | wrong))

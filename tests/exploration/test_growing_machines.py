@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.exploration.buffer import ENDED, Episode, Buffer
+from resolvent.exploration.buffer import TERMINATED, Buffer, Episode
 from resolvent.exploration.hypothesis import MORE_STEPS, Hypothesis
 from resolvent.exploration.repair import explains, predicts_endings
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
@@ -55,19 +55,19 @@ class Welcome(gym.Env):
 
 def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
     thorough, repairs = [], []
-    rethink, repair = Hypothesis.rethink, Hypothesis.repair
+    rethink, repair = Hypothesis.relearn, Hypothesis.repair
 
     def rethought(beliefs, under_way, *, last=False):
         if not last:
             under_way = list(under_way)
-            thorough.append(beliefs.log.steps + sum(map(len, under_way)))
+            thorough.append(beliefs.buffer.steps + sum(map(len, under_way)))
         return rethink(beliefs, under_way, last=last)
 
     def repaired(beliefs, under_way):
-        repairs.append(beliefs.log.steps)
+        repairs.append(beliefs.buffer.steps)
         return repair(beliefs, under_way)
 
-    monkeypatch.setattr(Hypothesis, "rethink", rethought)
+    monkeypatch.setattr(Hypothesis, "relearn", rethought)
     monkeypatch.setattr(Hypothesis, "repair", repaired)
     solved = rs.solve(Song(), budget=3_000)
     assert solved.optimal
@@ -89,11 +89,11 @@ def test_a_plan_that_goes_round_for_pay_is_carried_out_until_later_pay_hardly_co
 def _told_by(moves):
     """One episode that stays in a room twice and ends with the second time, and such machines."""
     log, episode = Buffer([0]), Episode()
-    room, still, bell = log.observation("room"), log.label("still"), log.label("bell")
+    room, still, bell = log.observations("room"), log.labels("still"), log.labels("bell")
     episode.begin(room, still)
     episode.step(0, 0.0, room, bell)
     episode.step(0, 0.0, room, still)
-    log.close(episode, ENDED)
+    log.close(episode, TERMINATED)
     both = np.array(moves, np.int32), np.zeros((1, 2), np.int32)
     tables = TransitionTables(("transition", "reward"), both, LabelTiming.CURRENT)
     return tables, QueriedSteps.of_columns(tables, log.columns())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.exploration.inverse_actions import LEAST_TIMES, with_inverse_steps
+from resolvent.exploration.optimistic_model import MIN_INVERSES, with_inverse_steps
 
 RIGHT, DOWN, LEFT, UP = range(4)
 SIDE = 6
@@ -63,7 +63,7 @@ def test_no_rule_is_found_in_what_is_random(seed):
 
 
 def test_a_rule_takes_more_than_a_few_cases():
-    few = LEAST_TIMES - 1
+    few = MIN_INVERSES - 1
     corridor = np.full((few + 1, 2, 1), -1, np.int32)
     corridor[:-1, 0, 0], corridor[1:, 1, 0] = np.arange(1, few + 1), np.arange(few)
     corridor[few, 1] = -1

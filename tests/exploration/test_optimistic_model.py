@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from resolvent.exploration.buffer import ENDED, STOPPED, Episode, Buffer
+from resolvent.exploration.buffer import ABANDONED, TERMINATED, Buffer, Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
-from resolvent.exploration.optimistic_model import MOST_OUTCOMES, ObservedOutcomes, optimistic_model
+from resolvent.exploration.optimistic_model import MAX_OUTCOMES, ObservedOutcomes, optimistic_model
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.values import ValueBounds
 from resolvent.samples import LabelTiming
@@ -36,14 +36,14 @@ def hall():
     """
     log = Buffer(["wait", "on", "ring"])
     for name in ("hall", "door", "goal", "tower"):
-        log.observation(name)
+        log.observations(name)
     for name in ((), ("bell",), ("there",)):
-        log.label(frozenset(name))
+        log.labels(frozenset(name))
     log.close(
         seen((WAIT, 0.0, HALL, NOTHING), (ON, 0.0, DOOR, NOTHING), (ON, 0.0, DOOR, NOTHING)),
-        STOPPED,
+        ABANDONED,
     )
-    log.close(seen(*RUNG, (WAIT, 0.0, HALL, NOTHING)), STOPPED)
+    log.close(seen(*RUNG, (WAIT, 0.0, HALL, NOTHING)), ABANDONED)
     return log, tables_of([[0, 1, -1], [1, -1, 1]])
 
 
@@ -59,9 +59,9 @@ def known_of(log, tables):
 def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
-    world = optimistic_model(model, *model.tables())
+    world = optimistic_model(model, *model.arrays())
     rung = HALL * 2 + 1  # the hall in the second state
-    columns = world.following[rung].reshape(3, world.width)
+    columns = world.next_number[rung].reshape(3, world.width)
     assert columns[ON, 0] == DOOR * 2 + 1
     assert not world.known[rung, ON]
     assert world.known[rung, WAIT]
@@ -71,7 +71,7 @@ def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
 def test_what_changed_nothing_may_do_something_elsewhere(hall):
     log, tables = hall
     model = known_of(log, tables)
-    novelty = optimistic_model(model, *model.tables()).novelty
+    novelty = optimistic_model(model, *model.arrays()).novelty
     assert novelty[DOOR * 2, ON] == 0  # it was tried there
     assert novelty[DOOR * 2 + 1, ON] == pytest.approx(1 / 2)  # tried in one other state
     assert novelty[DOOR * 2 + 1, WAIT] == 1  # never tried at all
@@ -80,15 +80,15 @@ def test_what_changed_nothing_may_do_something_elsewhere(hall):
 
 def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), ENDED)
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
     # In the second state, which the bell leads to, the way through the door is known. In the
     # first the door is shut, and in the third nobody has rung the bell.
     model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
-    world = optimistic_model(model, *model.tables())
+    world = optimistic_model(model, *model.arrays())
     third = HALL * 3 + 2
     assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
     assert world.novelty[third, RING] == 1
-    solved, following = world.solved(0.0, None, 0.5)
+    solved, following = world.solve(0.0, None, 0.5)
     assert following[third].reshape(3, world.width)[RING, 0] == TOWER * 3 + 1
     assert solved.value[TOWER * 3 + 1] == 0.5**2  # back in the hall, to the door, and through it
     assert not world.anywhere[HALL * 3].any()  # there it is known where the bell leads
@@ -96,29 +96,29 @@ def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
 
 def test_the_best_of_several_outcomes_is_supposed(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), ENDED)
-    log.close(seen(*RUNG, *RUNG), STOPPED)  # a third state, in which the door was never tried
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
+    log.close(seen(*RUNG, *RUNG), ABANDONED)  # a third state, in which the door was never tried
     model = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
-    world = optimistic_model(model, *model.tables())
-    door = world.following[DOOR * 3 + 2].reshape(3, world.width)[ON]
+    world = optimistic_model(model, *model.arrays())
+    door = world.next_number[DOOR * 3 + 2].reshape(3, world.width)[ON]
     assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
-    solved, _ = world.solved(0.0, None, 0.5)
+    solved, _ = world.solve(0.0, None, 0.5)
     assert solved.value[DOOR * 3 + 2] == 1
     assert solved.value[HALL * 3 + 2] == 0.5
 
 
 def test_what_is_supposed_decides_which_steps_a_plan_relies_on(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), ENDED)
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
     third = Episode()
     third.begin(TOWER, NOTHING)  # an episode that begins where the way on is not known
     third.step(RING, 0.0, TOWER, NOTHING)
-    log.close(third, STOPPED)
+    log.close(third, ABANDONED)
     model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1]]))
-    hopes = ValueBounds(0.9)
-    hopes.weigh(model, None, 0.0)
-    assert hopes.value[model.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
-    assert hopes.relied == {(model.rows[TOWER, 0, 0], WAIT)}
+    values = ValueBounds(0.9)
+    values.update(model, None, 0.0)
+    assert values.value[model.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
+    assert values.relied_on == {(model.rows[TOWER, 0, 0], WAIT)}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -136,6 +136,6 @@ def test_steps_noted_one_by_one_and_at_once_are_the_same(seed):
     ):
         single.note(*step)
     together.note_all(states, observations, actions, led)
-    assert np.array_equal(single.told[:, :90], together.told[:, :90])
-    assert np.array_equal(single.of[:90], together.of[:90])
-    assert (single.of[:90] >= 0).sum(axis=2).max() <= MOST_OUTCOMES
+    assert np.array_equal(single.in_state[:, :90], together.in_state[:, :90])
+    assert np.array_equal(single.in_any[:90], together.in_any[:90])
+    assert (single.in_any[:90] >= 0).sum(axis=2).max() <= MAX_OUTCOMES

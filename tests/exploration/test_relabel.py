@@ -52,8 +52,8 @@ def test_what_is_done_counts_where_what_is_seen_tells_nothing():
 @pytest.fixture
 def few(monkeypatch):
     """Have events looked for wherever there is anything to test, and again soon."""
-    monkeypatch.setattr("resolvent.exploration.explorer.MANY_MOVES", 1)
-    monkeypatch.setattr("resolvent.exploration.explorer.AFTER_NONE", 1.5)
+    monkeypatch.setattr("resolvent.exploration.relabel.MANY_TRANSITIONS", 1)
+    monkeypatch.setattr("resolvent.exploration.relabel.NEXT_AFTER_NONE", 1.5)
 
 
 def test_few_events_are_found_and_read_on(few):
@@ -76,7 +76,7 @@ def test_events_that_no_longer_explain_what_comes_are_given_up(few, monkeypatch)
         found.append(discover_labels(traces, options))
         return found[-1]
 
-    monkeypatch.setattr("resolvent.exploration.explorer.few_events", noted)
+    monkeypatch.setattr("resolvent.exploration.relabel.discover_labels", noted)
     solved = rs.solve(Unlabelled(House()), seed=1, budget=5_000)
     assert found[0] is not None
     assert found[0].labelling != solved.machines.senses.labelling

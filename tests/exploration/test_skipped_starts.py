@@ -4,9 +4,9 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.exploration import run
-from resolvent.exploration.buffer import SymbolIndex, Episode, ForgottenSymbol, Buffer
-from resolvent.exploration.learner import Mind
+from resolvent.exploration import checkpoint, explorer, run
+from resolvent.exploration.buffer import Buffer, Episode, ForgottenSymbol, SymbolIndex
+from resolvent.exploration.tests import select_action
 from resolvent.traces.vocabulary import Vocabulary
 
 GATES = 90
@@ -33,16 +33,16 @@ class Gates(gym.Env):
 @pytest.fixture
 def some_are_left(monkeypatch):
     """Have every third gate left, and all gates that show one label."""
-    act = Mind.act
 
-    def leaving(mind, cursor):
-        gate = mind.log.observations.values[cursor.episode.observations[0]]
-        return (
-            None if not len(cursor.episode) and not (gate % 3 and gate % 5) else act(mind, cursor)
-        )
+    def leaving(state, episode):
+        gate = state.buffer.observations.values[episode.episode.observations[0]]
+        if not len(episode.episode) and not (gate % 3 and gate % 5):
+            return None
+        return select_action(state, episode)
 
-    monkeypatch.setattr(Mind, "act", leaving)
-    monkeypatch.setattr(run, "FIRST_POINT", 40)
+    monkeypatch.setattr(explorer, "select_action", leaving)
+    monkeypatch.setattr(checkpoint, "select_action", leaving)
+    monkeypatch.setattr(run, "FIRST_CHECKPOINT", 40)
 
 
 @pytest.mark.parametrize("budget", [50, 130])
@@ -65,16 +65,16 @@ def test_what_no_step_shows_is_forgotten_and_its_number_stays_its_own():
     over.step(0, 0.0, 1, 0)
     log.close(over, 0)
     under_way.begin(2, 0)
-    log.forget_left_starts([under_way])
+    log.forget_skipped_starts([under_way])
     assert isinstance(log.observations.values[0], ForgottenSymbol)
     assert log.observations.values[1:] == ["here", "under way"]
-    assert log.observation("left") == 3
+    assert log.observations("left") == 3
     assert log.labels.values == ["x"]
 
 
 def test_a_coding_comes_back_out_of_its_numbers():
     seen, vocabulary = SymbolIndex(["left", "b", "a"]), Vocabulary(["a", "b"])
-    seen.forget([1, 2])
-    assert seen.numbers_in(vocabulary) == [-1, 1, 0]
-    again = SymbolIndex.out_of(vocabulary, seen.numbers_in(vocabulary))
+    seen.keep_only([1, 2])
+    assert seen.codes_in(vocabulary) == [-1, 1, 0]
+    again = SymbolIndex.from_codes(vocabulary, seen.codes_in(vocabulary))
     assert (again("b"), again("a"), again("left")) == (1, 2, 3)

@@ -174,7 +174,7 @@ class TestResuming:
         ],
     )
     def test_from_any_step(self, tmp_path, monkeypatch, make, first_point, mode):
-        monkeypatch.setattr(run, "FIRST_POINT", first_point)
+        monkeypatch.setattr(run, "FIRST_CHECKPOINT", first_point)
         whole = solved(make, mode=mode)
         rng, folder = np.random.default_rng(0), tmp_path / "solved"
         for _ in range(2):

@@ -53,7 +53,7 @@ def test_every_question_is_asked_after_every_word():
     assert wanted <= asked
 
 
-@pytest.mark.parametrize("limit", ["MOST_TESTS", "MOST_SEARCHED"])
+@pytest.mark.parametrize("limit", ["MAX_TESTS", "MAX_NODES"])
 def test_where_there_are_too_many_words_that_is_said(monkeypatch, limit):
     monkeypatch.setattr(w_method, limit, 5)
     solved = rs.solve("resolvent/House-v0", states=3)
@@ -82,23 +82,23 @@ def explored(env, steps):
         explorer.learn(action, observation, reward, terminated, truncated, info)
         if terminated or truncated:
             observation, info = env.reset()
-    mind = explorer.mind
-    mind.rebuild()
-    return mind, [one.episode for one in mind.cursors]
+    state = explorer.state
+    state.rebuild()
+    return state, state.open_episodes
 
 
 def answer(machines, place, states, observation, action):
-    return machines.answers.get(place, states, observation, action)
+    return machines.outputs.get(place, states, observation, action)
 
 
 @pytest.mark.parametrize(("world", "steps"), [(House, 40), (SecondMission, 80)])
 def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things(world, steps):
-    mind, under_way = explored(world(), steps)
-    model, columns = mind.model, mind.log.columns(0, under_way)
+    state, under_way = explored(world(), steps)
+    model, columns = state.model, state.buffer.columns(0, under_way)
     found = 0
-    for tables in AlternativeHypotheses(mind.beliefs, model, under_way)._others:
+    for tables in AlternativeHypotheses(state.hypothesis, model, under_way).candidates():
         assert explains(tables, QueriedSteps.of_columns(tables, columns))
-        rival, theirs = Alternative.of(tables, columns), [0] * len(tables.moves)
+        rival, theirs = Alternative.of(tables, columns), [0] * len(tables.transitions)
         for start in model.starts:
             way = distinguishing_path(model, start, tuple(theirs), rival)
             if way is None:
@@ -107,7 +107,8 @@ def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things
             for row, action in way.steps[:-1]:
                 label = model.label_read[row][action]
                 theirs = [
-                    int(one[now, label]) for one, now in zip(tables.moves, theirs, strict=True)
+                    int(one[now, label])
+                    for one, now in zip(tables.transitions, theirs, strict=True)
                 ]
             row, action = way.steps[-1]
             observation, *own = model.augmented_states[row]
