@@ -15,13 +15,16 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from resolvent.exploring.choosing import ValueBounds
-from resolvent.exploring.exploration import SolveRun
-from resolvent.exploring.model import UNKNOWN
-from resolvent.exploring.tables import TransitionTables
 
 import resolvent as rs
 from resolvent.environments import RandomWorld
+from resolvent.exploration import frontier, hypothesis, state
+from resolvent.exploration.empirical_model import UNKNOWN
+from resolvent.exploration.learner import begin_episode
+from resolvent.exploration.run import SolveRun
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.tests import select_action
+from resolvent.exploration.values import ValueBounds
 
 PARTS = {
     "repairing": (hypothesis, "repaired"),

@@ -14,7 +14,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from resolvent.exploring.exploration import SolveRun
 from solving_page import page
 
 import resolvent as rs
@@ -22,6 +21,7 @@ from resolvent.control.planning.situations import that_matter
 from resolvent.control.planning.solving import solve
 from resolvent.control.wrapping.memory import Memory
 from resolvent.environments import RandomWorld, TMaze
+from resolvent.exploration.run import SolveRun
 from resolvent.traces.live.naming import Names
 
 GAMMA = 0.95

@@ -140,7 +140,7 @@ def test_columns_are_made_once_until_something_is_added(state):
     under_way.begin(0, 0)
     under_way.step(0, 0.5, 0, 0)
     assert log.columns(0, [under_way]).steps == before.steps + 1
-    assert 0.5 in log.columns(0, [under_way]).paid[0]
+    assert 0.5 in log.columns(0, [under_way]).reward_levels[0]
 
 
 def clashes_by_hand(steps, place, states, beside):
@@ -242,6 +242,6 @@ def test_moves_that_do_not_fit_are_refused(wrong):
         "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),
         "beside": np.empty(0, np.int32), "besides": 1, "enough": 1,
     }  # fmt: skip
-    assert steps.conflicts(**right) == (0, 0, -1, -1)
+    assert steps.clashes(**right) == (0, 0, -1, -1)
     with pytest.raises(ValueError, match=r"range|equally long|exist|at least one|too many"):
-        steps.conflicts(**(right | wrong))
+        steps.clashes(**(right | wrong))

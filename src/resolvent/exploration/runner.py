@@ -1,7 +1,7 @@
 """Reset and step one environment, or several side by side.
 
 Input: seeds and actions by the number of the environment. Output: checked observations and steps.
-Errors of the environment are found here: it raises, returns the wrong things, or changes its spaces.
+Errors of the environment are found here: it raises, returns wrong values, or changes its spaces.
 """
 
 from collections.abc import Iterator, Mapping

@@ -43,8 +43,8 @@ def solve(
 ) -> Solved:
     """Explore an environment, learn its memory and return the best plan.
 
-    It goes where a step is worth knowing, repairs the machines whenever a step contradicts them, and
-    stops when no plan is better in any world that agrees with all steps and has the states that
+    It goes where a step is worth knowing, repairs the machines whenever a step contradicts them,
+    and stops when no plan is better in any world that agrees with all steps and has the states that
     were found; or says what is still open.
 
     Args:

@@ -114,7 +114,7 @@ class QueriedSteps:
         return _core.walk_states(table, transitions.shape[1], self.label, self.columns.offsets)
 
     def keys(self, states: Codes, beside: Codes | None, size: int) -> NDArray[np.int64]:
-        """Return a number for state and query of each step, beside the Transition Machine's state."""
+        """Return a number for the query and state of each step, with the transition state."""
         key = states.astype(np.int64)
         if beside is not None:
             key = key * size + beside
