@@ -18,7 +18,8 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.environments import RandomWorld
-from resolvent.exploration import frontier, hypothesis, state
+from resolvent.exploration import frontier, hypothesis
+from resolvent.exploration import state as learner_state
 from resolvent.exploration.empirical_model import UNKNOWN
 from resolvent.exploration.learner import begin_episode
 from resolvent.exploration.run import SolveRun
@@ -29,7 +30,7 @@ from resolvent.exploration.values import ValueBounds
 PARTS = {
     "repairing": (hypothesis, "repaired"),
     "inferring": (hypothesis.Hypothesis, "_infer"),
-    "bulk update": (state, "EmpiricalModel"),
+    "bulk update": (learner_state, "EmpiricalModel"),
     "value bounds": (ValueBounds, "update"),
     "choosing": (frontier, "_most_useful"),
 }

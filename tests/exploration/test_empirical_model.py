@@ -46,9 +46,8 @@ def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
     """Return what is known after all steps were taken one after another."""
     nothing = Buffer(believed.buffer.actions).columns()
     known = EmpiricalModel(believed.tables, believed.buffer, nothing)
-    known.usual_reward = (
-        believed.usual_reward
-    )  # the first that was paid, or what was paid most often
+    # One by one it is the first reward, and all at once the most frequent one.
+    known.usual_reward = believed.usual_reward
     for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
         place = int(first) + number
         seen, labels = columns.observations.tolist(), columns.labels.tolist()
