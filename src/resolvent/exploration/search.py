@@ -6,14 +6,14 @@ Input: start nodes and, for each node in turn, its successors. Output: a `Path`.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from resolvent.exploration.empirical_model import UNKNOWN
 
 Step: TypeAlias = tuple[int, int]
 """The row of an augmented state, and an action."""
 
-Node = TypeVar("Node", int, tuple[int, ...], "tuple[int, tuple[int, ...]]")
+Node = TypeVar("Node", bound=int | tuple[Any, ...])
 """The row of an augmented state, or a tuple that begins with it."""
 
 
@@ -78,5 +78,5 @@ class BreadthFirstSearch(Generic[Node]):
         return tuple(reversed(steps))
 
 
-def _row(node: int | tuple[int, ...] | tuple[int, tuple[int, ...]]) -> int:
-    return node if isinstance(node, int) else node[0]
+def _row(node: int | tuple[Any, ...]) -> int:
+    return node if isinstance(node, int) else int(node[0])
