@@ -30,15 +30,12 @@ MAX_STEPS_WALKED: Final = 40_000_000
 MAX_NODES: Final = 50_000
 """Maximum number of nodes of a search, each an augmented state and the states instead."""
 
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets to useless starts after which no more machines are ruled out."""
-
 States = tuple[int, ...]
 
 
 def rule_out_alternatives(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path that distinguishes the next alternative machines from the hypothesis."""
-    if state.useless_resets > MAX_USELESS_RESETS:
+    if state.are_resets_useless:
         return None
     if state.alternatives is None:
         state.alternatives = AlternativeHypotheses(

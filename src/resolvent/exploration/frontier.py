@@ -32,9 +32,6 @@ N_STARTS_RATED: Final = 4
 RATED_APART: Final = 0.005
 """Share of known steps that have to be new before an estimate that was too low is made again."""
 
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets to useless starts after which the remaining tests count as out of reach."""
-
 
 def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path to the unknown step of most use, or to a check of the state before it."""
@@ -71,17 +68,13 @@ def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeSta
         return (_from_starts(state, model, 1.5 * here.rate) if begun else None) or here
     may_leave = begun or any(row != UNKNOWN for row in model.next_row[episode.row])
     least = (1.5 if begun else 3.0) * here.rate
-    if (
-        may_leave
-        and state.useless_resets <= MAX_USELESS_RESETS
-        and _is_reset_better(state, model, least)
-    ):
+    if may_leave and not state.are_resets_useless and _is_reset_better(state, model, least):
         return RESET
     return here
 
 
 def _from_starts(state: LearnerState, model: EmpiricalModel, floor: float = 0.0) -> Path | None:
-    if state.useless_resets > MAX_USELESS_RESETS:
+    if state.are_resets_useless:
         return None
     return most_useful_step(model, state.values, model.starts, floor)
 

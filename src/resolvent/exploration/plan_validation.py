@@ -27,9 +27,6 @@ NEGLIGIBLE: Final = 0.01
 MAX_CYCLE_STEPS: Final = 1_000
 """Maximum number of steps of such a plan."""
 
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets to useless starts after which the remaining starts count as out of reach."""
-
 
 def try_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Execute the plan as soon as no better one is possible by the value bounds."""
@@ -66,7 +63,7 @@ def is_plan_validated(state: LearnerState) -> bool:
     first_labels = {model.start_symbols[row][1] for row in model.starts}
     first_labels -= {model.start_symbols[row][1] for row in model.starts if row not in missing}
     is_enough = len(model.starts) - len(missing) >= ENOUGH_STARTS and not first_labels
-    return not missing or is_enough or state.useless_resets > MAX_USELESS_RESETS
+    return not missing or is_enough or state.are_resets_useless
 
 
 def _has_enough_steps(state: LearnerState) -> bool:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_WORD_LENGTH: Final = 6
 """Maximum number of labels in a row that are tested."""
 
+MAX_USELESS_RESETS: Final = 200
+"""Number of resets in a row to useless starts after which no other start is expected."""
+
 
 @dataclass(frozen=True)
 class LearnerConfig:
@@ -137,6 +140,11 @@ class LearnerState:
     def open_episodes(self) -> list[Episode]:
         """The episodes that are not over, environment by environment."""
         return [state.episode for state in self.episodes]
+
+    @property
+    def are_resets_useless(self) -> bool:
+        """Whether tests that start elsewhere count as out of reach."""
+        return self.useless_resets > MAX_USELESS_RESETS
 
     def present_model(self) -> EmpiricalModel:
         """Return the model, which has to be there before a test can be chosen."""

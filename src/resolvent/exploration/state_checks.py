@@ -35,9 +35,6 @@ MAX_NODES: Final = 50_000
 LONG_CHECK: Final = 20
 """Number of steps from which on a check in another episode may be shorter."""
 
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets to useless starts after which no episode is begun for a check."""
-
 OtherState = tuple[int, int]
 """The number of a machine, and a state in which it might be instead."""
 
@@ -71,7 +68,7 @@ def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> bool:
     """Return whether it may be shorter to begin another episode than to follow the path."""
-    if state.useless_resets > MAX_USELESS_RESETS:
+    if state.are_resets_useless:
         return False
     return path is None or (len(episode.episode) > 0 and len(path.steps) >= LONG_CHECK)
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from resolvent.exploration.alternatives import (
-    MAX_USELESS_RESETS,
     Alternative,
     States,
     outputs_differ,
@@ -69,7 +68,7 @@ def rule_out_more_states(state: LearnerState, episode: EpisodeState) -> Path | N
 
     An empty path begins another episode for it.
     """
-    if state.config.max_states is None or state.useless_resets > MAX_USELESS_RESETS:
+    if state.config.max_states is None or state.are_resets_useless:
         return None
     if state.w_method is None:
         state.w_method = WMethodTests(state.present_model(), state.config.max_states)

@@ -31,9 +31,6 @@ REPEAT_AFTER: Final = 2
 MIN_REPEATED, REPEATED_SHARE = 150, 0.1
 """Minimum number, and share of all steps, that ask again what is known."""
 
-MAX_USELESS_RESETS: Final = 200
-"""Number of resets to useless starts after which no episode is begun for a word."""
-
 Word = tuple[int, ...]
 
 
@@ -111,7 +108,7 @@ def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Pat
     """Return the path that reads a new word of `length` labels, from here or from a start."""
     model = state.present_model()
     path = unread_word(model, episode.row, episode.episode, length)
-    if path is None and len(episode.episode) and state.useless_resets <= MAX_USELESS_RESETS:
+    if path is None and len(episode.episode) and not state.are_resets_useless:
         for start in model.starts:
             if unread_word(model, start, Episode(), length):
                 return RESET
