@@ -73,7 +73,7 @@ def check_spaces(
 def list_actions(space: gym.Space[Any]) -> list[Any]:
     """Return all values of an action space.
 
-    >>> listed_actions(gym.spaces.Discrete(3, start=1))
+    >>> list_actions(gym.spaces.Discrete(3, start=1))
     [1, 2, 3]
     """
     parts: list[range] | None = None
@@ -116,8 +116,8 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the identity of an environment; that of a vector is that of one of its members.
 
         >>> import gymnasium as gym
-        >>> world = World.of(gym.make("resolvent/TMaze-v0", length=5))
-        >>> world.name, world.arguments, world.actions
+        >>> identity = EnvironmentId.of(gym.make("resolvent/TMaze-v0", length=5))
+        >>> identity.name, identity.arguments, identity.actions
         ('resolvent/TMaze-v0', 'length=5', 'Discrete(4)')
         """
         actions, observations = map(str, spaces_of(env))
