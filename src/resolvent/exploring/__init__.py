@@ -1,13 +1,5 @@
-"""An environment → a way to act with a proof, or what is still open: exploring on purpose.
+"""Moved."""
 
-Everything else here works from traces that somebody collected. This room collects them
-itself: it goes where something is worth knowing, mends the machines when the world
-surprises them, and says why it stops.
-"""
-
-from resolvent.exploring.explorer import Explorer
-from resolvent.exploring.solved import Round, Solved
-from resolvent.exploring.solving import solve
-from resolvent.exploring.statement import Statement
-
-__all__ = ["Explorer", "Round", "Solved", "Statement", "solve"]
+from resolvent.exploration.explorer import Explorer  # noqa: F401
+from resolvent.exploration.solution import Round, Solved  # noqa: F401
+from resolvent.exploration.solve import solve  # noqa: F401
