@@ -22,11 +22,11 @@ import solving
 from solving import BUILT_IN, ByPlan, Truth
 
 import resolvent as rs
-from resolvent.environments import TMaze
-from resolvent.environments.mechanics import Mechanics
-from resolvent.environments.world import World
-from resolvent.traces.live.naming import Names
+from resolvent.rl.env import Names
 from resolvent.traces.symbols import NO_EVENT, Label
+from resolvent.worlds import TMaze
+from resolvent.worlds.env import World
+from resolvent.worlds.mechanics import Mechanics
 
 LONGEST = 200
 """Episodes of random worlds are cut after so many steps."""

@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 from cluster_model import Costs, Job, look_bytes, predicted, replay_bytes, work_bytes
 from cluster_worlds import LENGTH, MILLION, World
+from workers import processor
 
 import resolvent as rs
+from resolvent._util.parallel import Threads, Workers
+from resolvent._util.ray import Ray
 from resolvent.replay import Corpus
-from resolvent.replay.coded import CodedShard
+from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.corpus import POOL_STEPS
-from resolvent.replay.looking import LEAST_STEPS, Looking, digested
-from resolvent.replay.pool import Pool
+from resolvent.replay.counts import Replay
 from resolvent.replay.replaying import Replaying, replay_shard
-from resolvent.replay.shown import Replay
-from resolvent.workers import Ray, Threads, Workers
-from workers import processor
+from resolvent.replay.scan import LEAST_STEPS, Looking, Pool, digested
 
 ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
 

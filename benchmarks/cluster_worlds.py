@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from resolvent.replay.coded import Alphabets
-from resolvent.replay.tables import MachineTable, Tables
+from resolvent.replay.coded_shard import Alphabets
+from resolvent.replay.replaying import MachineTable, Tables
 from resolvent.samples import LabelTiming
 
 MILLION = 1_000_000

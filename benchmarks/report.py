@@ -20,7 +20,7 @@ from pipeline import timed
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from resolvent.display.report import report
-from resolvent.trust import gather
+from resolvent.evaluation.gathering import gather
 from synthetic_pair import synthetic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

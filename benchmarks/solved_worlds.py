@@ -22,8 +22,8 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.exploring import Round
-from resolvent.traces.live.naming import Names
+from resolvent.exploration.solution import Round
+from resolvent.rl.env import Names
 
 sys.path.insert(0, str(Path(__file__).parent / "foreign"))
 from optima import GAMMA, best_of_cards, best_of_minigrid

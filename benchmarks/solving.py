@@ -17,12 +17,12 @@ import numpy as np
 from solving_page import page
 
 import resolvent as rs
-from resolvent.control.planning.situations import that_matter
-from resolvent.control.planning.solving import solve
-from resolvent.control.wrapping.memory import Memory
-from resolvent.environments import RandomWorld, TMaze
 from resolvent.exploration.run import SolveRun
-from resolvent.traces.live.naming import Names
+from resolvent.planning.deterministic import solve
+from resolvent.planning.steps import that_matter
+from resolvent.rl.env import Names
+from resolvent.rl.tracker import Memory
+from resolvent.worlds import RandomWorld, TMaze
 
 GAMMA = 0.95
 BUILT_IN = (

@@ -17,8 +17,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
-from resolvent.control import Memory
-from resolvent.environments import House
+from resolvent.rl.tracker import Memory
+from resolvent.worlds import House
 
 ROOMS = len(House.observation_names)
 ACTIONS = len(House.action_names)

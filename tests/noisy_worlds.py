@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.refinement.rebuilding import observed_termination, rebuilt
+from resolvent.inference.counterexamples import observed_termination, rebuilt
 from resolvent.replay import replay_traces
 from resolvent.traces import Trace, TraceSet
 

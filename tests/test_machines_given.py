@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
+from resolvent.worlds import House
 
 TRACES = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["look"], [0])])
 

@@ -15,8 +15,8 @@ import pytest
 import resolvent as rs
 from noisy_worlds import noisy_house
 from own_strategies import AtLeast, MostAgreeing
-from resolvent.environments import House
 from resolvent.errors import TracePlace
+from resolvent.worlds import House
 
 
 def house():

@@ -6,8 +6,8 @@ import numpy as np
 from judging import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
-from resolvent.control import Memory
-from resolvent.control.planning.situations import that_matter
+from resolvent.planning.steps import that_matter
+from resolvent.rl.tracker import Memory
 
 
 def solve(setting: Setting, seed: int, most: int) -> Curve:

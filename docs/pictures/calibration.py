@@ -21,7 +21,7 @@ from resolvent.display.curves import import_matplotlib
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay import replay_traces
-from resolvent.replay.translating import in_machine_codes
+from resolvent.replay.replaying import in_machine_codes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from noise import KINDS, noisy, whole_traces

@@ -18,19 +18,8 @@ from resolvent._util import startup
 from resolvent.registration import register_when_possible
 
 NAMES = {
-    "resolvent": ("baselines",),
-    "resolvent.control": (
-        "AugmentObservation",
-        "Learned",
-        "Plan",
-        "ShapeReward",
-        "VectorAugmentObservation",
-        "VectorShapeReward",
-        "plan",
-        "q_learning",
-    ),
-    "resolvent.diagnosis": ("Diagnosis", "Finding", "diagnose"),
-    "resolvent.display.report": ("report",),
+    "resolvent._util.validation": ("Limits",),
+    "resolvent.display.report.writing": ("report",),
     "resolvent.errors": (
         "ClusterError",
         "ContradictoryTraces",
@@ -49,9 +38,19 @@ NAMES = {
         "TooLarge",
         "TraceError",
     ),
-    "resolvent.exploring": ("Explorer", "Solved", "solve"),
-    "resolvent.holding_out": ("HeldOut", "held_out"),
-    "resolvent.limits": ("Limits",),
+    "resolvent.evaluation.diagnosis.diagnostics": ("diagnose",),
+    "resolvent.evaluation.diagnosis.findings": ("Diagnosis", "Finding"),
+    "resolvent.evaluation.evidence": ("Evidence",),
+    "resolvent.evaluation.experiments": ("Experiment",),
+    "resolvent.exploration.explorer": ("Explorer",),
+    "resolvent.exploration.solution": ("Solved",),
+    "resolvent.exploration.solve": ("solve",),
+    "resolvent.inference.cross_validation": ("HeldOut", "held_out"),
+    "resolvent.inference.evidence": ("evidence",),
+    "resolvent.inference.infer": ("infer",),
+    "resolvent.inference.options": ("Options",),
+    "resolvent.inference.result": ("InferenceResult",),
+    "resolvent.inference.strategy": ("Strategy",),
     "resolvent.machines": (
         "UNSEEN",
         "EdgeRewardMachine",
@@ -73,25 +72,22 @@ NAMES = {
         "to_svg",
         "to_text",
     ),
-    "resolvent.merging": ("Strategy",),
-    "resolvent.noise": ("Noise",),
-    "resolvent.options": ("Options",),
-    "resolvent.pipeline": ("evidence", "infer"),
-    "resolvent.result": ("InferenceResult",),
-    "resolvent.samples": ("LabelTiming",),
-    "resolvent.senses": ("Discretise",),
-    "resolvent.traces": (
-        "Trace",
-        "TraceFolder",
-        "TraceSet",
-        "read_log",
-        "read_table",
-        "read_traces",
-        "scan_traces",
-    ),
+    "resolvent.noise.model": ("Noise",),
+    "resolvent.paper": ("baselines",),
+    "resolvent.planning.plan": ("Plan", "plan"),
+    "resolvent.rl.collect": ("collect",),
+    "resolvent.rl.q_table": ("Learned",),
+    "resolvent.rl.trainer": ("q_learning",),
+    "resolvent.rl.wrappers.augment": ("AugmentObservation", "VectorAugmentObservation"),
+    "resolvent.rl.wrappers.shape": ("ShapeReward", "VectorShapeReward"),
+    "resolvent.samples.timing": ("LabelTiming",),
+    "resolvent.senses.discretise": ("Discretise",),
+    "resolvent.traces.io.formats": ("read_traces",),
+    "resolvent.traces.io.read_table": ("read_log", "read_table"),
     "resolvent.traces.labelling": ("Labelling",),
-    "resolvent.traces.live.collecting": ("collect",),
-    "resolvent.trust": ("Evidence", "Experiment"),
+    "resolvent.traces.scan.dataset": ("TraceFolder", "scan_traces"),
+    "resolvent.traces.trace": ("Trace",),
+    "resolvent.traces.trace_set": ("TraceSet",),
 }
 """Where each public name is defined, by module."""
 
@@ -104,7 +100,9 @@ def __getattr__(name: str) -> object:
     """Import a public name, a room or the version, at its first use."""
     if name == "__version__":
         found: object = import_module("importlib.metadata").version("resolvent")
-    elif _MODULE_OF.get(name, __name__) != __name__:
+    elif name == "baselines":
+        found = import_module("resolvent.paper.baselines")
+    elif name in _MODULE_OF:
         found = getattr(import_module(_MODULE_OF[name]), name)
     else:
         found = _room(name)

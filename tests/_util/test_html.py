@@ -11,10 +11,9 @@ from PIL import Image
 
 import resolvent as rs
 from resolvent._util import html as notebook
-from resolvent.control.learning.curve import Curve
-from resolvent.diagnosis import Diagnosis
-from resolvent.exact import Certificate
-from resolvent.exact.certificate import Effort
+from resolvent.evaluation.diagnosis.findings import Diagnosis
+from resolvent.inference.exact.certificate import Certificate, Effort
+from resolvent.rl.q_table import Curve
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.vocabulary import Vocabulary
 from resolvent.worlds import House

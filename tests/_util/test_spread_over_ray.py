@@ -5,13 +5,13 @@ import pytest
 import resolvent as rs
 from exact_samples import same, world_samples
 from resolvent._util.ray import Ray
-from resolvent.environments import TMaze
-from resolvent.exact import minimal_automaton
-from resolvent.merging import merge, search_side_by_side
-from resolvent.reproduction.running.reproducing import reproduce
-from resolvent.reproduction.running.run import Run
-from resolvent.reproduction.running.settings import Settings, settings
-from resolvent.reproduction.running.store import Store
+from resolvent.inference.engine import merge
+from resolvent.inference.exact.search import minimal_automaton
+from resolvent.inference.restarts import search_side_by_side
+from resolvent.paper.reproduce import Settings, reproduce, settings
+from resolvent.paper.run import Run
+from resolvent.paper.store import Store
+from resolvent.worlds import TMaze
 from shuffled_workers import ShuffledWorkers
 
 pytestmark = pytest.mark.usefixtures("ray_of_two")

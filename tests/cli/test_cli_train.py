@@ -16,8 +16,8 @@ HOUSE = "resolvent/House-v0"
 ENDLESS = """
 import sys
 import gymnasium as gym
-from resolvent.environments.mechanics import Mechanics
-from resolvent.environments.world import World
+from resolvent.worlds.mechanics import Mechanics
+from resolvent.worlds.env import World
 
 class Rules:
     actions = ("wait",)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.learning.curve import Curve
+from resolvent.rl.q_table import Curve
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {

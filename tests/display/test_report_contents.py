@@ -10,7 +10,7 @@ from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
 from resolvent.display.report.replays import MOST_STEPS
-from resolvent.trust import gather
+from resolvent.evaluation.gathering import gather
 from synthetic_pair import synthetic
 from worlds import random_world
 

@@ -9,8 +9,8 @@ import resolvent as rs
 from resolvent.display.report.contents import contents
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, timeline
 from resolvent.display.report.page import inert_json
+from resolvent.evaluation.gathering import gather
 from resolvent.machines import Decision
-from resolvent.trust import gather
 from synthetic_pair import synthetic
 
 

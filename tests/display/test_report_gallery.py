@@ -10,8 +10,8 @@ from resolvent.display.report.contents import contents
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.learning import policy
 from resolvent.errors import OptionError
+from resolvent.evaluation.gathering import gather
 from resolvent.traces.symbols import as_symbol
-from resolvent.trust import gather
 
 OFF, ON = map(as_symbol, lamps())
 

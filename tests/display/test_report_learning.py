@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.learning.curve import Curve
-from resolvent.control.planning.plan_files import PlanFile, Row
 from resolvent.display.report import learning
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.learning import curve, read_policy, read_returns
+from resolvent.planning.plan_io import PlanFile, Row
+from resolvent.rl.q_table import Curve
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 import resolvent as rs
 from noisy_worlds import loaded_die
 from pages import DOCS
-from resolvent.control.planning import plan_files
-from resolvent.environments import RandomWorld
+from resolvent.planning import plan_io as plan_files
+from resolvent.worlds import RandomWorld
 
 SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))

@@ -4,9 +4,9 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.environments import House
 from resolvent.evaluation.gathering import gather
-from resolvent.pipeline import infer_with
+from resolvent.inference.infer import infer_with
+from resolvent.worlds import House
 
 STAGES = [
     "replaying the traces",

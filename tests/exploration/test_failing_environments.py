@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
+from resolvent.worlds import House, TMaze
 from worlds_to_explore import Coin
 
 

@@ -21,7 +21,7 @@ SOLVE = (sys.executable, "-m", "resolvent", "solve")
 SLOW_HOUSE = """
 import time
 from pathlib import Path
-from resolvent.environments import House
+from resolvent.worlds import House
 
 class SlowHouse(House):
     def step(self, action):

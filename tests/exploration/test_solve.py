@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
+from resolvent.worlds import House, TMaze
 from worlds_to_explore import Broken, Coin, Lamp, SecondMission, TwoMissions
 
 
@@ -323,7 +323,7 @@ class TestResuming:
             f"""
             import os, sys
             import resolvent as rs
-            from resolvent.environments import House
+            from resolvent.worlds import House
 
             class Stopped(House):
                 def step(self, action):

@@ -9,8 +9,8 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
 from resolvent.exploration import run
+from resolvent.worlds import House, TMaze
 from worlds_to_explore import Coin, TwoMissions, Unlabelled
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import resolvent as rs
-from resolvent.control.planning import plan_files
-from resolvent.environments import RandomWorld
+from resolvent.planning import plan_io as plan_files
+from resolvent.worlds import RandomWorld
 
 DATA = Path(__file__).parent / "data"
 OLD_MACHINES = Path(__file__).parents[1] / "machines" / "data" / "v1"

@@ -8,7 +8,7 @@ import numpy as np
 
 import resolvent as rs
 from fuzz.public_calls import call, found, house
-from resolvent.environments import House
+from resolvent.worlds import House
 
 
 @cache

@@ -13,7 +13,7 @@ import resolvent as rs
 from fuzz.mutations import NUMBERS, TEXTS, odd_value
 from fuzz.targets import Call
 from fuzz.trace_readers import some_traces
-from resolvent.environments import House
+from resolvent.worlds import House
 
 ODD: tuple[Any, ...] = (
     None, True, False, float("nan"), float("inf"), -float("inf"), 1j, b"bytes", object(), object,

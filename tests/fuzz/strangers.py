@@ -12,7 +12,7 @@ import resolvent as rs
 from fuzz.mutations import TEXTS
 from fuzz.targets import Call
 from fuzz.trace_readers import some_traces
-from resolvent.environments import House, PhaseGrid, TMaze
+from resolvent.worlds import House, PhaseGrid, TMaze
 
 WORLDS: tuple[Callable[[], gym.Env[Any, Any]], ...] = (
     House,

@@ -8,7 +8,7 @@ import pytest
 import resolvent as rs
 from resolvent.inference.counterexamples import compacted
 from resolvent.replay import Corpus, replay
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.source import ShardsInMemory
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)

@@ -10,7 +10,7 @@ import resolvent as rs
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.inference.cross_validation import MachineHoldoutScore
 from resolvent.machines import MachineScore
-from resolvent.traces.choosing import trace_keys
+from resolvent.traces.sampling import trace_keys
 from vending_machine import log
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
+from resolvent._util.progress import Progress
 from resolvent.inference.infer import infer_with
-from resolvent.options import Options
-from resolvent.progress import Progress
+from resolvent.inference.options import Options
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 

@@ -8,14 +8,14 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import disturbed, same, slipped
-from resolvent.diagnosis.after_inference import rare_moves
-from resolvent.environments import House, TMaze
+from resolvent.evaluation.diagnosis.inference_warnings import rare_moves
 from resolvent.inference.context import InferenceContext
 from resolvent.inference.noise_selection import predicts_held_out
+from resolvent.inference.options import Options
 from resolvent.inference.refinement import refine
-from resolvent.options import Options
 from resolvent.senses import Senses
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.source import ShardsInMemory
+from resolvent.worlds import House, TMaze
 
 
 def kinds(result):

@@ -10,8 +10,9 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.inference import portfolio
+from resolvent.inference.engine import merge
 from resolvent.inference.portfolio import Candidate, Entrant, best_of, doubt
-from resolvent.merging import Event, TooManyStates, TooMuchWork, merge
+from resolvent.machines.automaton import Event, TooManyStates, TooMuchWork
 from resolvent.samples import Histories, LabelTiming, output_samples
 from worlds import random_world
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
-from resolvent.merging import Contradiction, merge
+from resolvent.inference.conflict import Contradiction
+from resolvent.inference.engine import merge
 from strategies import infer_options, sample_sets, world_traces
 
 TWINS = {"edsm": [MostAgreeing(), AtLeast(0)], "rpni": [FirstInOrder()]}

@@ -13,7 +13,8 @@ from test_law_replay import assert_same
 import resolvent as rs
 from resolvent._util.parallel import Processes, Threads
 from resolvent._util.ray import Ray
-from resolvent.replay import Corpus, looking, replay
+from resolvent.replay import Corpus, replay
+from resolvent.replay import scan as looking
 from resolvent.traces.source import ShardInfo, Shards, ShardsInMemory
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.errors import ModelError
 from resolvent.machines import belief as belief_module
 from resolvent.machines.belief import Belief
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.noise import Doubt, LabelNoise
+from resolvent.worlds import House
 
 NONE, KEY, SOFA = frozenset(), frozenset({"key"}), frozenset({"sofa"})
 SHARES = {NONE: 0.6, KEY: 0.3, SOFA: 0.1}

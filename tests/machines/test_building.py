@@ -1,8 +1,8 @@
 import numpy as np
 
 from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
+from resolvent.machines.automaton import Automaton
 from resolvent.machines.building import breadth_first
-from resolvent.merging import Automaton
 from resolvent.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
 from strategies import sample_set

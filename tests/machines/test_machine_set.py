@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, Termination, machines_of
 from resolvent.samples import LabelTiming
 from resolvent.traces import Vocabulary
+from resolvent.worlds import House
 
 # A lamp: the switch label toggles, and only when it is lit does looking pay. The
 # observation is the room; the door moves between the rooms.

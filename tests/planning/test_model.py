@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from planning_oracles import naive_model
-from resolvent.environments import House, PhaseGrid
+from resolvent._util.parallel import Threads
 from resolvent.planning.label_model import LabelModel
 from resolvent.planning.model import Model
 from resolvent.planning.steps import StateSpace, StepPass, Steps
 from resolvent.replay import Tables, through, whole
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
-from resolvent.workers import Threads
+from resolvent.worlds import House, PhaseGrid
 from strategies import infer_options, world_traces
 
 

@@ -11,9 +11,9 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.planning import plan_io
 from resolvent.traces import Trace, TraceSet
+from resolvent.worlds import House
 
 GAMMA = 0.5
 

@@ -4,8 +4,8 @@ import pytest
 
 import resolvent as rs
 from broken_traces import broken
-from resolvent.environments import House
 from resolvent.noise import Doubt
+from resolvent.worlds import House
 
 
 @pytest.fixture(scope="module")

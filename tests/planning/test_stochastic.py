@@ -9,11 +9,11 @@ import pytest
 import resolvent as rs
 from chance_worlds import Lock, lake_traces, lake_values, learned
 from noisy_worlds import Slips, noisy_house
-from resolvent.environments import House
 from resolvent.planning import plan_io
 from resolvent.planning.model import Model
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
+from resolvent.worlds import House
 
 GAMMA = 0.9
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.planning.value_bounds import Contradiction, contradictions, promise
 from resolvent.traces import Trace, TraceSet
+from resolvent.worlds import House
 
 GAMMA = 0.5
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.machines.belief import Belief
 from resolvent.noise import Doubt, LabelNoise
 from resolvent.replay.belief_score import believed_score
+from resolvent.worlds import House
 
 LIES = LabelNoise(missed=0.2, false=0.0, swapped=0.0)
 

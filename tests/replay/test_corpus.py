@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.errors import TracePlace
 from resolvent.replay import Corpus
-from resolvent.traces.shards import JoinedShards, ShardsInMemory
+from resolvent.traces.source import JoinedShards, ShardsInMemory
 from strategies import trace_sets
 from worlds import random_world
 

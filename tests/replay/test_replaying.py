@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
+from resolvent._util.processes import sharing_cores
 from resolvent.machines import machines_of
 from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.shards import ShardsInMemory
-from resolvent.workers.cores import sharing_cores
+from resolvent.traces.source import ShardsInMemory
 from strategies import moving_machine, moving_machines, traces_with_cost
 
 

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
-from resolvent.environments import House
+from resolvent.worlds import House
 
 MODES = ["dict", "flatten", "multidiscrete", "discrete"]
 UP, DOWN, LEFT, RIGHT, SIT = range(5)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.errors import ModelError, OptionError
 from resolvent.noise import Doubt, LabelNoise
+from resolvent.worlds import House
 
 LEFT, UP, RIGHT = 2, 0, 3
 

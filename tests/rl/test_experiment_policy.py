@@ -6,9 +6,9 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.control.planning.aims import Aim
-from resolvent.environments import House, TMaze
-from resolvent.trust import Experiment
+from resolvent.evaluation.experiments import Experiment
+from resolvent.planning.goals import Aim
+from resolvent.worlds import House, TMaze
 from worlds_to_explore import SecondMission
 
 KEY, BELL, NOTHING = frozenset({"key"}), frozenset({"bell"}), frozenset[str]()

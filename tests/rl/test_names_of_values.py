@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from resolvent.environments import House
 from resolvent.rl.env import Names
+from resolvent.worlds import House
 
 
 class Taking(gym.Env[Any, Any]):

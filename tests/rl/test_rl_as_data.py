@@ -13,8 +13,8 @@ from spawned_control import acted
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.environments import House
 from resolvent.rl.tracker import Memory
+from resolvent.worlds import House
 
 
 def pickled(thing):

@@ -15,12 +15,12 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
-from resolvent.control.planning import plan_files
-from resolvent.control.planning.model import Model
-from resolvent.environments import House
 from resolvent.machines import Machines, machines_of
+from resolvent.planning import plan_io as plan_files
+from resolvent.planning.model import Model
 from resolvent.rl.tracker import Memory, VectorStateTracker
 from resolvent.traces import Trace, TraceSet
+from resolvent.worlds import House
 
 PRESS, GO, LEAVE = range(3)
 GAMMA = 0.5

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
 from resolvent.rl.potential import Potential
+from resolvent.worlds import House, TMaze
 from table_worlds import worlds
 
 GAMMA = 0.9

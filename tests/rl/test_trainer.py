@@ -7,8 +7,8 @@ from gymnasium.wrappers import FrameStackObservation, TimeLimit, TransformReward
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.control.planning.model import Model
-from resolvent.environments import House, TMaze
+from resolvent.planning.model import Model
+from resolvent.worlds import House, TMaze
 from table_worlds import pair, world
 
 CHAIN = {

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
 from resolvent.machines import MachinePair
 from resolvent.traces.symbols import as_symbol
+from resolvent.worlds import House, TMaze
 
 
 def house():

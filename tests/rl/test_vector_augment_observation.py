@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
-from resolvent.environments import House
+from resolvent.worlds import House
 
 MODES = ["dict", "flatten", "multidiscrete", "discrete"]
 UP, DOWN, LEFT, RIGHT, SIT = range(5)

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import resolvent as rs
-from resolvent.control.planning import plan_files
-from resolvent.environments import House
+from resolvent.planning import plan_io as plan_files
 from resolvent.senses import Discretise, Senses
 from resolvent.traces.labelling import LABELLINGS, Labelling
+from resolvent.worlds import House
 
 MADE = LABELLINGS[1:]
 ENOUGH = 300

@@ -10,7 +10,7 @@ from resolvent import _core
 from resolvent.replay import Corpus
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.sampling import trace_keys
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.source import ShardsInMemory
 from strategies import trace_sets
 
 WALK = {

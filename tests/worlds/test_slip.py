@@ -9,9 +9,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
-from resolvent.control.learning.world_view import world_behind
 from resolvent.errors import OptionError
-from resolvent.traces.live.random_actions import random_actions
+from resolvent.rl.rollout import random_actions
+from resolvent.rl.tabular import world_behind
 from resolvent.worlds import Cookie, House, Symbol, TMaze, TwoKeys
 from resolvent.worlds.env import World
 

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from resolvent._util.files import atomic_write
 from resolvent._util.parallel import Report, Workers
-from resolvent.atomic_file import atomic_write
 from resolvent.errors import OptionError, ResumeWarning, TraceError
 
 Piece = TypeVar("Piece")

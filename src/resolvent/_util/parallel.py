@@ -33,9 +33,9 @@ from resolvent._util.processes import (
     starting_safely,
     take_cores,
 )
-from resolvent.arguments import shown
+from resolvent._util.text import short
+from resolvent._util.validation import shown
 from resolvent.errors import ClusterError, OptionError
-from resolvent.wording import short
 
 if TYPE_CHECKING:
     from resolvent._util.ray import Ray

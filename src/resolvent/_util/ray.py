@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from resolvent._util.parallel import Report, WarningRelay, fold, neighbours
 from resolvent._util.processes import CORES, starting_safely
+from resolvent._util.text import amount
 from resolvent.errors import ClusterError, MissingExtra, ResolventError, StorageError
-from resolvent.wording import amount
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.machines import Machine
-from resolvent.traces.column_names import ALWAYS_READ
+from resolvent.traces.schema import ALWAYS_READ
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")

@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
+from resolvent._util.startup import is_command
+from resolvent._util.storage import is_address
+from resolvent._util.text import amount, visible
 from resolvent.cli.tables import TableOptions
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.running import REFINE_ABOVE
-from resolvent.starting import is_command
+from resolvent.inference.refinement import REFINE_ABOVE
 from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.places.addresses import is_address
-from resolvent.traces.places.listing import files_of, is_glob
-from resolvent.wording import amount, visible
+from resolvent.traces.scan.listing import files_of, is_glob
 
 FILE_ROWS = 10_000_000
 """A Parquet file with more rows than this is gone through in pieces, not read whole."""
@@ -125,6 +125,6 @@ def _may_be_large(path: Path) -> bool:
 
 
 def _rows_of(place: str) -> int:
-    from resolvent.traces.places.pieces import footers
+    from resolvent.traces.scan.shards import footers
 
     return sum(sum(end.groups) for end in footers(files_of(place), ())[1])

@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.text import visible
 from resolvent.cli.printing import saying_warnings
 from resolvent.errors import OptionError
-from resolvent.progress import FractionListener
 from resolvent.traces import (
     TraceFolder,
     TraceSet,
@@ -24,10 +25,9 @@ from resolvent.traces import (
     read_traces,
     scan_traces,
 )
-from resolvent.traces.places.listing import columns_at
-from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Spelled
-from resolvent.wording import visible
+from resolvent.traces.io.lines import MISSING
+from resolvent.traces.scan.listing import columns_at
+from resolvent.traces.schema import Spelled
 
 _PANEL = "Columns of a table (CSV, or Parquet of another layout)"
 
@@ -153,7 +153,7 @@ class TableOptions:
 
     def _named_outputs(self, place: str) -> dict[str, str]:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none is called so."""
-        from resolvent.traces.tables.sources import open_table
+        from resolvent.traces.io.sources import open_table
 
         said = self.output or []
         known: list[str] = []

@@ -4,9 +4,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from resolvent.control import Learned
-from resolvent.control.learning.evaluating import Evaluation
-from resolvent.wording import amount
+from resolvent._util.text import amount
+from resolvent.rl.q_table import Learned
+from resolvent.rl.tabular import Evaluation
 
 _AT_THE_ENDS = 100
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.text import amount, odds_text, short, visible
 from resolvent.evaluation.completeness import Completeness
 from resolvent.evaluation.evidence_pass import EvidenceCounts, Examples
 from resolvent.evaluation.experiments import NextExperiments
@@ -30,7 +31,6 @@ from resolvent.machines import Machine
 from resolvent.noise import Rivals
 from resolvent.replay import Replay
 from resolvent.traces import Label, label_text, symbol_text
-from resolvent.wording import amount, odds_text, short, visible
 
 _MAX_WEAK_STATES: Final = 1_000
 """Maximum number of weak states in JSON."""

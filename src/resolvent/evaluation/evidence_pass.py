@@ -22,7 +22,7 @@ from resolvent.replay import (
     steps_asked,
 )
 from resolvent.replay.replaying import WITHOUT_ALPHABETS
-from resolvent.replay.taken import starts_taken, steps_taken
+from resolvent.replay.steps import starts_taken, steps_taken
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from resolvent._util.text import amount
 from resolvent.evaluation.completeness import Completeness
 from resolvent.evaluation.observed import LazySequence, Numbers, Query, question_of
 from resolvent.evaluation.separation import Separations, VaryingOutputs
@@ -21,10 +22,9 @@ from resolvent.replay import StepsAsked
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text
 from resolvent.traces.vocabulary import codes_of
-from resolvent.wording import amount
 
 if TYPE_CHECKING:
-    from resolvent.control.planning.carrying_out import Trial
+    from resolvent.rl.experiment_policy import Trial
 
 History = tuple[Label, ...]
 Pair = tuple[Symbol, Symbol]
@@ -103,7 +103,7 @@ class Experiment:
         True
         >>> result = result.update(more)
         """
-        from resolvent.control.planning.carrying_out import carry_out
+        from resolvent.rl.experiment_policy import carry_out
 
         return carry_out(self, env, machines, traces, **options)
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from resolvent._util.parallel import Threads
+from resolvent._util.progress import Listener, Progress
+from resolvent._util.text import short
 from resolvent.errors import ModelError
 from resolvent.evaluation.completeness import check_completeness, weigh_completeness
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
@@ -24,7 +27,6 @@ from resolvent.evaluation.separation import CoreListener, Separations, VaryingOu
 from resolvent.evaluation.weakness import weakness_of
 from resolvent.evaluation.weighing import WeighableSteps, WeighedSeparations
 from resolvent.machines import Machine, Machines
-from resolvent.progress import Listener, Progress
 from resolvent.replay import (
     Corpus,
     Replay,
@@ -37,8 +39,6 @@ from resolvent.replay import (
     whole,
 )
 from resolvent.traces import Label, TraceSet
-from resolvent.wording import short
-from resolvent.workers import Threads
 
 
 def gather(

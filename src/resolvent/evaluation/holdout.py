@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import exp, log, log1p, log_gamma
+from resolvent._util.math import exp, log, log1p, log_gamma
+from resolvent._util.text import amount, short
 from resolvent.errors import OptionError, ResolventError
 from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
@@ -25,9 +26,8 @@ from resolvent.replay import (
     steps_asked,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.choosing import choose_traces
+from resolvent.traces.sampling import choose_traces
 from resolvent.traces.vocabulary import Codes, codes_of
-from resolvent.wording import amount, short
 
 TRAINING_SHARE: Final = 0.8
 """Share of the traces that machines are inferred from when the rest is held out."""

@@ -12,12 +12,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.by_value import ByValue
+from resolvent._util.records import ByValue
 from resolvent.errors import ModelError
 from resolvent.machines import Machine
 from resolvent.replay import Corpus, Replay, in_machine_codes
 from resolvent.replay.corpus import POOL_STEPS
-from resolvent.replay.shown import Rows
+from resolvent.replay.counts import Rows
 from resolvent.traces import Symbol, TraceSet, symbol_text
 from resolvent.traces.vocabulary import Codes, codes_of
 

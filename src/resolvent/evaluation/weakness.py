@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from resolvent._util.text import amount, short
 from resolvent.evaluation.observed import LazySequence, Numbers
 from resolvent.machines import Machine, Machines
 from resolvent.machines.ways import history_text
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import Label, TraceSet, label_text
-from resolvent.traces.choosing import scrambled
+from resolvent.traces.digest import scrambled
 from resolvent.traces.vocabulary import Codes
-from resolvent.wording import amount, short
 
 FEW: Final = 5
 """Number of histories below which a state is weak: one odd session could have made it."""
@@ -289,7 +289,7 @@ def sinks(machine: Machine) -> Numbers:
 
     With more than one observation, steps differ in any state, so that none is a sink.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> sinks(House().machines().transition).tolist()  # the state with the key sees on
     []
     """

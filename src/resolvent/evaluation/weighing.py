@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import odds_text
 from resolvent.evaluation.observed import Numbers, ObservedOutputs, question_of
 from resolvent.evaluation.separation import Answer, Separation, Separations
 from resolvent.machines import Machine
-from resolvent.noise.alternatives import LEAST_LOG_ODDS
 from resolvent.noise import Rivals
-from resolvent.noise.likely import PART
+from resolvent.noise.alternatives import LEAST_LOG_ODDS
+from resolvent.noise.outputs import PART
 from resolvent.replay import StepsAsked
 from resolvent.traces import NO_EVENT, Codes, Label, label_text
-from resolvent.wording import odds_text
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.samples import NONE
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes
 
 Table = NDArray[np.int64]

@@ -10,9 +10,7 @@ from typing import Any, Final, Literal
 import gymnasium as gym
 import numpy as np
 
-from resolvent.arguments import check_arguments, shown
-from resolvent.control.planning.plans import Plan, plan
-from resolvent.control.planning.promises import too_large_to_add_up
+from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.build_machines import build_machines
@@ -31,14 +29,24 @@ from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig,
 from resolvent.exploration.stopping import Kind, Statement, is_done, statement_of
 from resolvent.exploration.tests import select_action
 from resolvent.exploration.values import ValueBounds, mean_value
+from resolvent.inference.options import Options
 from resolvent.machines import Machines
-from resolvent.options import Options
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.rl.env import (
+    AnyEnv,
+    Labels,
+    MadeOf,
+    Names,
+    check_info,
+    ended,
+    finite_reward,
+    label_method,
+)
+from resolvent.rl.vector_env import one_environment
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
-from resolvent.traces.live.answering import check_info, ended
-from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
-from resolvent.traces.live.vector_naming import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
 MAX_ENVIRONMENTS: Final = 1 << 16

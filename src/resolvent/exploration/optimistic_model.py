@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.planning.solving import Solution, solve
+from resolvent.planning.deterministic import Solution, solve
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:

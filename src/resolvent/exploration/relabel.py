@@ -11,13 +11,13 @@ from resolvent.errors import ContradictoryTraces
 from resolvent.events import FoundEvents, find_events
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
-from resolvent.options import Options
-from resolvent.pipeline import EVERYTHING, infer_with
-from resolvent.result import InferenceResult
+from resolvent.inference.infer import EVERYTHING, infer_with
+from resolvent.inference.options import Options
+from resolvent.inference.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD
 from resolvent.traces.labelling import GIVEN, Labelling
+from resolvent.traces.schema import OBSERVATION, REWARD
 from resolvent.traces.symbols import as_symbol
 
 OBSERVATIONS: Final = Labelling("observation")

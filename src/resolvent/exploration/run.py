@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from resolvent._util.interrupts import stop_requests
-from resolvent.control.planning.plans import Plan
+from resolvent._util.text import amount
 from resolvent.errors import (
     EnvironmentFailed,
     ModelError,
@@ -40,9 +40,9 @@ from resolvent.exploration.solution import TRACES, Round, Solved
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.exploration.stopping import Kind, is_done, stop_reason
 from resolvent.exploration.values import mean_value
+from resolvent.planning.plan import Plan
+from resolvent.rl.env import AnyEnv
 from resolvent.traces import TraceSet
-from resolvent.traces.live.naming import AnyEnv
-from resolvent.wording import amount
 
 MAX_EPISODE_STEPS: Final = 2_000
 """Maximum length of an episode in an environment without a limit."""

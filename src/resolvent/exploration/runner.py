@@ -15,10 +15,8 @@ from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError
 from resolvent.exploration.environment import check_spaces, spaces_of
-from resolvent.traces.live.answering import ended, of_reset, of_step, telling
-from resolvent.traces.live.naming import AnyEnv
-from resolvent.traces.live.rolling import time_limit
-from resolvent.traces.live.vector_naming import (
+from resolvent.rl.env import AnyEnv, ended, of_reset, of_step, telling, time_limit
+from resolvent.rl.vector_env import (
     VectorEnv,
     VectorEpisodes,
     check_single_resets,

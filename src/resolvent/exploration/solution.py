@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.files import decode_json
 from resolvent._util.folders import recover, whole_folder
-from resolvent.arguments import check_arguments
-from resolvent.by_value import ByValue
-from resolvent.control.planning.plan_files import json_number
-from resolvent.control.planning.plans import Plan, plan
+from resolvent._util.records import ByValue
+from resolvent._util.text import amount, listed, short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.exploration.checkpoint import Checkpoint
 from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.stopping import Statement
-from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.plan_io import json_number
 from resolvent.traces import TraceSet, read_traces
-from resolvent.wording import amount, listed, short
 
 FORMAT, VERSION = "resolvent-solved", 1
 

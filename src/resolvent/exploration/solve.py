@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from resolvent.arguments import check_arguments, shown
+from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import ContradictoryTraces, OptionError
 from resolvent.exploration.environment import EnvironmentId, made_environment
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.run import Listener, SolveRun
 from resolvent.exploration.solution import Solved
 from resolvent.exploration.stochastic import StochasticSolver
-from resolvent.options import Options
+from resolvent.inference.options import Options
+from resolvent.rl.env import AnyEnv
 from resolvent.samples import LabelTiming
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.live.naming import AnyEnv
 
 
 def solve(

@@ -11,20 +11,20 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
-from resolvent.control.planning.plans import Plan, plan
-from resolvent.control.planning.situations import that_matter
-from resolvent.control.wrapping.memory import Memory
 from resolvent.errors import TraceError, locating
 from resolvent.exploration.relabel import describe_labeling
 from resolvent.exploration.runner import SingleRunner
 from resolvent.exploration.solution import Round
 from resolvent.exploration.stopping import Statement
+from resolvent.inference.infer import infer_with
+from resolvent.inference.options import Options
 from resolvent.machines import Machines
-from resolvent.options import Options
-from resolvent.pipeline import infer_with
-from resolvent.senses.live import LiveSenses
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.steps import that_matter
+from resolvent.rl.env import LiveSenses
+from resolvent.rl.rollout import Recorder
+from resolvent.rl.tracker import Memory
 from resolvent.traces import TraceSet
-from resolvent.traces.live.recording import Recorder
 
 FIRST_BATCH: Final = 500
 """Minimum number of steps of a batch."""

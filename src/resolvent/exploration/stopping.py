@@ -9,14 +9,14 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.control.planning.situations import situation_text
+from resolvent._util.text import amount, listed
 from resolvent.errors import ModelError
 from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.relabel import describe_labeling
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.machines.situations import situation_text
 from resolvent.traces.symbols import symbol_text
-from resolvent.wording import amount, listed
 
 Kind: TypeAlias = Literal[
     "optimal",

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.planning.situations import that_matter
 from resolvent.exploration.buffer import Buffer, Columns
 from resolvent.machines import Machine, Machines
+from resolvent.planning.steps import that_matter
 from resolvent.samples import LabelTiming
 from resolvent.traces.vocabulary import Codes
 

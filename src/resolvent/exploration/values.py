@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.control.planning.promises import in_all
-from resolvent.control.planning.solving import Solution, solve
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.optimistic_model import OptimisticModel, optimistic_model
+from resolvent.planning.deterministic import Solution, solve
+from resolvent.planning.value_bounds import in_all
 from resolvent.traces.vocabulary import Codes
 
 RELIED_ON: Final = 6.0

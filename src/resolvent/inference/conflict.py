@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import amount, listed, short
 from resolvent.errors import ContradictoryTraces, TracePlace
 from resolvent.machines.ways import history_text
 from resolvent.reduction import remove_trivial
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
-from resolvent.traces.column_names import REWARD
-from resolvent.traces.differences import difference_text
-from resolvent.wording import amount, listed, short
+from resolvent.traces.schema import REWARD
+from resolvent.traces.symbols import difference_text
 
 RARE: Final = 10
 """An output that fewer than one step in this number has is rare, and may be noise."""

@@ -11,20 +11,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.parallel import Workers, workers_named
+from resolvent._util.progress import Listener, Progress
+from resolvent._util.text import listed, short
 from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.inference.options import Options
 from resolvent.machines import output_order
-from resolvent.options import Options
-from resolvent.progress import Listener, Progress
 from resolvent.replay import Corpus
-from resolvent.replay.coded import Alphabets
+from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import READING
 from resolvent.replay.keeping import keeping
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED, default_outputs
-from resolvent.traces.shards import Shards, ShardsInMemory
-from resolvent.wording import listed, short
-from resolvent.workers import Workers, workers_named
+from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
+from resolvent.traces.source import Shards, ShardsInMemory
 
 NO_TIME = 1e-9
 """Seconds that are left when time is over: limits must be above 0."""

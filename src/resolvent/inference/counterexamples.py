@@ -17,7 +17,7 @@ from resolvent.machines.building import breadth_first
 from resolvent.machines.spread import answered
 from resolvent.noise import Rivals
 from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
-from resolvent.replay.shown import answers_vary
+from resolvent.replay.counts import answers_vary
 from resolvent.traces import Codes, Label, Vocabulary
 from resolvent.traces.vocabulary import distinct_numbers
 

@@ -13,25 +13,25 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import check_arguments
+from resolvent._util.parallel import Workers, at_work
+from resolvent._util.progress import Listener
+from resolvent._util.text import amount, short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError, ResolventError, TimeLimitReached, TraceError
 from resolvent.evaluation.holdout import Foretold
 from resolvent.evaluation.observed import SampledSteps, sample_traces
 from resolvent.evaluation.weakness import history_keys, sinks
+from resolvent.inference.attempts import OUT_OF_TIME
+from resolvent.inference.infer import infer_with
+from resolvent.inference.options import Options
+from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines, MachineScore, Score
-from resolvent.merging.tried import OUT_OF_TIME
-from resolvent.options import Options
-from resolvent.pipeline import infer_with
-from resolvent.progress import Listener
 from resolvent.replay import score, states_at_steps, steps_asked, whole
-from resolvent.result import InferenceResult
 from resolvent.traces import Trace, TraceFolder, TraceSet
-from resolvent.traces.choosing import beginnings, trace_keys
-from resolvent.traces.column_names import SEEN
-from resolvent.traces.given import as_traces
+from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import GIVEN
-from resolvent.wording import amount, short
-from resolvent.workers import Workers, at_work
+from resolvent.traces.sampling import beginnings, trace_keys
+from resolvent.traces.schema import SEEN
 
 SHARE: Final = 0.2
 """Default share of the traces that is held out."""

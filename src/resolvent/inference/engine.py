@@ -13,7 +13,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from resolvent import _core
-from resolvent.arguments import shown
+from resolvent._util.progress import Progress
+from resolvent._util.text import visible
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.conflict import Contradiction
 from resolvent.inference.merge_order import (
@@ -41,10 +43,8 @@ from resolvent.machines.automaton import (
     TooMuchWork,
     automaton_from_columns,
 )
-from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 from resolvent.traces.vocabulary import Codes
-from resolvent.wording import visible
 
 SEARCH_BUDGET: Final = 6_000_000_000
 """Maximum number of nodes that a search visits: 20 to 40 s at 10,000 steps if it finds nothing."""

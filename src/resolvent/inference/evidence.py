@@ -3,20 +3,21 @@
 from copy import copy
 from functools import partial
 
+from resolvent._util.parallel import Workers, at_work
+from resolvent._util.progress import Listener
+from resolvent._util.validation import telling_of_memory
 from resolvent.errors import ModelError
+from resolvent.evaluation.evidence import Evidence
+from resolvent.evaluation.gathering import are_known, gather
 from resolvent.inference.infer import infer_with
-from resolvent.limits import telling_of_memory
+from resolvent.inference.options import Options
+from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
-from resolvent.merging import STRATEGIES, Strategy
-from resolvent.options import Options
-from resolvent.progress import Listener
 from resolvent.replay import Corpus, whole
-from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import TraceSet
-from resolvent.traces.given import as_traces
-from resolvent.traces.shards import TraceFolder
-from resolvent.trust import Evidence, are_known, gather
-from resolvent.workers import Workers, at_work
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.scan.dataset import TraceFolder
 
 
 def evidence(

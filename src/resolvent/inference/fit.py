@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import amount
 from resolvent.inference.attempts import Ran, Tried
 from resolvent.inference.exact.certificate import Certificate
 from resolvent.machines import Alternative, Machine, Machines
@@ -16,7 +17,6 @@ from resolvent.reduction import LabelVerdict
 from resolvent.replay import Corpus, Replay
 from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, Vocabulary
-from resolvent.wording import amount
 
 
 @dataclass(frozen=True)

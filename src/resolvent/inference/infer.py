@@ -13,30 +13,31 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from resolvent.arithmetic import log2
+from resolvent._util.math import log2
+from resolvent._util.parallel import Workers, at_work
+from resolvent._util.progress import Listener, Progress
+from resolvent._util.text import amount
+from resolvent._util.validation import telling_of_memory
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.events import find_events
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.noise_selection import extend_result, select_noise_model
-from resolvent.limits import telling_of_memory
+from resolvent.inference.options import Options
+from resolvent.inference.result import InferenceResult
+from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
-from resolvent.merging import STRATEGIES, Strategy
 from resolvent.noise.model import Noise
 from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
-from resolvent.options import Options
-from resolvent.progress import Listener, Progress
 from resolvent.replay import states_at_steps
-from resolvent.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
-from resolvent.traces.column_names import ACTION, ALWAYS_READ, REWARD
-from resolvent.traces.given import as_trace_set, as_traces
+from resolvent.traces.io.formats import as_trace_set, as_traces
 from resolvent.traces.labelling import GIVEN, Labelling
-from resolvent.traces.shards import Shards, ShardsInMemory, TraceFolder, look_at
-from resolvent.wording import amount
-from resolvent.workers import Workers, at_work
+from resolvent.traces.scan.dataset import TraceFolder
+from resolvent.traces.schema import ACTION, ALWAYS_READ, REWARD
+from resolvent.traces.source import Shards, ShardsInMemory, look_at
 
 EVERYTHING = Labelling("action+observation")
 """Labels that hold the whole step: the action and the observation."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from resolvent.inference.conflict import fitting_timing
+from resolvent.inference.conflict import Contradiction, fitting_timing
 from resolvent.inference.learning_task import LearningTask
-from resolvent.merging import STRATEGIES, Automaton, Contradiction, TooManyStates, TooMuchWork
+from resolvent.inference.strategy import STRATEGIES
+from resolvent.machines.automaton import Automaton, TooManyStates, TooMuchWork
 from resolvent.reduction import (
     Basis,
     LabelVerdict,

@@ -29,7 +29,7 @@ from resolvent.reduction import trivial_codes
 from resolvent.replay import Corpus
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.source import ShardsInMemory
 
 GLIMPSE: Final = 10_000
 """Number of steps that show whether labels may be wrong at all."""

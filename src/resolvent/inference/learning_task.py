@@ -10,19 +10,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.exact import Certificate
+from resolvent._util.progress import Progress
+from resolvent.inference.attempts import Tried
 from resolvent.inference.conflict import Asking
 from resolvent.inference.context import NO_TIME
+from resolvent.inference.engine import merge
+from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.fit import Found, MachineStatistics, MergeLog
+from resolvent.inference.options import Options
+from resolvent.inference.strategy import Strategy
 from resolvent.machines import Alternative, Machine, kind_of, machines_of
-from resolvent.merging import Automaton, Strategy, merge
-from resolvent.merging.tried import Tried
-from resolvent.options import Options
-from resolvent.progress import Progress
+from resolvent.machines.automaton import Automaton
 from resolvent.reduction import LabelVerdict
-from resolvent.result import Found, MachineStatistics, MergeLog
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import REWARD
+from resolvent.traces.schema import REWARD
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.parallel import Workers
 from resolvent.inference.algorithm import infer_machines
-from resolvent.inference.conflict import Conflict, explain_conflict
+from resolvent.inference.attempts import Ran
+from resolvent.inference.conflict import (
+    Conflict,
+    Contradiction,
+    explain_conflict,
+    find_contradiction,
+)
 from resolvent.inference.context import InferenceContext
+from resolvent.inference.fit import MachineStatistics, MergeLog
 from resolvent.inference.label_choice import LabelChoice, choose_labels
 from resolvent.inference.learning_task import LearningTask, MachineFit, digits_of, sampler_for
 from resolvent.inference.portfolio import Portfolio, patience, run_strategy
+from resolvent.inference.restarts import fewest_states
 from resolvent.machines import (
     Machine,
     build_machine,
@@ -29,27 +38,18 @@ from resolvent.machines import (
     machine_class,
     machines_of,
 )
-from resolvent.merging import (
-    Automaton,
-    Contradiction,
-    fewest_states,
-    find_contradiction,
-    moves_alone,
-)
-from resolvent.merging.ran import Ran
+from resolvent.machines.automaton import Automaton, moves_alone
 from resolvent.noise.alternatives import alternatives, rivals, settled_moves
 from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.outputs import most_likely
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial
 from resolvent.replay import Corpus, states_at_steps
-from resolvent.result import MachineStatistics, MergeLog
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
-from resolvent.traces.column_names import REWARD, TERMINATED
 from resolvent.traces.labelling import GIVEN
-from resolvent.workers import Workers
+from resolvent.traces.schema import REWARD, TERMINATED
 
 MOST_ENDING_NODES: Final = 50_000
 """Maximum number of nodes of a prefix tree from which a machine for the ends of episodes is learned

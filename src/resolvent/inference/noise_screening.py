@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.diagnosis.after_inference import rare_moves
+from resolvent.evaluation.diagnosis.inference_warnings import rare_moves
+from resolvent.inference.result import InferenceResult
 from resolvent.noise.outputs import NoisyQuestions, noisy_questions
 from resolvent.replay import Replay, Rows
-from resolvent.result import InferenceResult
 from resolvent.samples import Histories, output_samples
 
 CONTRADICTIONS: Final = 10.0

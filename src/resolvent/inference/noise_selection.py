@@ -26,12 +26,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log
-from resolvent.diagnosis import Finding
-from resolvent.diagnosis.after_inference import rare_moves
-from resolvent.diagnosis.left_out import LEFT_OUT, left_out
+from resolvent._util.math import log
+from resolvent.evaluation.diagnosis.findings import Finding
+from resolvent.evaluation.diagnosis.inference_warnings import LEFT_OUT, left_out, rare_moves
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
+from resolvent.inference.fit import Recorded
 from resolvent.inference.label_denoising import true_labels, with_labels
 from resolvent.inference.noise_messages import (
     BROKEN,
@@ -50,17 +50,17 @@ from resolvent.inference.noise_screening import (
     would_contradict,
 )
 from resolvent.inference.refinement import fit_noisy, refine, refine_further
+from resolvent.inference.result import InferenceResult
 from resolvent.noise.hidden import LatentReading, deviations_persist, infer_latent
 from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.labels import DenoisedLabels
 from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.outliers import score_outliers, unexplained_traces
 from resolvent.replay import Corpus
-from resolvent.result import InferenceResult, Recorded
 from resolvent.samples import Histories, output_samples
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION, REWARD
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.schema import OBSERVATION, REWARD
+from resolvent.traces.source import ShardsInMemory
 
 LATENT: Final = ("labels", "starts")
 """Latent readings, as `Noise` names them, in the order in which they are tried."""

@@ -9,18 +9,18 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 import numpy as np
 
-from resolvent.arguments import is_single, shown
+from resolvent._util.cache import Store
+from resolvent._util.parallel import Workers, workers_named
+from resolvent._util.text import short, visible
+from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError, OptionError
 from resolvent.inference.engine import check_seed_and_effort, engine_for
 from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
-from resolvent.keeping import Store
 from resolvent.noise import Noise
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import Label, as_symbol, label_text
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
-from resolvent.wording import short, visible
-from resolvent.workers import Workers, workers_named
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 """Options that do not change which machines are found: files do not hold them."""

@@ -16,31 +16,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from resolvent.arithmetic import log2
-from resolvent.exact import Certificate, import_solvers, minimal_automaton
+from resolvent._util.math import log2
+from resolvent._util.parallel import Workers
+from resolvent._util.progress import Progress
+from resolvent.inference.attempts import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Ran, Tried
 from resolvent.inference.context import NO_TIME
+from resolvent.inference.engine import merge, search
+from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.exact.search import minimal_automaton
+from resolvent.inference.exact.solver import import_solvers
 from resolvent.inference.label_choice import WEIGHING, LabelChoice, choose_labels
 from resolvent.inference.learning_task import LearningTask
+from resolvent.inference.restarts import repaired, search_side_by_side
+from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machine
+from resolvent.machines.automaton import Automaton, GivenUp, TooMuchWork
 from resolvent.machines.description import description_bits
-from resolvent.merging import (
-    STRATEGIES,
-    Automaton,
-    GivenUp,
-    Strategy,
-    TooMuchWork,
-    merge,
-    repaired,
-    search,
-    search_side_by_side,
-)
-from resolvent.merging.ran import Ran
-from resolvent.merging.tried import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Tried
-from resolvent.progress import Progress
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, SampleSet
 from resolvent.traces import Label
-from resolvent.workers import Workers
 
 FIRST: Final = STRATEGIES["edsm"]
 """The merge order that always runs."""

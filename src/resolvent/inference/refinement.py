@@ -15,24 +15,32 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log2
-from resolvent.diagnosis import warnings_of
-from resolvent.exact import Certificate
+from resolvent._util.math import log2
+from resolvent.evaluation.diagnosis.inference_warnings import warnings_of
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import NO_TIME, InferenceContext, outputs_of
+from resolvent.inference.counterexamples import (
+    compacted,
+    counterexamples,
+    covering,
+    observed_termination,
+    rebuilt,
+)
+from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.fit import Found, Refinement, Standing
 from resolvent.inference.learning_task import MachineFit, fits_of, found_of
 from resolvent.inference.machine_fitter import MachineFitter
+from resolvent.inference.result import InferenceResult
+from resolvent.inference.summary import cut_short
 from resolvent.machines import Machine, Machines, Provenance, machines_of
-from resolvent.merging import TooManyStates
+from resolvent.machines.automaton import TooManyStates
 from resolvent.reduction import trivial_codes
-from resolvent.refinement import compacted, counterexamples, covering, observed_termination, rebuilt
 from resolvent.replay import Corpus, Replay, replay, states_at_steps
 from resolvent.replay.replaying import REPLAYING
-from resolvent.result import Found, InferenceResult, Refinement, Standing, cut_short
 from resolvent.samples import Histories
 from resolvent.traces import Label
-from resolvent.traces.column_names import TERMINATED
-from resolvent.traces.shards import ShardsInMemory
+from resolvent.traces.schema import TERMINATED
+from resolvent.traces.source import ShardsInMemory
 
 REFINE_ABOVE = 500_000
 """Number of steps above which inference refines by default."""

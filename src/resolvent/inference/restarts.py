@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from resolvent import _core
+from resolvent._util.parallel import Workers
 from resolvent.inference.attempts import FOUND, STOPPED, UNDECIDED, Ran
 from resolvent.inference.engine import check_seed_and_effort, learn_natively, search
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import Automaton
 from resolvent.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
-from resolvent.workers import Workers
 
 SEEDS: Final = 4
 """Number of searches. A constant: if it were the number of workers, machines would depend on it."""

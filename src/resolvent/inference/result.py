@@ -7,9 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from resolvent.arithmetic import exp
-from resolvent.diagnosis import Finding
+from resolvent._util.math import exp
+from resolvent._util.text import amount, listed, short
 from resolvent.errors import ModelError
+from resolvent.evaluation.diagnosis.findings import Finding
 from resolvent.inference.attempts import Tried
 from resolvent.inference.exact.certificate import Certificate
 from resolvent.inference.fit import MachineStatistics, MergeEvent, Refinement, Standing
@@ -29,10 +30,9 @@ from resolvent.reduction import LabelVerdict
 from resolvent.replay import Corpus
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.wording import amount, listed, short
 
 if TYPE_CHECKING:
-    from resolvent.trust import Evidence
+    from resolvent.evaluation.evidence import Evidence
 
 
 _LARGEST_LOG: Final = 700.0
@@ -215,7 +215,7 @@ class InferenceResult:
         It is computed at the first use: machines are inferred once more from four fifths of the
         traces and tested on the rest. Scanned files are read once.
         """
-        from resolvent.pipeline import evidence
+        from resolvent.inference.evidence import evidence
 
         return evidence(self, self._traces_or_corpus())
 
@@ -250,7 +250,7 @@ class InferenceResult:
         >>> few.update(house[5:]).machines.transition == rs.infer(house).machines.transition
         True
         """
-        from resolvent.pipeline import update
+        from resolvent.inference.infer import update
 
         return update(self, traces)
 

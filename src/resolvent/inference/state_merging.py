@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
 from resolvent.inference.prefix_tree import PrefixTree
 from resolvent.machines.automaton import Automaton, Event, TooManyStates, automaton_from_columns
-from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 
 MergeCheck: TypeAlias = Callable[[int, int], bool]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.inference.prefix_tree import PrefixTree
 from resolvent.inference.state_merging import Fold

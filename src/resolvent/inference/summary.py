@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from resolvent import notebook
-from resolvent.diagnosis import Finding, Severity
+from resolvent._util import html as notebook
+from resolvent._util.text import amount, listed, odds_text, short
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.attempts import CHOSEN
 from resolvent.reduction import Verdict
 from resolvent.traces import label_text
-from resolvent.traces.column_names import REWARD
 from resolvent.traces.labelling import GIVEN
-from resolvent.wording import amount, listed, odds_text, short
+from resolvent.traces.schema import REWARD
 
 if TYPE_CHECKING:
     from resolvent.inference.result import InferenceResult

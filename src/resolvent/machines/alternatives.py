@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from resolvent.arithmetic import exp
+from resolvent._util.math import exp
+from resolvent._util.text import amount, odds_text
 from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import Label, label_text
-from resolvent.wording import amount, odds_text
 
 
 @dataclass(frozen=True)

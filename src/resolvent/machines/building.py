@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.limits import check_table
+from resolvent._util.validation import check_table
 from resolvent.machines.automaton import Automaton
 from resolvent.machines.machine import Machine
 from resolvent.machines.support import Support

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
-from resolvent.arguments import check_arguments
+from resolvent._util.parallel import Workers
+from resolvent._util.text import listed, short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
@@ -18,14 +20,12 @@ from resolvent.machines.uncertainty import Doubt
 from resolvent.machines.unseen import UNSEEN, State
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
-from resolvent.traces.shards import TraceFolder
+from resolvent.traces.scan.dataset import TraceFolder
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import listed, short
-from resolvent.workers import Workers
 
 if TYPE_CHECKING:
-    from resolvent.trust import Experiment
+    from resolvent.evaluation.experiments import Experiment
 
 _FIRST = ("transition", "reward")
 
@@ -62,7 +62,7 @@ class Machines(Mapping[str, Machine]):
     others by name. `senses` say what is done to raw steps before the machines read them;
     `doubt` says why states are not certain, where labels lie or starts are hidden.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> machines = House().machines()
     >>> list(machines), machines["reward"].states
     (['transition', 'reward'], 2)
@@ -173,7 +173,7 @@ class Machines(Mapping[str, Machine]):
         `states` holds the state of each machine. With `assumed=False`, what was not
         witnessed in these states is `UNSEEN`, too.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machines = House().machines()
         >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
         {'transition': 'cyanroom', 'reward': 0.0}
@@ -213,7 +213,7 @@ class Machines(Mapping[str, Machine]):
         asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
         an exact inference has found beside its own.
         """
-        from resolvent.trust.telling_apart import telling_apart
+        from resolvent.evaluation.experiments import telling_apart
 
         return telling_apart(self, other)
 
@@ -229,7 +229,7 @@ class Machines(Mapping[str, Machine]):
         Each machine takes the place of the one of its kind; fields are `timing`,
         `termination`, `provenance`, `senses` and `doubt`.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
         <LabelTiming.LAGGED: 'lagged'>
         """
@@ -360,7 +360,7 @@ def machines_of(
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """

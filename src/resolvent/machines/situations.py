@@ -7,7 +7,7 @@ where there is one, the machine that tells when episodes end.
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from resolvent.traces.column_names import TERMINATED
+from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import symbol_text
 
 Situation: TypeAlias = tuple[Any, ...]

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from resolvent import _core
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.errors import ModelError
 from resolvent.machines.alternatives import Alternative
 from resolvent.machines.answering import answering

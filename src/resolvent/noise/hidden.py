@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from resolvent import _core
+from resolvent._util.progress import Listener
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.uncertainty import Doubt, LabelNoise
 from resolvent.noise.outputs import Likely, ProgressForwarder, check_search_limits, weigh
-from resolvent.progress import Listener
 from resolvent.samples import (
     NONE,
     Histories,
@@ -26,7 +26,7 @@ from resolvent.samples import (
     output_samples,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import LABEL, OBSERVATION, REWARD
+from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
 

@@ -14,7 +14,7 @@ from resolvent.noise.outputs import most_likely, weigh
 from resolvent.samples import Histories, LabelTiming, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes
 
 NATS: Final = 10.0
@@ -50,9 +50,9 @@ def explain_more(
     The baseline differs in labels alone. Machines are fitted to both for one output after the
     other, until they differ.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.traces.labelling import Labelling
-    >>> from resolvent.traces.live.collecting import collect
+    >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=100, seed=0)
     >>> unlabeled = Labelling("observation", {}).on(traces)
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
@@ -88,9 +88,9 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     outputs of each state are estimated from the traces themselves, so that machines are compared
     by their transitions alone.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.traces.labelling import Labelling
-    >>> from resolvent.traces.live.collecting import collect
+    >>> from resolvent.rl.collect import collect
     >>> traces, machines = collect(House(), episodes=50, seed=0), House().machines()
     >>> unlabeled = Labelling("observation", {}).on(traces)
     >>> log_evidence(machines, traces) > log_evidence(machines, unlabeled)

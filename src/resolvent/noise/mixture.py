@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import exp, log, product
+from resolvent._util.math import exp, log, product
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log, log1p, log_gamma
+from resolvent._util.math import log, log1p, log_gamma
 from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.traces import TraceSet

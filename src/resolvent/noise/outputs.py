@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import geometric, log, log1p, log_of_sum
+from resolvent._util.math import geometric, log, log1p, log_of_sum
+from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError, OptionError
-from resolvent.progress import Listener, Progress
 from resolvent.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes

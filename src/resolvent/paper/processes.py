@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import msgspec
 
+from resolvent._util.processes import starting_safely
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.paper.baselines import clock
 from resolvent.paper.run import Run, function_called
-from resolvent.workers.safely import starting_safely
 
 SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0

@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from resolvent._util.parallel import Workers, at_work
 from resolvent.errors import OptionError
 from resolvent.paper.experiments import ablation, comparison, policy
 from resolvent.paper.processes import run_apart
 from resolvent.paper.run import Run
 from resolvent.paper.store import Results, Store, here
-from resolvent.workers import Workers, at_work
 
 EXPERIMENTS: Final = (comparison.EXPERIMENT, ablation.EXPERIMENT, policy.EXPERIMENT)
 MEMORY_LIMIT_MB: Final = 8_192.0

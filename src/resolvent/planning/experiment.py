@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from resolvent.evaluation.experiments import Experiment, seldom_taken
 from resolvent.planning.model import Model
 from resolvent.planning.stochastic_model import Outcomes
 from resolvent.traces import Label
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
-from resolvent.trust import Experiment
-from resolvent.trust.experiment import seldom_taken
 
 
 def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:

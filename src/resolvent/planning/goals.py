@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from resolvent._util.parallel import Threads
+from resolvent.evaluation.experiments import Experiment
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.situations import KINDS
 from resolvent.planning.steps import StepPass
@@ -17,10 +19,8 @@ from resolvent.replay.passes import through, whole
 from resolvent.replay.replaying import Tables
 from resolvent.replay.steps import state_of
 from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION
-from resolvent.traces.given import as_traces
-from resolvent.trust import Experiment
-from resolvent.workers import Threads
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 
 States: TypeAlias = tuple[int, ...]
 """The states of all machines, in their order."""

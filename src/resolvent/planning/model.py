@@ -12,7 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.by_value import ByValue
+from resolvent._util.parallel import Threads, Workers
+from resolvent._util.progress import Listener
+from resolvent._util.records import ByValue
+from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.situations import Situation
@@ -27,7 +30,6 @@ from resolvent.planning.steps import (
 )
 from resolvent.planning.stochastic_model import OutcomePredictor, Outcomes, tabulate_outcomes
 from resolvent.planning.transitions import Flags, StepPredictor, StepTable, reachable
-from resolvent.progress import Listener
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import Corpus
 from resolvent.replay.counts import Replay
@@ -36,11 +38,9 @@ from resolvent.replay.replaying import Tables, in_machine_codes
 from resolvent.replay.score import score_of
 from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
-from resolvent.traces.column_names import REWARD, TERMINATED
-from resolvent.traces.given import as_traces
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.schema import REWARD, TERMINATED
 from resolvent.traces.vocabulary import Codes
-from resolvent.wording import amount
-from resolvent.workers import Threads, Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class Model(ByValue):
         count only in states in which these traces query them, unless `trust_constants`. Files
         are read twice by `workers` (threads by default), or once if `known` is their corpus.
 
-        >>> from resolvent.environments import House
-        >>> from resolvent.pipeline import infer
-        >>> from resolvent.traces.live.collecting import collect
+        >>> from resolvent.worlds import House
+        >>> from resolvent.inference.infer import infer
+        >>> from resolvent.rl.collect import collect
         >>> traces = collect(House(), episodes=200, seed=0)
         >>> model = Model.of(infer(traces).machines, traces)
         >>> len(model), model.unknown, model.situation("cyanroom", 1, 1)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.errors import OptionError
 from resolvent.machines.situations import situation_text
 from resolvent.planning.confidence import Numbers

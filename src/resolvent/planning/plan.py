@@ -17,29 +17,28 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import check_arguments, shown
-from resolvent.by_value import ByValue
+from resolvent._util.parallel import Workers, at_work
+from resolvent._util.progress import Listener
+from resolvent._util.records import ByValue
+from resolvent._util.validation import check_arguments, shown, telling_of_memory
 from resolvent.errors import ModelError, OptionError
-from resolvent.limits import telling_of_memory
+from resolvent.evaluation.experiments import Experiment
+from resolvent.inference.result import InferenceResult, machines_in
 from resolvent.machines import Machines
 from resolvent.machines.situations import Situation, situation_text
 from resolvent.planning import plan_io
 from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
 from resolvent.planning.optimize import optimize
-from resolvent.progress import Listener
-from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import Symbol, TraceFolder, TraceSet
-from resolvent.traces.column_names import check_column_names
-from resolvent.traces.given import as_traces
+from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.schema import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
-from resolvent.trust import Experiment
-from resolvent.workers import Workers, at_work
 
 if TYPE_CHECKING:
-    from resolvent.control.planning.running import Runs
+    from resolvent.rl.run_plan import Runs
 
 
 def plan(
@@ -71,9 +70,9 @@ def plan(
     If all rewards in the traces are equal, there is nothing to plan for: `vacuous` says so, and
     the plan is not called optimal.
 
-    >>> from resolvent.environments import House
-    >>> from resolvent.pipeline import infer
-    >>> from resolvent.traces.live.collecting import collect
+    >>> from resolvent.worlds import House
+    >>> from resolvent.inference.infer import infer
+    >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=200, seed=0)
     >>> best = plan(infer(traces), traces)
     >>> best.action("corridor", 0, 0), best.action("corridor", 1, 0), best.is_optimal
@@ -292,7 +291,7 @@ class Plan(ByValue):
         episode 0 was promised 0.8574 and paid 0
         >>> result = result.update(runs.traces)
         """
-        from resolvent.control.planning.running import run
+        from resolvent.rl.run_plan import run
 
         return run(
             self,
@@ -322,7 +321,7 @@ class Plan(ByValue):
         >>> rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))[0].actions
         ('left', 'right', 'up', 'down', 'right', 'sit')
         """
-        from resolvent.control.planning.running import policy_in
+        from resolvent.rl.run_plan import policy_in
 
         return policy_in(self, env)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import listed
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
 from resolvent.machines.columns import look_up
@@ -24,7 +25,6 @@ from resolvent.replay.steps import paid_at_steps, starts_taken, state_of, steps_
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
-from resolvent.wording import listed
 
 Keys = NDArray[np.int64]
 """Numbers of augmented states, or of steps."""
@@ -33,7 +33,7 @@ Keys = NDArray[np.int64]
 def that_matter(machines: Machines) -> Machines:
     """Return the machines that matter for acting, without their knowledge of endings.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> list(that_matter(House().machines()))
     ['transition', 'reward']
     """

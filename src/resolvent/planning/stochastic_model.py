@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log
-from resolvent.by_value import ByValue
+from resolvent._util.math import log
+from resolvent._util.records import ByValue
 from resolvent.machines import Machines
 from resolvent.planning.confidence import Numbers
 from resolvent.planning.label_model import (

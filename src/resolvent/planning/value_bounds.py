@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import powers
+from resolvent._util.math import powers
 from resolvent.planning.plan_io import json_number
 from resolvent.samples import rounded
 from resolvent.traces import TraceSet

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import product
+from resolvent._util.math import product
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, telling
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
@@ -31,7 +31,7 @@ _CHUNK = 20_000
 def believed_score(machines: Machines, traces: TraceSet) -> Score:
     """Return the number of steps predicted right by the belief about states before each step.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
     >>> from resolvent.traces import Trace
     >>> doubt = Doubt(LabelNoise(0.1, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})

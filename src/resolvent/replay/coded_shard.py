@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.processes import cores
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.choosing import content_keys, core_columns
-from resolvent.traces.column_names import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
+from resolvent.traces.digest import content_keys
+from resolvent.traces.sampling import core_columns
+from resolvent.traces.schema import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
-from resolvent.workers import cores
 
 _BOOLEANS = Vocabulary([False, True])
 

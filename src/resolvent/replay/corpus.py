@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.parallel import Threads, Workers
 from resolvent.errors import TracePlace
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.scan import Look, Looking, Numbered, Pool, Pooling, digested
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
-from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
 from resolvent.traces.source import JoinedShards, Shards, ShardsInMemory
-from resolvent.workers import Threads, Workers
+from resolvent.traces.vocabulary import CommonValues
 
 POOL_STEPS = 1_000_000
 """Maximum number of steps of traces in files that are kept in memory to sample from."""

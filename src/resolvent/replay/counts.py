@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.by_value import ByValue
+from resolvent._util.records import ByValue
 from resolvent.machines.columns import places
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.traces.vocabulary import DENSE, Codes, distinct_pairs

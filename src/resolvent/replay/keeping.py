@@ -2,12 +2,11 @@
 
 from resolvent._util.cache import CachingWorkers, Results, Store
 from resolvent._util.parallel import Workers
-from resolvent.replay.coded import Alphabets
+from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import Fetching
-from resolvent.replay.looking import Look, Looking, Pooling
-from resolvent.replay.pool import Pool
+from resolvent.replay.counts import Replay, Sightings
 from resolvent.replay.replaying import Replaying
-from resolvent.replay.shown import Replay, Sightings
+from resolvent.replay.scan import Look, Looking, Pool, Pooling
 from resolvent.traces import TraceSet
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.source import Arrangement, Gap

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Generic, Protocol, Self, TypeVar
 
+from resolvent._util.parallel import Workers
+from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.progress import Listener, Progress
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.corpus import READING, CodedPieces, Corpus
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.source import Shards, ShardsInMemory, tell_of
-from resolvent.workers import Workers
 
 
 class Summable(Protocol):

@@ -13,6 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.parallel import Threads, Workers
+from resolvent._util.processes import cores
+from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.transition_table import TransitionTable
@@ -21,10 +24,8 @@ from resolvent.replay.corpus import CodedPieces, Corpus
 from resolvent.replay.counts import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
 from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
-from resolvent.traces.column_names import OBSERVATION, TERMINATED
+from resolvent.traces.schema import OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of, distinct_numbers
-from resolvent.wording import listed, short
-from resolvent.workers import Threads, Workers, cores
 
 REPLAYING: Final = "replaying"
 """Name of this pass in progress reports."""

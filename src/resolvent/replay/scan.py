@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.traces import TraceSet
-from resolvent.traces.common_values import CommonValues
 from resolvent.traces.digest import TraceDigest
 from resolvent.traces.source import Arrangement, Gap, Shards
+from resolvent.traces.vocabulary import CommonValues
 
 Numbered = tuple[NDArray[np.int64], TraceSet]
 """Some traces, and their numbers among all."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.parallel import Workers, at_work
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
 from resolvent.machines.likelihood.chances import chances
@@ -15,9 +16,8 @@ from resolvent.replay.belief_score import believed_score
 from resolvent.replay.counts import Replay, Sightings
 from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
 from resolvent.traces import Codes, TraceFolder, TraceSet
-from resolvent.traces.gap import Gap, tell_of
-from resolvent.traces.given import as_traces
-from resolvent.workers import Workers, at_work
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.source import Gap, tell_of
 
 Numbers = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.counts import CountTable
 from resolvent.samples import Histories, rounded
 from resolvent.traces import Codes, TraceSet
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import codes_of, distinct_pairs
 
 

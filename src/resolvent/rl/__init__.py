@@ -9,7 +9,6 @@ planning and inference.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import resolvent.control  # noqa: F401  (until planning is a package of its own: import order)
 from resolvent.rl.collect import collect
 
 if TYPE_CHECKING:

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.situations import Situation
+from resolvent._util.text import listed
 from resolvent.errors import ModelError, OptionError
+from resolvent.machines.situations import Situation
+from resolvent.planning.model import Model
 from resolvent.rl.env import Names
 from resolvent.rl.potential import Potential
 from resolvent.rl.tabular import WorldView
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
-from resolvent.wording import listed
 
 if TYPE_CHECKING:
     from resolvent.rl.q_table import Learned

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.senses.senses import Senses
 from resolvent.traces.label_function import LabelFunction, raised_text
@@ -201,7 +201,7 @@ class LiveSenses:
     `observations` and `actions` translate values. `label_of` makes labels; it is None if the
     environment reports them. `labels` says how labels are made, if the machines do not.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> live = LiveSenses(House(), Senses(Labelling("observation")))
     >>> live.observations(0), sorted(live.label_of(None, None, None, 0, {}))
     ('corridor', ['corridor'])

@@ -11,17 +11,16 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import gymnasium as gym
 import numpy as np
 
-from resolvent.control.planning.aims import States, aim_of
-from resolvent.control.planning.steps_seen import Came, StepsSeen, steps_seen
 from resolvent.errors import OptionError
+from resolvent.evaluation.experiments import Experiment
+from resolvent.inference.result import InferenceResult, machines_in
 from resolvent.machines import Machines
-from resolvent.result import InferenceResult, machines_in
+from resolvent.planning.goals import Came, States, StepsSeen, aim_of, steps_seen
 from resolvent.rl.env import LiveSenses
 from resolvent.rl.tracker import Memory
 from resolvent.samples import LabelReader
 from resolvent.traces import TraceFolder, TraceSet
 from resolvent.traces.symbols import Label, Symbol, as_label
-from resolvent.trust import Experiment
 
 GUESS_COST: Final = 4
 """Cost of a step that was only taken in other states; a known step costs 1."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from resolvent.arguments import needs_arguments, shown
+from resolvent._util.text import listed
+from resolvent._util.validation import needs_arguments, shown
 from resolvent.errors import OptionError, ResolventError
 from resolvent.rl.env import of_reset, of_step, telling
-from resolvent.wording import listed
 
 
 @dataclass(frozen=True)

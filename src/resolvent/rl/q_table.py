@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import notebook
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
-from resolvent.by_value import ByValue
+from resolvent._util import html as notebook
+from resolvent._util.files import atomic_write, read_json
+from resolvent._util.records import ByValue
+from resolvent._util.text import short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, TraceError
-from resolvent.json_files import read_json
 from resolvent.rl.tabular import (
     Evaluation,
     WorldView,
@@ -31,7 +31,6 @@ from resolvent.rl.transfer import transferred_rows
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
 from resolvent.traces.thumbnails import shown_together
-from resolvent.wording import short
 
 CURVE_SUFFIXES = (".csv", ".json")
 

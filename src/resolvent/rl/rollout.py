@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, locating
 from resolvent.rl.env import (
     AnyEnv,
@@ -29,9 +29,9 @@ from resolvent.rl.env import (
     tabular_env,
     time_limit,
 )
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
 from resolvent.traces.labelling import Labelling
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 
@@ -85,7 +85,7 @@ def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
     `seed` itself goes to the environment's reset. If both drew the same numbers, random actions
     would follow the environment's chance.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> first, second = random_actions(House(), seed=0), random_actions(House(), seed=0)
     >>> [first.sample() for _ in range(9)] == [second.sample() for _ in range(9)]
     True
@@ -115,7 +115,7 @@ class Recorder:
     With `inner`, it records the observations inside a wrapper such as `AugmentObservation`: see
     `recordable_inside`.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> house = House()
     >>> recorder = Recorder(house)
     >>> recorder.begin(*house.reset())

@@ -8,12 +8,14 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import notebook
-from resolvent.arguments import check_arguments, shown
-from resolvent.by_value import ByValue
-from resolvent.control.planning.promises import Contradiction, contradictions, returns_of
-from resolvent.control.planning.situations import states_text, that_matter
+from resolvent._util import html as notebook
+from resolvent._util.records import ByValue
+from resolvent._util.text import amount
+from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import ModelError, OptionError, locating
+from resolvent.machines.situations import states_text
+from resolvent.planning.steps import that_matter
+from resolvent.planning.value_bounds import Contradiction, contradictions, returns_of
 from resolvent.rl.env import LiveSenses, time_limit
 from resolvent.rl.rollout import Recorder, Step, play_episode, random_actions
 from resolvent.rl.tracker import BeliefTracker, Memory
@@ -21,10 +23,9 @@ from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol, symbol_text
-from resolvent.wording import amount
 
 if TYPE_CHECKING:
-    from resolvent.control.planning.plans import Plan
+    from resolvent.planning.plan import Plan
 
 _CYCLE_STEPS: Final = 10_000
 """Number of planned steps beyond the size of the model that count as an endless cycle."""

@@ -121,7 +121,7 @@ def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
     """Return the view of the tabular environment inside, or the reason why there is none.
 
     >>> from gymnasium.wrappers import TransformReward
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> world_behind(TransformReward(House(), lambda reward: -reward))
     'TransformReward may change what the world tells'
     """

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arguments import check_arguments, shown
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.plans import Plan
+from resolvent._util.validation import check_arguments, check_table, shown
 from resolvent.errors import OptionError, locating
-from resolvent.limits import check_table
+from resolvent.planning.model import Model
+from resolvent.planning.plan import Plan
 from resolvent.rl.counterfactual import Guidance, InitialValues, initial_values, inner_values
 from resolvent.rl.env import Names, finite_reward
 from resolvent.rl.potential import Potential

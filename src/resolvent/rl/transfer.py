@@ -32,7 +32,7 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
 
     So a label that a machine was never shown leaves its state unchanged.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.traces import Trace
     >>> labels = [None, "flood", "key", "flood"]
     >>> walk = TraceSet([Trace(["corridor"] * 4, labels, ["up"] * 3, [0] * 3)])

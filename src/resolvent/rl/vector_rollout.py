@@ -18,8 +18,8 @@ from resolvent.rl.vector_env import (
     one_environment,
     split,
 )
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import as_label
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arguments import is_single, shown
+from resolvent._util.text import amount, short
+from resolvent._util.validation import is_single, shown
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.choosing import trace_keys
-from resolvent.traces.column_names import ACTION, OBSERVATION
+from resolvent.traces.sampling import trace_keys
+from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import array_shape, symbol_text
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import amount, short
 
 Place: TypeAlias = tuple[int | str, ...]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
 
-from resolvent.arguments import is_single, shown
+from resolvent._util.text import listed, short
+from resolvent._util.validation import is_single, shown
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import Symbol, as_symbol
-from resolvent.wording import listed, short
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.cache import register_type
+from resolvent._util.text import amount
 from resolvent.errors import DamagedFile, TableWarning
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Vocabulary
-from resolvent.wording import amount
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import shown
+from resolvent._util.text import short, visible
+from resolvent._util.validation import shown
 from resolvent.errors import TraceError
-from resolvent.wording import short, visible
 
 Symbol: TypeAlias = Hashable
 Label: TypeAlias = frozenset[str]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.text import amount
 from resolvent.traces.symbols import Symbol, as_array, label_text, symbol_text
-from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.traces.trace_set import TraceSet

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arguments import check_arguments, shown
+from resolvent._util.text import short
+from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import MissingExtra, OptionError, TraceError, locating
 from resolvent.traces.column_arrays import (
     Column,
@@ -49,7 +50,6 @@ from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.thumbnails import html_of_traces
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, CommonValues, Vocabulary, canonical
-from resolvent.wording import short
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.text import amount, visible
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
@@ -16,12 +17,12 @@ from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import Amount, ProgressBar
+from resolvent.evaluation.evidence import Evidence, MachineEvidence
+from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.ways import history_text
 from resolvent.replay import score_of, scored
 from resolvent.traces import TraceFolder, TraceSet, symbol_text
-from resolvent.trust import Evidence, MachineEvidence, Separation
-from resolvent.wording import amount, visible
 
 _ROWS = 10
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from resolvent._util.progress import Progress
+from resolvent._util.text import amount, short
 from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
 from resolvent.cli.options import (
     Damaged,
@@ -27,22 +29,21 @@ from resolvent.cli.targets import check_targets
 from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
-from resolvent.merging import ENGINES, STRATEGIES, Strategy
-from resolvent.options import Options
-from resolvent.pipeline import FINDING_EVENTS, infer_with
-from resolvent.progress import Progress
+from resolvent.evaluation.weakness import Weakness, weaknesses
+from resolvent.inference.engine import ENGINES
+from resolvent.inference.infer import FINDING_EVENTS, infer_with
+from resolvent.inference.options import Options
+from resolvent.inference.refinement import REFINE_ABOVE
+from resolvent.inference.result import InferenceResult
+from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
-from resolvent.result import InferenceResult
-from resolvent.running import REFINE_ABOVE
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
 from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.traces.places.listing import place_text
-from resolvent.trust import Weakness, weaknesses
-from resolvent.wording import amount, short
+from resolvent.traces.scan.listing import place_text
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import amount, short
 from resolvent.display.report.wording import value_text
 from resolvent.errors import OptionError
 from resolvent.machines import UNSEEN, Machine
 from resolvent.traces import Symbol, symbol_text
 from resolvent.traces.thumbnails import Pixels, Thumbnail, arrays_in, shrunk, thumbnail, thumbnails
-from resolvent.wording import amount, short
 
 MOST_PICTURES = 400
 MOST_BYTES = 500_000

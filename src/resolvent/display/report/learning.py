@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from resolvent.control import Learned, Plan
-from resolvent.control.learning import policy_files
-from resolvent.control.learning.naming import named, observed, shown_text
-from resolvent.control.planning import plan_files
-from resolvent.control.planning.plan_files import PlanFile, Row
+from resolvent._util.files import decode_json, read_json
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.wording import value_text
 from resolvent.errors import ModelError
-from resolvent.json_files import decode_json, read_json
+from resolvent.planning import plan_io as plan_files
+from resolvent.planning.plan import Plan
+from resolvent.planning.plan_io import PlanFile, Row
+from resolvent.rl import q_table as policy_files
+from resolvent.rl.q_table import Learned, named, observed, shown_text
 
 _MOST_POINTS, _MOST_SITUATIONS = 400, 300
 

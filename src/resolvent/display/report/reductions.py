@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from resolvent._util.text import amount, short
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
+from resolvent.evaluation.observed import question_of
 from resolvent.machines import Machine
-from resolvent.trust.separation import question_of
-from resolvent.wording import amount, short
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.display.report.wording import event_text, value_text
+from resolvent.evaluation.evidence_pass import Examples
 from resolvent.machines import UNSEEN, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
 from resolvent.replay import StepsAsked, states_at_steps, steps_asked
 from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, TraceSet
-from resolvent.trust import Examples
 
 MOST_STEPS = 2000
 """Of a longer trace so many steps are shown."""

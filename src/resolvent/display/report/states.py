@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import short
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
+from resolvent.evaluation.evidence import MachineEvidence
+from resolvent.evaluation.observed import question_of
 from resolvent.machines import Machine
 from resolvent.machines.drawing import main_share
 from resolvent.machines.ways import history_text
-from resolvent.trust import MachineEvidence
-from resolvent.trust.separation import question_of
-from resolvent.wording import short
 
 MOST_STATES = 300
 _MOST_QUESTIONS, _MOST_LABELS = 4, 6

@@ -3,25 +3,26 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
+from resolvent._util.parallel import Workers
+from resolvent._util.text import amount
+from resolvent._util.validation import check_arguments
 from resolvent.display.report.contents import contents
 from resolvent.display.report.gallery import DrawOf, Gallery
 from resolvent.display.report.page import page
 from resolvent.errors import ModelError, OptionError
+from resolvent.evaluation.evidence import Evidence
+from resolvent.inference.evidence import evidence as gathered
+from resolvent.inference.result import InferenceResult, machines_in
 from resolvent.machines import Machines
-from resolvent.pipeline import evidence as gathered
 from resolvent.replay import Corpus
-from resolvent.result import InferenceResult, machines_in
 from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.given import as_traces
-from resolvent.trust import Evidence
-from resolvent.wording import amount
-from resolvent.workers import Workers
+from resolvent.traces.io.formats import as_traces
 
 if TYPE_CHECKING:
-    from resolvent.control import Learned, Plan
-    from resolvent.control.planning.plan_files import PlanFile
+    from resolvent.planning.plan import Plan
+    from resolvent.planning.plan_io import PlanFile
+    from resolvent.rl.q_table import Learned
 
 
 def report(
@@ -60,9 +61,10 @@ def report(
             nothing of these traces.
         OptionError: when `draw_of` fails, or gives no picture.
     """
-    from resolvent.control import Learned, Plan
-    from resolvent.control.planning.plan_files import PlanFile
     from resolvent.display.report import learning
+    from resolvent.planning.plan import Plan
+    from resolvent.planning.plan_io import PlanFile
+    from resolvent.rl.q_table import Learned
 
     check_arguments(report, locals(), leaving=["machines", "traces", "draw_of"])
     if not isinstance(policy, Learned | Plan | PlanFile | None):

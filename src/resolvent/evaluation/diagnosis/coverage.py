@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import amount
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import Steps, shortened
 from resolvent.replay.counts import Int64s
 from resolvent.traces import Symbol, TraceSet
-from resolvent.traces.choosing import trace_keys
-from resolvent.wording import amount
+from resolvent.traces.sampling import trace_keys
 
 FEW_TRACES: Final = 20
 """Number of traces below which most label histories occur once, even with two states."""

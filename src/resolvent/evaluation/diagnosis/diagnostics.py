@@ -14,9 +14,9 @@ from resolvent.evaluation.diagnosis.rewards import rewards
 from resolvent.evaluation.diagnosis.steps import Steps
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceFolder, TraceSet
-from resolvent.traces.column_names import ALWAYS_READ, default_outputs
-from resolvent.traces.given import as_traces
+from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.schema import ALWAYS_READ, default_outputs
 
 MAX_STEPS: Final = 5_000_000
 """Maximum number of steps of a folder's files to examine: they are in memory together."""
@@ -56,7 +56,7 @@ def diagnose(
     'random-start'
     """
     # The options of `infer`, a package above, check the arguments.
-    from resolvent.options import Options
+    from resolvent.inference.options import Options
 
     is_auto = isinstance(labels, str) and labels == "auto"
     finest = "action+observation" if is_auto else labels

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from resolvent._util.text import amount
 from resolvent.errors import DamagedFile
 from resolvent.evaluation.diagnosis.coverage import (
     UNSEEN_WARNING,
@@ -20,13 +21,11 @@ from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.labels import labels_all_differ
 from resolvent.evaluation.diagnosis.rewards import hardly_varying
 from resolvent.replay import Corpus, Replay
-from resolvent.replay.coded import CodedShard
+from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.counts import Int64s
-from resolvent.traces.column_names import ACTION, OBSERVATION, REWARD
-from resolvent.traces.gap import gaps_text
-from resolvent.traces.shards import gaps_of
+from resolvent.traces.schema import ACTION, OBSERVATION, REWARD
+from resolvent.traces.source import gaps_of, gaps_text
 from resolvent.traces.vocabulary import distinct_numbers
-from resolvent.wording import amount
 
 SAMPLED_STEPS: Final = 1_000
 """Number of steps that are searched in the other traces: a share of 10% is then known to about

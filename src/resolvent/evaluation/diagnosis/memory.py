@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import log
+from resolvent._util.math import log
+from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.labels import labels_at_random, shuffled_labels
 from resolvent.evaluation.diagnosis.steps import OutputTally, Steps, shortened
 from resolvent.noise import Likely, most_likely
 from resolvent.replay.counts import Int64s
 from resolvent.traces import NO_EVENT, Codes, label_text
-from resolvent.traces.column_names import OBSERVATION
-from resolvent.wording import amount, listed, odds_text, short
+from resolvent.traces.schema import OBSERVATION
 
 MAX_STEPS: Final = 50_000
 """Maximum number of steps, of complete traces from the first on, to infer machines from."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.text import amount
 from resolvent.inference.attempts import Ran
-from resolvent.wording import amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from resolvent._util.parallel import Workers
+from resolvent._util.progress import Progress
+from resolvent._util.text import amount
 from resolvent.inference.attempts import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, UNIQUE, Ran
 from resolvent.inference.exact.certificate import Certificate, Effort
 from resolvent.inference.exact.problem import Part, Problem, Question, Table
@@ -27,10 +30,7 @@ from resolvent.inference.exact.solver import (
 )
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import Automaton
-from resolvent.progress import Progress
 from resolvent.samples import NONE, SampleSet
-from resolvent.wording import amount
-from resolvent.workers import Workers
 
 ALONE: Final = 2 * SLICES
 """Number of solver slices after which the workers, if any, take over: a second or two."""

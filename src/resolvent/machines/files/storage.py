@@ -15,11 +15,9 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write, read_content
+from resolvent._util.validation import check_arguments, check_limit, check_table, telling_of_memory
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
-from resolvent.json_files import read_content
-from resolvent.limits import check_limit, check_table, telling_of_memory
 from resolvent.machines.asking import spread_rows
 from resolvent.machines.columns import is_among
 from resolvent.machines.files import layout as layout

@@ -16,8 +16,8 @@ from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
+from resolvent._util.processes import in_child
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.workers.forking import in_child
 
 START_DOT = 10.0
 """Across the dot from which an arrow leads to the initial state."""

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from resolvent.errors import OptionError, locating
+from resolvent.inference.infer import infer
+from resolvent.inference.options import Options
+from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.options import Options
-from resolvent.pipeline import infer
-from resolvent.result import InferenceResult
 from resolvent.rl.env import Labels, MadeOf, Names, finite_reward, reported_label
 from resolvent.rl.observation import Flat, check_fixed_size
 from resolvent.rl.sb3.positions import Positions, assign_positions
@@ -28,8 +28,8 @@ from resolvent.rl.transfer import joint_counts, states_at_steps
 from resolvent.rl.vector_env import split
 from resolvent.senses.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label, Symbol
 
 KINDS = ("transition", "reward", "terminated")

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from resolvent.arguments import check_arguments
+from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
 from resolvent.rl.env import Labels, of_reset, of_step
 from resolvent.rl.observation import Mode

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import ModelError, OptionError
+from resolvent.inference.result import InferenceResult
 from resolvent.machines import Knowledge, Machine, Machines, load
 from resolvent.machines.knowledge import LEVELS
-from resolvent.result import InferenceResult
 from resolvent.rl.env import AnyEnv, LiveSenses
 from resolvent.rl.observation import Mode, augmentation, state_names
 from resolvent.rl.vector_env import Mask, split
@@ -62,7 +62,7 @@ class StepBasis:
 
     The spaces are those of one environment. If both are Discrete, levels are looked up.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> house = House()
     >>> machines, live = house.machines(), LiveSenses(house, house.machines().senses)
     >>> spaces = house.observation_space, house.action_space
@@ -200,8 +200,8 @@ def check_fit(
     world. But machines cannot have actions that the environment lacks, nor lack all of its
     observations. Spaces whose values cannot be listed are not checked.
 
-    >>> from resolvent.environments import House
-    >>> from resolvent.pipeline import infer
+    >>> from resolvent.worlds import House
+    >>> from resolvent.inference.infer import infer
     >>> from resolvent.traces import Trace, TraceSet
     >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
     >>> live = LiveSenses(House(), shop.machines.senses)

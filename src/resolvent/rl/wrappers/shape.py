@@ -7,11 +7,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import check_arguments
-from resolvent.control.planning.plans import Plan
-from resolvent.control.planning.situations import that_matter
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
+from resolvent.planning.plan import Plan
+from resolvent.planning.steps import that_matter
 from resolvent.rl.env import (
     AnyEnv,
     Labels,

@@ -7,8 +7,8 @@ from stat import S_ISREG
 
 import pyarrow as pa
 
+from resolvent._util.validation import ran_out_of_memory
 from resolvent.errors import TraceError, locating
-from resolvent.limits import ran_out_of_memory
 
 _TYPE_ERRORS = pa.ArrowNotImplementedError, pa.ArrowTypeError
 """Errors of Arrow about columns of unsupported types."""

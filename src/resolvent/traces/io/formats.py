@@ -14,22 +14,21 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from resolvent.arguments import check_arguments, is_single, shown
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
+from resolvent._util.progress import FractionListener
+from resolvent._util.storage import is_address
+from resolvent._util.text import visible
+from resolvent._util.validation import check_arguments, is_single, shown, telling_of_memory
 from resolvent.errors import OptionError, TraceError
-from resolvent.limits import telling_of_memory
-from resolvent.progress import FractionListener
 from resolvent.traces.io.errors import unchanged
 from resolvent.traces.io.jsonl import json_lines, read_json_lines
 from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines
 from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
-from resolvent.traces.places.addresses import is_address
-from resolvent.traces.places.listing import is_glob
+from resolvent.traces.scan.dataset import TraceFolder, scan_traces
+from resolvent.traces.scan.listing import is_glob
 from resolvent.traces.schema import NAME_COLUMNS, check_column_names
-from resolvent.traces.shards import TraceFolder, scan_traces
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import visible
 
 FORMATS = ("jsonl", "paper", "parquet")
 _PARQUET_MAGIC = b"PAR1"

@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent._util.text import visible
 from resolvent.errors import TraceError, locating
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder, check_column_lengths, episodes
 from resolvent.traces.io.lines import Line, decode_line
@@ -26,7 +27,6 @@ from resolvent.traces.schema import (
     no_column,
 )
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import visible
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
 _STEP_PATH = re.compile(r"\$\.(observation|label|action|reward)s\[(\d+)\]")

@@ -43,8 +43,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.progress import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, locating
-from resolvent.progress import FractionListener
 from resolvent.traces.columns import CodedEpisodes, ColumnCoder, row_bytes
 from resolvent.traces.io.formats import MINARI_PREFIX
 from resolvent.traces.label_function import LabelFunction

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import visible
 from resolvent.errors import TraceError, locating
 from resolvent.traces.columns import ColumnCoder, episodes
 from resolvent.traces.io.lines import Line, decode_line
@@ -25,7 +26,6 @@ from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, s
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
-from resolvent.wording import visible
 
 _NO_EVENT_LABEL = "None"
 _SHAPE = "[[[label, observation], action, reward], …]"

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.validation import check_expansion
 from resolvent.errors import TraceError, locating
-from resolvent.limits import check_expansion
-from resolvent.progress import FractionListener
 from resolvent.traces.column_arrays import Column
 from resolvent.traces.io.arrow import (
     check_dictionaries,
@@ -37,7 +37,7 @@ from resolvent.traces.io.arrow import (
 from resolvent.traces.io.episodes import Episodes
 from resolvent.traces.io.errors import first_line, readable, unchanged
 from resolvent.traces.io.table import TableRows
-from resolvent.traces.places.listing import files_of
+from resolvent.traces.scan.listing import files_of
 from resolvent.traces.schema import (
     ACTION,
     LABEL,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resolvent.limits import telling_of_memory
-from resolvent.progress import FractionListener
+from resolvent._util.progress import FractionListener
+from resolvent._util.validation import telling_of_memory
 from resolvent.traces.io.lines import MISSING
 from resolvent.traces.schema import Name, Roles, Spelled, as_names, log_roles, table_roles
 from resolvent.traces.symbols import Symbol

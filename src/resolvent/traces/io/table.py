@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import amount, visible
 from resolvent.errors import TableWarning, TraceError, locating
 from resolvent.traces.column_arrays import Column
 from resolvent.traces.io.arrow import (
@@ -37,7 +38,6 @@ from resolvent.traces.schema import (
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
-from resolvent.wording import amount, visible
 
 NOTHING_SEEN = "nothing"
 """The observation throughout tables that have none."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TableWarning
-from resolvent.traces.column_names import check_column_names
+from resolvent.traces.io.read_table import Names
+from resolvent.traces.schema import Name, Spelled, check_column_names, roles_of
 from resolvent.traces.source import (
     Arrangement,
     Arrangements,
@@ -23,8 +24,6 @@ from resolvent.traces.source import (
     gaps_text,
 )
 from resolvent.traces.symbols import Symbol
-from resolvent.traces.tables.reading import Names, roles_of
-from resolvent.traces.tables.roles import Name, Spelled
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
 

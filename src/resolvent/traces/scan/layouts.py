@@ -8,19 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from resolvent._util.text import amount, visible
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
-from resolvent.traces.column_names import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.files.parquet import own_columns, traces_of_own
+from resolvent.traces.io.episodes import rows_in_order
+from resolvent.traces.io.errors import known_types
+from resolvent.traces.io.parquet import own_columns, traces_of_own
+from resolvent.traces.io.arrow import without_views
+from resolvent.traces.io.table import traces_of_rows
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.row_groups import FILE_NAME, Footer, StoredFiles
 from resolvent.traces.scan.shards import Rows, StoredShards, footers, split_into_shards
-from resolvent.traces.tables.column_types import known_types
-from resolvent.traces.tables.episodes import rows_in_order
-from resolvent.traces.tables.roles import Roles, as_names
-from resolvent.traces.tables.rows import traces_of_rows
-from resolvent.traces.tables.sources import TableSource, without_views
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD, Roles, as_names
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import amount, visible
 
 Warn = Callable[[str], None]
 

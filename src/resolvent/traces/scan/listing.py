@@ -20,9 +20,9 @@ from resolvent._util.storage import (
     root_of,
     without_secrets,
 )
+from resolvent._util.text import amount, short
 from resolvent.errors import TraceError
-from resolvent.traces.tables.column_types import first_line
-from resolvent.wording import amount, short
+from resolvent.traces.io.errors import first_line
 
 SUFFIX = ".parquet"
 _GLOB = re.compile(r"[*?\[]")

@@ -28,8 +28,8 @@ from resolvent._util.storage import (
     reaching,
     storage_error,
 )
+from resolvent._util.validation import ran_out_of_memory
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
-from resolvent.limits import ran_out_of_memory
 from resolvent.traces.io.arrow import check_dictionaries
 from resolvent.traces.scan.episodes import Bounds
 from resolvent.traces.scan.footer import Chunk, chunks_of

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from resolvent._util.records import ByValue
 from resolvent._util.storage import without_secrets
-from resolvent.by_value import ByValue
+from resolvent._util.text import visible
 from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.scan.episodes import (
     Bounds,
@@ -45,7 +46,6 @@ from resolvent.traces.scan.row_groups import (
     integer_keys,
 )
 from resolvent.traces.source import Arrangement
-from resolvent.wording import visible
 
 SHARD_ROWS = 1 << 20
 """Maximum number of rows of a shard that has several row groups."""
